@@ -1,0 +1,308 @@
+"""The catalogue's types: what an entry, a signature, an observation and a term are.
+
+Everything distkb knows is an instance of these types, read from `kb/`.
+They hold data only; nothing here reads a file or decides anything.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Language = Literal["en", "ko"]
+LANGUAGES: tuple[Language, ...] = ("en", "ko")
+
+Likelihood = Literal["always", "usually", "often", "sometimes", "rarely", "never"]
+"""How probable an observation is, in words; `PROBABILITY` is the one table of numbers."""
+
+PROBABILITY: dict[Likelihood, float] = {
+    "always": 0.97,
+    "usually": 0.80,
+    "often": 0.50,
+    "sometimes": 0.20,
+    "rarely": 0.05,
+    "never": 0.005,
+}
+"""P(observation | cause) for each word. Never 0 or 1: no single observation may settle a case alone."""
+
+BACKGROUND: dict[Likelihood, float] = {
+    "always": 0.95,
+    "usually": 0.70,
+    "often": 0.40,
+    "sometimes": 0.15,
+    "rarely": 0.03,
+    "never": 0.001,
+}
+"""P(observation | some other cause) for each word of `background`. `never` is lower than in `PROBABILITY`:
+an error message that one failure prints does not turn up in one of two hundred other failures by chance."""
+
+Prior = Literal["very-common", "common", "uncommon", "rare", "very-rare"]
+"""How often a cause is met among failing distributed runs, in words."""
+
+PRIOR_WEIGHT: dict[Prior, float] = {
+    "very-common": 16.0,
+    "common": 8.0,
+    "uncommon": 4.0,
+    "rare": 2.0,
+    "very-rare": 1.0,
+}
+"""Unnormalised prior of each word; only the ratios matter."""
+
+Family = Literal["launch", "ddp", "fsdp", "deepspeed", "hangs", "numerics", "memory", "multinode", "nccl-host"]
+Status = Literal["draft", "reviewed", "stable"]
+Role = Literal["primary", "collateral", "context"]
+"""`primary`: the line is the failure itself. `collateral`: its echo on a rank that is a witness.
+`context`: says what the run was doing or how it is set up, and is no failure."""
+Place = Literal["log", "report", "frame"]
+"""Where a pattern is looked for: program output, a person's words, or the user's frames of a traceback."""
+Cost = Literal["seconds", "edit", "rerun", "reinstall", "admin"]
+Risk = Literal["none", "low", "medium", "high"]
+How = Literal["run", "source", "wheel", "report", "docs"]
+"""How a text was seen: printed by a run of ours, read in the source, found in the wheel's binaries,
+printed in a public report, or quoted by the documentation."""
+
+
+class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Immutable record that refuses fields it does not know."""
+
+
+class Text(_Record, frozen=True, kw_only=True):
+    """One text, written in both languages."""
+
+    en: str
+    ko: str
+
+
+class Words(_Record, frozen=True, kw_only=True):
+    """Lists of words or phrases in both languages; the lists need not pair up."""
+
+    en: tuple[str, ...] = ()
+    ko: tuple[str, ...] = ()
+
+
+class Version(_Record, frozen=True, kw_only=True):
+    """A component and the range of its versions that something holds for."""
+
+    component: str
+    """Distribution name in lower case: torch, nccl, gloo, accelerate, transformers, deepspeed, python, linux, slurm."""
+    since: str | None = None
+    """First version, inclusive; None when older versions were not looked at."""
+    until: str | None = None
+    """Last version, inclusive; None when it still holds in the newest version looked at."""
+    how: How = "source"
+
+
+class Signature(_Record, frozen=True, kw_only=True):
+    """A line that a program prints, or a thing that people say, with what it means."""
+
+    id: str
+    """Stable name, dotted, the printing component first: `torch.ddp.reduction-unfinished`."""
+    pattern: str
+    """Regular expression in the subset that `re` and Hyperscan share; matched within one line.
+    Named groups are read by the program: rank, peer, op, seq, timeout_ms, exitcode, signal, port, host, step,
+    world_size."""
+    role: Role
+    means: Text
+    """What the line says about the run, in one sentence."""
+    example: str | None = None
+    """A line the pattern matches, as printed. Required unless the pattern is only for reports or frames."""
+    seen_in: tuple[Version, ...] = ()
+    background: Likelihood = "never"
+    """How often the line turns up in failing runs whose cause does not list it."""
+    group: str | None = None
+    """Signatures of one group repeat one another: together they count once."""
+    where: tuple[Place, ...] = ("log", "report")
+
+
+class FactValue(_Record, frozen=True, kw_only=True):
+    """One possible value of an intake fact."""
+
+    value: str
+    label: Text
+    share: float
+    """Share of this value among failing runs of unknown cause; the shares of a fact sum to 1."""
+    said_as: Words = Words()
+    """Words that show this value in a person's report. Whole words in English, substrings in Korean."""
+
+
+class Fact(_Record, frozen=True, kw_only=True):
+    """An intake fact: what a specialist asks first. Observed as `name=value`."""
+
+    id: str
+    question: Text
+    why: Text
+    values: tuple[FactValue, ...]
+
+
+class Finding(_Record, frozen=True, kw_only=True):
+    """Something that a reader or a probe can find, other than a line with a signature."""
+
+    id: str
+    """Dotted, the source first: `logs.one-rank-failed-first`, `stacks.one-rank-elsewhere`."""
+    means: Text
+    role: Role = "context"
+    background: Likelihood = "rarely"
+    group: str | None = None
+
+
+class Step(_Record, frozen=True, kw_only=True):
+    """Something to ask, collect or probe that would tell causes apart."""
+
+    id: str
+    kind: Literal["ask", "collect", "probe"]
+    text: Text
+    """What to do, in one or two sentences."""
+    commands: tuple[str, ...] = ()
+    reveals: tuple[str, ...]
+    """Ids of the observations (signatures, findings, `fact=value` or fact names) that it would show."""
+    seconds: float
+    """What it costs the user, waiting and typing together."""
+
+
+class Evidence(_Record, frozen=True, kw_only=True):
+    """How likely an observation is if the cause is the true one."""
+
+    observation: str
+    """Id of a signature or finding, or `fact=value`."""
+    likelihood: Likelihood
+    why: Text | None = None
+
+
+class CodeChange(_Record, frozen=True, kw_only=True):
+    """The faulty code and its repair, side by side."""
+
+    language: str = "python"
+    before: str
+    after: str
+
+
+class Fix(_Record, frozen=True, kw_only=True):
+    """One way to repair a cause. Fixes of a cause are in the order to try them."""
+
+    id: str
+    """`D21.a.1`: the cause's id and a number."""
+    title: Text
+    steps: tuple[Text, ...]
+    commands: tuple[str, ...] = ()
+    code: CodeChange | None = None
+    cost: Cost
+    risk: Risk
+    works: Likelihood = "usually"
+    """How often it helps when the cause is the true one."""
+    changes_results: Text | None = None
+    """Set where the fix alters effective batch, learning rate, precision or data order: what to declare."""
+    verify: Text
+    """What shows that it worked."""
+    workaround: bool = False
+    """True where it only hides the cause."""
+
+
+class Confusion(_Record, frozen=True, kw_only=True):
+    """Another entry or cause that looks the same, and how to tell."""
+
+    id: str
+    how_to_tell: Text
+
+
+class Cause(_Record, frozen=True, kw_only=True):
+    """One way in which the failure comes about."""
+
+    id: str
+    """`D18.a`: the entry's id and a letter."""
+    title: Text
+    explanation: Text
+    prior: Prior
+    evidence: tuple[Evidence, ...]
+    fixes: tuple[Fix, ...]
+    confused_with: tuple[Confusion, ...] = ()
+
+
+class Reference(_Record, frozen=True, kw_only=True):
+    """A primary source: documentation, source code, or a maintainer's word."""
+
+    url: str
+    title: str
+    accessed: str
+    """Date on which it was read, YYYY-MM-DD."""
+    supports: str
+    """What it is cited for, in English, in a few words."""
+
+
+class Repro(_Record, frozen=True, kw_only=True):
+    """How the entry's `repro.py` is run: broken as it stands, repaired with `--fixed`."""
+
+    nproc: int
+    """Processes of the torchrun launch; 0 where the program starts its own."""
+    seconds: float
+    """Upper bound for one run on two CPU cores."""
+    shows: tuple[str, ...]
+    """Signatures or findings of which at least one must come out of the broken run."""
+    launch: Literal["torchrun", "python"] = "torchrun"
+    env: dict[str, str] = {}
+    first: Literal["first", "top3"] = "first"
+    """Where the entry must rank when only this run's logs are diagnosed."""
+
+
+class Entry(_Record, frozen=True, kw_only=True):
+    """One failure with one name: its symptoms, its causes, and what repairs each."""
+
+    id: str
+    slug: str
+    family: Family
+    status: Status
+    since: str
+    """Version of distkb in which the entry first appeared."""
+    title: Text
+    aliases: Words
+    """Other names and phrasings that people search for."""
+    summary: Text
+    symptoms: tuple[Text, ...]
+    """As the person at the keyboard would say it."""
+    signatures: tuple[Signature, ...] = ()
+    causes: tuple[Cause, ...]
+    does_not_help: tuple[Text, ...] = ()
+    """What people try that does not help, and why."""
+    related: tuple[str, ...] = ()
+    references: tuple[Reference, ...]
+    applies_to: tuple[Version, ...] = ()
+    repro: Repro | None = None
+
+
+class Term(_Record, frozen=True, kw_only=True):
+    """A word of the field, with the forms that people type in both languages."""
+
+    id: str
+    term: Text
+    forms: Words
+    """Spellings, inflections, slang and common typos that mean this term, the head word included."""
+    definition: Text
+    see: tuple[str, ...] = ()
+    """Ids of entries that a reader of the definition wants next."""
+
+
+class ObservationFile(_Record, frozen=True, kw_only=True):
+    """The content of one file in `kb/observations/`."""
+
+    facts: tuple[Fact, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    signatures: tuple[Signature, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+class GlossaryFile(_Record, frozen=True, kw_only=True):
+    """The content of `kb/glossary.yaml`."""
+
+    terms: tuple[Term, ...]
+
+
+class Catalogue(_Record, frozen=True, kw_only=True):
+    """Everything distkb knows, loaded and linked. Order is by id, so that it is the same on every machine."""
+
+    entries: tuple[Entry, ...]
+    signatures: tuple[Signature, ...]
+    """Those of the observation files and of all entries together."""
+    facts: tuple[Fact, ...]
+    findings: tuple[Finding, ...]
+    steps: tuple[Step, ...]
+    terms: tuple[Term, ...]

@@ -1,0 +1,64 @@
+"""What was seen, with where it was seen: the one type that readers, probes and answers produce."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Source = Literal["log", "report", "fact", "answer", "probe"]
+
+
+class Quote(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in the evidence, with its words."""
+
+    text: str
+    """The line as printed, control characters removed, secrets masked, cut to a readable length."""
+    path: str | None = None
+    """As the user named it; None for report text that came from a pipe, and for facts."""
+    line: int | None = None
+    """1-based."""
+    rank: int | None = None
+    time: float | None = None
+    """Seconds since the epoch, or since midnight where the log prints no date; only differences are used."""
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is known about the run."""
+
+    id: str
+    """Id of a signature or finding of the catalogue, or `fact=value`."""
+    source: Source
+    present: bool = True
+    """False where it was looked for and is known to be absent."""
+    certainty: float = 1.0
+    """How far to trust it, from 0 (not at all) to 1 (fully); its likelihood is raised to this power."""
+    quotes: tuple[Quote, ...] = ()
+    """Where it was seen, first occurrence first; at most a few."""
+    count: int = 1
+    values: dict[str, str] = {}
+    """Named groups of the signature's first match."""
+
+
+class Skipped(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that was given and could not be read; the rest is still diagnosed."""
+
+    path: str
+    code: str
+    """Key of the sentence in `locale`: missing, permission, binary, empty, no-logs, not-a-file, bad-gzip, ..."""
+    detail: str = ""
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was read for one diagnosis."""
+
+    observations: tuple[Observation, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    log_coverage: float = 0.0
+    """How far the absence of a message in the logs means that it was not printed:
+    0 without logs, up to 1 for the complete output of every rank."""
+    affinity: dict[str, float] = {}
+    """Entry id → how well the report's words fit the entry, as a natural-log likelihood ratio against the average entry."""
+    notes: tuple[Quote, ...] = ()
+    """The course of events in order of time: first failure first."""
+    bytes_read: int = 0

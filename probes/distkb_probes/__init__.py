@@ -1,0 +1,1 @@
+"""Probes that run in the user's own environment: standard library and torch only."""
