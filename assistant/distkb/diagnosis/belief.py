@@ -1,0 +1,212 @@
+"""The belief over causes: prior times likelihood, one fault at a time, with an `other` hypothesis.
+
+Naive Bayes in log space (Heckerman, Breese, Rommelse, CACM 38(3), 1995) with four corrections for what naive
+Bayes gets wrong on logs:
+
+- lines that repeat one another (`group`) count once, and every further line that speaks for the same cause counts half
+  of the one before;
+- an echo (`collateral`) never outweighs the primary error it echoes;
+- of several primary errors, the one that came first counts in full, later ones on other ranks at `LATER`;
+- a message that a cause would have printed, and that complete logs do not hold, speaks against the cause.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from distkb.diagnosis.likelihood import OTHER, Hypothesis, LikelihoodTable
+from distkb.diagnosis.model import Contribution
+from distkb.evidence.observation import Evidence, Observation
+
+LATER = 0.5
+"""Weight of a primary error that came after another rank's primary error: it is more often a consequence."""
+
+REPEAT = 0.5
+"""Each further signature that speaks for a cause counts this share of the one before: they share one origin."""
+
+ECHO_SHARE = 0.5
+"""The echoes together move a cause by at most this share of the strongest primary error."""
+
+FINDING_RECALL = 0.4
+"""How often a finding of the logs that holds is really found: ranks and times cannot always be recovered."""
+
+TEMPERATURE = 1.25
+"""Divides every log likelihood: observations are never as independent as the sum pretends, so it is too sure."""
+
+AFFINITY = 1.0
+"""Weight of the report's wording, whose log likelihood ratio is learnt by no one and only measured."""
+
+REPORT_SILENCE = 0.25
+"""How far the absence of a message in a person's report means that it was not printed: people quote little."""
+
+
+class Belief(msgspec.Struct, frozen=True, kw_only=True):
+    """Posterior probabilities, and what moved each of them."""
+
+    posterior: dict[str, float]
+    """Hypothesis id → probability; sums to 1."""
+    contributions: dict[str, tuple[Contribution, ...]]
+    """Hypothesis id → the observations that moved it, strongest first."""
+
+
+def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
+    """Posterior over all hypotheses of the table given the evidence."""
+    known = [o for o in evidence.observations if table.knows(o.id)]
+    certainty = _certainties(table, known)
+    strongest = _strongest_primary(table, known, certainty)
+    scores: dict[str, float] = {}
+    contributions: dict[str, tuple[Contribution, ...]] = {}
+    for hypothesis in table.hypotheses:
+        moved = _contributions(table, hypothesis, known, certainty, strongest)
+        silence = _silence(table, hypothesis, known, evidence)
+        affinity = AFFINITY * evidence.affinity.get(hypothesis.entry.id, 0.0) if hypothesis.entry else 0.0
+        log_likelihood = sum(c.weight for c in moved) + silence + affinity
+        scores[hypothesis.id] = math.log(hypothesis.prior or 1e-12) + log_likelihood / TEMPERATURE
+        contributions[hypothesis.id] = tuple(
+            sorted((c for c in moved if abs(c.weight) >= 0.05), key=lambda c: -abs(c.weight))
+        )
+    return Belief(posterior=_normalised(scores), contributions=contributions)
+
+
+def entropy_bits(probabilities: Iterable[float]) -> float:
+    """Shannon entropy in bits."""
+    return -sum(p * math.log2(p) for p in probabilities if p > 0.0)
+
+
+def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
+    top = max(scores.values())
+    weights = {key: math.exp(score - top) for key, score in scores.items()}
+    total = sum(weights.values())
+    return {key: weight / total for key, weight in weights.items()}
+
+
+def _certainties(table: LikelihoodTable, known: Iterable[Observation]) -> dict[str, float]:
+    """How much of its weight each observation keeps, by id: later primary errors on other ranks lose some."""
+    known = tuple(known)
+    primaries = [
+        (o.quotes[0].time, o.quotes[0].rank, o.id)
+        for o in known
+        if o.present and o.id in table.kinds and table.kinds[o.id].role == "primary" and o.quotes
+    ]
+    timed = [(time, rank, key) for time, rank, key in primaries if time is not None and rank is not None]
+    first = min(timed, key=lambda item: item[0], default=None)
+    late = {key for time, rank, key in timed if first is not None and rank != first[1] and time > first[0]}
+    return {o.id: o.certainty * (LATER if o.id in late else 1.0) for o in known}
+
+
+def _weight(table: LikelihoodTable, hypothesis: Hypothesis, observation: Observation) -> float:
+    """Log ratio of the observation's probability under the hypothesis and at its background rate."""
+    if observation.id in table.kinds:
+        p = table.probability(observation.id, hypothesis.id)
+        background = table.background(observation.id)
+        if not observation.present:
+            p, background = 1.0 - p, 1.0 - background
+        return math.log(p / background)
+    fact, _, value = observation.id.partition("=")
+    p = table.fact_distribution(fact, hypothesis.id)[value]
+    return math.log(p / table.background(observation.id))
+
+
+def _strongest_primary(
+    table: LikelihoodTable, known: Iterable[Observation], certainty: Mapping[str, float]
+) -> float | None:
+    """Largest weight that a primary signature gives to any cause; None without one."""
+    weights = [
+        certainty[o.id] * _weight(table, h, o)
+        for o in known
+        if o.present and (kind := table.kinds.get(o.id)) is not None and kind.is_signature and kind.role == "primary"
+        for h in table.hypotheses
+    ]
+    return max(weights, default=None)
+
+
+def _contributions(
+    table: LikelihoodTable,
+    hypothesis: Hypothesis,
+    known: Iterable[Observation],
+    certainty: Mapping[str, float],
+    strongest: float | None,
+) -> list[Contribution]:
+    raw = [(o, certainty[o.id] * _weight(table, hypothesis, o)) for o in known]
+    once = _once_per_group(table, raw)
+    faded = _fade_repeats(table, once)
+    return _cap_echoes(table, faded, strongest)
+
+
+def _once_per_group(
+    table: LikelihoodTable, weighed: Iterable[tuple[Observation, float]]
+) -> list[tuple[Observation, float]]:
+    """Of the observations of one group keep the one that moves the cause most, towards it if any does."""
+    alone: list[tuple[Observation, float]] = []
+    groups: dict[str, list[tuple[Observation, float]]] = defaultdict(list)
+    for observation, weight in weighed:
+        kind = table.kinds.get(observation.id)
+        if kind is None or kind.group is None or not observation.present:
+            alone.append((observation, weight))
+        else:
+            groups[kind.group].append((observation, weight))
+    alone.extend(max(members, key=lambda item: item[1]) for members in groups.values())
+    return alone
+
+
+def _fade_repeats(
+    table: LikelihoodTable, weighed: Iterable[tuple[Observation, float]]
+) -> list[tuple[Observation, float]]:
+    """Let each further signature for the cause count `REPEAT` times the one before it."""
+    share = 1.0
+    faded: list[tuple[Observation, float]] = []
+    for observation, weight in sorted(weighed, key=lambda item: (-item[1], item[0].id)):
+        kind = table.kinds.get(observation.id)
+        if kind is None or not kind.is_signature or weight <= 0.0:
+            faded.append((observation, weight))
+            continue
+        faded.append((observation, weight * share))
+        share *= REPEAT
+    return faded
+
+
+def _cap_echoes(
+    table: LikelihoodTable, weighed: Iterable[tuple[Observation, float]], strongest: float | None
+) -> list[Contribution]:
+    """Scale the echoes down so that together they stay below their share of the strongest primary error."""
+    weighed = list(weighed)
+    echoes = [(o, w) for o, w in weighed if (kind := table.kinds.get(o.id)) is not None and kind.role == "collateral"]
+    total = abs(sum(w for _, w in echoes))
+    limit = math.inf if strongest is None else ECHO_SHARE * max(strongest, 0.0)
+    scale = 1.0 if total <= limit else limit / total
+    ids = {o.id for o, _ in echoes}
+    return [Contribution(observation=o, weight=w * (scale if o.id in ids else 1.0)) for o, w in weighed]
+
+
+def _silence(table: LikelihoodTable, hypothesis: Hypothesis, known: Iterable[Observation], evidence: Evidence) -> float:
+    """Log weight of the messages that the cause usually prints and that were not seen. Never positive."""
+    if hypothesis.id == OTHER:
+        return 0.0
+    from_report = any(o.source == "report" for o in known)
+    coverage = max(evidence.log_coverage, REPORT_SILENCE if from_report else 0.0)
+    if coverage == 0.0:
+        return 0.0
+    seen = {o.id for o in known if o.present}
+    stated = table.stated(hypothesis.id)
+    primaries = {
+        key: p
+        for key, p in stated.items()
+        if (kind := table.kinds.get(key)) is not None and kind.in_logs and kind.is_signature and kind.role == "primary"
+    }
+    findings = {
+        key: p
+        for key, p in stated.items()
+        if (kind := table.kinds.get(key)) is not None and kind.in_logs and not kind.is_signature
+    }
+    weight = 0.0
+    if primaries and not seen & primaries.keys():
+        weight += math.log(1.0 - coverage * max(primaries.values()))
+    for key, p in findings.items():
+        missed = p - table.background(key)
+        if key not in seen and missed > 0.0:
+            weight += math.log(1.0 - evidence.log_coverage * FINDING_RECALL * missed)
+    return weight

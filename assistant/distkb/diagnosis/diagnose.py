@@ -1,0 +1,105 @@
+"""Puts the answer together: ranked causes, verdict, fix and next step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Literal
+
+from distkb.catalogue.model import Step
+from distkb.diagnosis.belief import Belief, believe
+from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
+from distkb.diagnosis.model import Diagnosis, NextStep, RankedCause
+from distkb.diagnosis.next_step import next_step
+from distkb.evidence.observation import Evidence
+
+NAMED = 0.70
+"""Least probability of an entry whose cause is stated as the cause."""
+LEADING = 0.40
+"""Least probability of an entry that is put forward with the request to check it."""
+FITS = 1.5
+"""Least weight (natural log) of a signature or finding behind a named cause: answers alone name nothing."""
+
+Verdict = Literal["named", "leading", "undecided", "unknown", "no-evidence"]
+
+
+def diagnose(table: LikelihoodTable, steps: Iterable[Step], evidence: Evidence) -> Diagnosis:
+    """The whole answer for the evidence. Causes come grouped by entry, the most probable entry first."""
+    belief = believe(table, evidence)
+    causes = _ranked(table, belief)
+    other = belief.posterior[OTHER]
+    verdict = _verdict(table, causes, other, evidence)
+    lead = causes[0] if causes and verdict in ("named", "leading") else None
+    fix = lead.cause.fixes[0] if lead and lead.cause.fixes else None
+    return Diagnosis(
+        causes=causes,
+        other=other,
+        verdict=verdict,
+        next=_next(table, belief, steps, evidence, verdict, has_fix=fix is not None),
+        fix=fix,
+        evidence=evidence,
+    )
+
+
+def entry_probabilities(diagnosis: Diagnosis) -> dict[str, float]:
+    """Entry id → the sum over its causes, most probable first."""
+    totals: dict[str, float] = defaultdict(float)
+    for ranked in diagnosis.causes:
+        totals[ranked.entry.id] += ranked.probability
+    return dict(sorted(totals.items(), key=lambda item: -item[1]))
+
+
+def _ranked(table: LikelihoodTable, belief: Belief) -> tuple[RankedCause, ...]:
+    totals: dict[str, float] = defaultdict(float)
+    ranked: list[RankedCause] = []
+    for h in table.hypotheses:
+        if h.entry is None or h.cause is None:
+            continue
+        p = belief.posterior[h.id]
+        totals[h.entry.id] += p
+        ranked.append(RankedCause(entry=h.entry, cause=h.cause, probability=p, evidence=belief.contributions[h.id]))
+    ranked.sort(key=lambda r: (-totals[r.entry.id], r.entry.id, -r.probability, r.cause.id))
+    return tuple(ranked)
+
+
+def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: float, evidence: Evidence) -> Verdict:
+    if not evidence.affinity and not any(_tells(table, o.id) for o in evidence.observations):
+        return "no-evidence"
+    if not causes:
+        return "unknown"
+    best = causes[0].entry.id
+    total = sum(r.probability for r in causes if r.entry.id == best)
+    if other >= total:
+        return "unknown"
+    shown = any(
+        c.weight >= FITS and c.observation.present and c.observation.id in table.kinds
+        for r in causes
+        if r.entry.id == best
+        for c in r.evidence
+    )
+    if total >= NAMED and shown:
+        return "named"
+    return "leading" if total >= LEADING else "undecided"
+
+
+def _tells(table: LikelihoodTable, observation: str) -> bool:
+    """Whether an observation says that something went wrong; how a run is set up (`context` lines) does not."""
+    kind = table.kinds.get(observation)
+    if kind is None:
+        return table.knows(observation)
+    return not kind.is_signature or kind.role != "context"
+
+
+def _next(
+    table: LikelihoodTable,
+    belief: Belief,
+    steps: Iterable[Step],
+    evidence: Evidence,
+    verdict: Verdict,
+    *,
+    has_fix: bool,
+) -> NextStep | None:
+    if verdict == "named" and has_fix:
+        return NextStep(kind="fix", step=None, gain_bits=0.0)
+    known = [o.id for o in evidence.observations]
+    return next_step(table, belief.posterior, steps, known)

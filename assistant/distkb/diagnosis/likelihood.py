@@ -1,0 +1,154 @@
+"""P(observation | cause) for every cause of the catalogue, in one table.
+
+A cause names only the observations that are typical or untypical of it. All others come at their background rate:
+the rate at which they turn up in failing runs whose cause says nothing about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import msgspec
+
+from distkb.catalogue.model import BACKGROUND, PRIOR_WEIGHT, PROBABILITY, Cause, Entry, Fact, Finding, Role, Signature
+
+OTHER = "other"
+"""Id of the hypothesis that the cause is none of the catalogue's."""
+
+OTHER_SHARE = 0.06
+"""Prior of `OTHER`: the share of distributed-training failures we expect to have no entry."""
+
+_FLOOR = 0.02
+"""Least probability of any value of a fact under any cause: people misreport, and entries are incomplete."""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What the table knows of one observation, whichever cause it belongs to."""
+
+    role: Role
+    group: str | None
+    background: float
+    in_logs: bool
+    """True where complete logs would show it if it had happened."""
+    is_signature: bool
+
+
+class Hypothesis(msgspec.Struct, frozen=True):
+    """A cause with the entry it belongs to and its prior probability."""
+
+    id: str
+    entry: Entry | None
+    cause: Cause | None
+    prior: float
+
+
+class LikelihoodTable:
+    """The likelihoods of one catalogue; built once, read by the belief and by the choice of the next step."""
+
+    def __init__(
+        self,
+        entries: Iterable[Entry],
+        signatures: Iterable[Signature],
+        findings: Iterable[Finding],
+        facts: Iterable[Fact],
+    ) -> None:
+        self.hypotheses = _hypotheses(tuple(entries))
+        self.kinds: dict[str, Kind] = {
+            **{s.id: _signature_kind(s) for s in signatures},
+            **{f.id: _finding_kind(f) for f in findings},
+        }
+        self.facts: dict[str, Fact] = {fact.id: fact for fact in facts}
+        self._stated: dict[str, dict[str, float]] = {
+            h.id: {} if h.cause is None else {e.observation: PROBABILITY[e.likelihood] for e in h.cause.evidence}
+            for h in self.hypotheses
+        }
+
+    def stated(self, hypothesis: str) -> Mapping[str, float]:
+        """The likelihoods that the cause itself states, by observation id."""
+        return self._stated[hypothesis]
+
+    def probability(self, observation: str, hypothesis: str) -> float:
+        """P(observation | hypothesis) of a signature or finding."""
+        stated = self._stated[hypothesis].get(observation)
+        return self.kinds[observation].background if stated is None else stated
+
+    def background(self, observation: str) -> float:
+        """P(observation) in runs whose cause says nothing about it; for `fact=value` the value's share."""
+        if observation in self.kinds:
+            return self.kinds[observation].background
+        fact, _, value = observation.partition("=")
+        return next((v.share for v in self.facts[fact].values if v.value == value), _FLOOR)
+
+    def fact_distribution(self, fact: str, hypothesis: str) -> dict[str, float]:
+        """P(value | hypothesis) for every value of a fact; sums to 1.
+
+        The values that the cause states get their word's probability; what is left is shared among the others
+        in proportion to their shares among failing runs of unknown cause.
+        """
+        return self._distributions[fact, hypothesis]
+
+    @cached_property
+    def _distributions(self) -> dict[tuple[str, str], dict[str, float]]:
+        return {
+            (fact.id, h.id): _distribution(fact, self._stated[h.id])
+            for fact in self.facts.values()
+            for h in self.hypotheses
+        }
+
+    def knows(self, observation: str) -> bool:
+        """Whether the observation's id means anything to this catalogue."""
+        if observation in self.kinds:
+            return True
+        fact, found, value = observation.partition("=")
+        return bool(found) and fact in self.facts and any(v.value == value for v in self.facts[fact].values)
+
+
+def _hypotheses(entries: tuple[Entry, ...]) -> tuple[Hypothesis, ...]:
+    """Causes with priors that sum to 1 with `OTHER`.
+
+    An entry weighs as much as its most common cause, however finely it tells its causes apart:
+    writing down a distinction must not make a failure look more common.
+    """
+    weighed: list[tuple[Entry, Cause, float]] = []
+    for entry in entries:
+        weights = [PRIOR_WEIGHT[cause.prior] for cause in entry.causes]
+        scale = max(weights, default=0.0) / (sum(weights) or 1.0)
+        weighed.extend((entry, cause, w * scale) for cause, w in zip(entry.causes, weights, strict=True))
+    total = sum(weight for _, _, weight in weighed) or 1.0
+    known = tuple(
+        Hypothesis(cause.id, entry, cause, (1.0 - OTHER_SHARE) * weight / total) for entry, cause, weight in weighed
+    )
+    return (*known, Hypothesis(OTHER, None, None, OTHER_SHARE if known else 1.0))
+
+
+def _signature_kind(signature: Signature) -> Kind:
+    return Kind(
+        role=signature.role,
+        group=signature.group,
+        background=BACKGROUND[signature.background],
+        in_logs="log" in signature.where,
+        is_signature=True,
+    )
+
+
+def _finding_kind(finding: Finding) -> Kind:
+    return Kind(
+        role=finding.role,
+        group=finding.group,
+        background=BACKGROUND[finding.background],
+        in_logs=finding.id.startswith("logs."),
+        is_signature=False,
+    )
+
+
+def _distribution(fact: Fact, stated: Mapping[str, float]) -> dict[str, float]:
+    given = {v.value: stated[key] for v in fact.values if (key := f"{fact.id}={v.value}") in stated}
+    open_share = sum(v.share for v in fact.values if v.value not in given)
+    # A cause that states a share for every value, or states more than 1 in all, leaves only the floor to the rest.
+    left = max(0.0, 1.0 - sum(given.values()))
+    raw = {
+        v.value: max(_FLOOR, given[v.value] if v.value in given else left * v.share / open_share) for v in fact.values
+    }
+    total = sum(raw.values())
+    return {value: p / total for value, p in raw.items()}
