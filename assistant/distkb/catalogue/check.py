@@ -1,0 +1,38 @@
+"""All that is wrong with a knowledge base: what cannot be loaded, and what does not hold across its records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distkb.catalogue.checks.evidence import check_evidence
+from distkb.catalogue.checks.names import check_names
+from distkb.catalogue.checks.signatures import check_signatures
+from distkb.catalogue.checks.texts import UNWRITTEN, check_texts
+from distkb.catalogue.load import load_located
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from distkb.catalogue.load import Loaded
+    from distkb.catalogue.problem import Problem
+
+
+def check_directories(directories: Sequence[Path]) -> list[Problem]:
+    """Load knowledge bases, the built-in one first, and return every problem in order of file and line."""
+    loaded = load_located(directories)
+    return sorted({*loaded.problems, *check(loaded)})
+
+
+def check(loaded: Loaded) -> list[Problem]:
+    """Return what does not hold across the records that loaded, in order of file and line.
+
+    Of a text that is not written yet nothing else is said.
+    """
+    found = [*check_names(loaded), *check_evidence(loaded), *check_signatures(loaded), *check_texts(loaded)]
+    unwritten = {_place(problem) for problem in found if UNWRITTEN in problem.message}
+    return sorted({item for item in found if UNWRITTEN in item.message or _place(item) not in unwritten})
+
+
+def _place(problem: Problem) -> tuple[str, int, int]:
+    return problem.path, problem.line, problem.column

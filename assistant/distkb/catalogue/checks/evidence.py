@@ -1,0 +1,135 @@
+"""What the causes cite exists, and the likelihoods they give can all be true at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from distkb.catalogue.model import PROBABILITY
+from distkb.catalogue.validate import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distkb.catalogue.load import Loaded, Located
+    from distkb.catalogue.model import Cause, Entry, Fact, Step
+    from distkb.catalogue.problem import Problem
+
+MOST_PER_FACT: Final = 1.15
+"""Values of one fact exclude one another; the words are coarse, so their sum may pass 1 by a little."""
+
+
+def check_evidence(loaded: Loaded) -> Iterator[Problem]:
+    """Report observations that do not exist, contradictory likelihoods, and records that nothing uses."""
+    names = _Names(loaded)
+    for record in loaded.of("entry"):
+        entry: Entry = record.value
+        yield from _complete(record, entry)
+        for index, cause in enumerate(entry.causes):
+            yield from _cause(record, cause, index, names)
+    for record in loaded.of("fact"):
+        yield from _fact(record, record.value)
+    for record in loaded.of("step"):
+        yield from _step(record, record.value, names)
+    yield from _orphans(loaded)
+
+
+class _Names:
+    """All that evidence may refer to."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.facts: dict[str, tuple[str, ...]] = {
+            record.value.id: tuple(value.value for value in record.value.values) for record in loaded.of("fact")
+        }
+        self.broken = loaded.broken
+        self.lines = {record.value.id for kind in ("signature", "finding") for record in loaded.of(kind)}
+
+    def fault(self, observation: str) -> str | None:
+        """Return why an observation's name stands for nothing, or None."""
+        fact, is_fact, value = observation.partition("=")
+        if fact in self.broken or observation in self.lines:
+            return None
+        if not is_fact:
+            hint = did_you_mean(observation, self.lines)
+            return f"no signature or finding is called '{observation}'{hint}"
+        if fact not in self.facts:
+            return f"no fact is called '{fact}'{did_you_mean(fact, self.facts)}"
+        if value not in self.facts[fact]:
+            return f"'{fact}' has no value '{value}': its values are {', '.join(self.facts[fact])}"
+        return None
+
+
+def _complete(record: Located, entry: Entry) -> Iterator[Problem]:
+    for name in ("symptoms", "causes", "references"):
+        if not getattr(entry, name):
+            yield record.problem(f"'{name}' is empty", name)
+    if entry.repro is not None:
+        if not entry.repro.shows:
+            yield record.problem("'shows' is empty: say what the broken run must bring out", "repro", "shows")
+        if entry.repro.seconds <= 0 or entry.repro.nproc < 0:
+            yield record.problem("'repro' needs a positive time and no negative number of processes", "repro")
+
+
+def _cause(record: Located, cause: Cause, number: int, names: _Names) -> Iterator[Problem]:
+    at = ("causes", number)
+    if not cause.fixes:
+        yield record.problem(f"cause {cause.id} has no fix", *at, "fixes")
+    if len(cause.evidence) < 2:
+        yield record.problem(f"cause {cause.id} needs at least two pieces of evidence", *at, "evidence")
+    sums: dict[str, float] = {}
+    seen: set[str] = set()
+    for index, evidence in enumerate(cause.evidence):
+        place = (*at, "evidence", index)
+        fault = names.fault(evidence.observation)
+        if fault:
+            yield record.problem(fault, *place, "observation")
+        if evidence.observation in seen:
+            yield record.problem(f"'{evidence.observation}' is already evidence of {cause.id}", *place)
+            continue
+        seen.add(evidence.observation)
+        fact, is_fact, _ = evidence.observation.partition("=")
+        if is_fact:
+            sums[fact] = sums.get(fact, 0.0) + PROBABILITY[evidence.likelihood]
+            if sums[fact] > MOST_PER_FACT >= sums[fact] - PROBABILITY[evidence.likelihood]:
+                message = f"the likelihoods of '{fact}' add up to more than 1 here: only one of its values can hold"
+                yield record.problem(message, *place, "likelihood")
+    for index, fix in enumerate(cause.fixes):
+        if not fix.steps:
+            yield record.problem(f"fix {fix.id} has no steps", *at, "fixes", index)
+
+
+def _fact(record: Located, fact: Fact) -> Iterator[Problem]:
+    total = sum(value.share for value in fact.values)
+    if abs(total - 1) > 0.005:
+        yield record.problem(f"the shares of '{fact.id}' add up to {total:.3f}, not to 1", "values")
+    seen: set[str] = set()
+    for index, value in enumerate(fact.values):
+        if value.value in seen or value.value == "unknown":
+            why = "stands for itself: every fact may be unknown" if value.value == "unknown" else "is given twice"
+            yield record.problem(f"value '{value.value}' {why}", "values", index, "value")
+        if value.share <= 0:
+            yield record.problem("'share' must be above 0", "values", index, "share")
+        seen.add(value.value)
+
+
+def _step(record: Located, step: Step, names: _Names) -> Iterator[Problem]:
+    if step.seconds <= 0:
+        yield record.problem("'seconds' must be above 0", "seconds")
+    if not step.reveals:
+        yield record.problem("'reveals' is empty: a step that shows nothing is never worth taking", "reveals")
+    for index, observation in enumerate(step.reveals):
+        fault = None if observation in names.facts else names.fault(observation)
+        if fault:
+            yield record.problem(fault, "reveals", index)
+
+
+def _orphans(loaded: Loaded) -> Iterator[Problem]:
+    """Warn of a failure's line that no cause lists: seeing it would tell nobody anything."""
+    used = {
+        evidence.observation
+        for record in loaded.of("entry")
+        for cause in record.value.causes
+        for evidence in cause.evidence
+    }
+    for record in loaded.of("signature"):
+        if record.value.role == "primary" and record.value.id not in used:
+            yield record.problem(f"no cause lists '{record.value.id}' as evidence", "id", warning=True)

@@ -1,0 +1,74 @@
+"""The JSON Schemas say what the types say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from catalogue_samples import DATA, KB, OBSERVATIONS, QUIET
+
+from distkb.catalogue import schema
+
+FILES = sorted([*KB.glob("entries/*/*/entry.yaml"), *KB.glob("observations/*.yaml"), *KB.glob("glossary.yaml")])
+
+
+def schema_of(path: Path) -> dict[str, Any]:
+    """Return the schema for a file of a knowledge base."""
+    name = path.parent.name if path.parent.name == "observations" else path.stem
+    return schema.schemas()[f"{name}.schema.json"]
+
+
+def test_committed_schemas_are_current() -> None:
+    """`distkb kb schema` was run after the last change of the model."""
+    committed = {path.name: path.read_text(encoding="utf-8") for path in (KB / "schema").glob("*.json")}
+    assert committed == schema.rendered()
+
+
+def content_of(path: Path) -> Any:
+    """Read a file as an editor would."""
+    import yaml
+
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+
+
+@pytest.mark.parametrize("name", sorted(schema.FILES))
+def test_schemas_are_valid(name: str) -> None:
+    """Each is a schema of the dialect that it names."""
+    jsonschema.Draft202012Validator.check_schema(schema.schemas()[name])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-2:]))
+def test_files_of_the_knowledge_base_match_their_schema(path: Path) -> None:
+    """An editor shows no error in what the program accepts."""
+    content = content_of(path)
+    errors = [error.message for error in jsonschema.Draft202012Validator(schema_of(path)).iter_errors(content)]
+    assert errors == []
+
+
+@pytest.mark.parametrize("name", [QUIET, OBSERVATIONS, "glossary.yaml"])
+def test_schemas_refuse_unknown_fields(name: str) -> None:
+    """A misspelt field is an error in the editor too."""
+    path = DATA / "sound" / name
+    content = content_of(path)
+    validator = jsonschema.Draft202012Validator(schema_of(path))
+    assert list(validator.iter_errors(content)) == []
+    assert list(validator.iter_errors({**content, "symtoms": []})) != []
+
+
+def test_docstrings_and_scales_reach_the_schema() -> None:
+    """Editors explain fields, and offer words from one end of a scale to the other."""
+    parts = schema.schemas()["entry.schema.json"]["$defs"]
+    assert parts["Fix"]["properties"]["verify"]["description"] == "What shows that it worked."
+    assert "echo on a rank" in parts["Signature"]["properties"]["role"]["description"]
+    likelihood = parts["Evidence"]["properties"]["likelihood"]
+    assert likelihood["enum"] == ["always", "usually", "often", "sometimes", "rarely", "never"]
+
+
+def test_writing_changes_only_what_differs(tmp_path: Path) -> None:
+    """A second run touches nothing."""
+    assert len(schema.write(tmp_path / "schema")) == len(schema.FILES)
+    assert schema.write(tmp_path / "schema") == []
+    (tmp_path / "schema" / "glossary.schema.json").write_text("{}", encoding="utf-8")
+    assert [path.name for path in schema.write(tmp_path / "schema")] == ["glossary.schema.json"]
