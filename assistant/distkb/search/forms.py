@@ -1,0 +1,131 @@
+"""Glossary forms: finding the concepts that a text names, whichever language names them.
+
+A form is a sequence of atoms (see `tokens`): stemmed Latin parts and single Hangul syllables. Forms are matched from
+left to right, the longest first, and a match uses up its atoms. Rules that keep chance matches out:
+
+- Spaces inside Korean do not matter, but a match that runs over a space has to start at the start of a written word.
+- A form of one syllable matches only a word that is this syllable, alone or with a particle.
+- Atoms that are separated by punctuation other than hyphens, slashes and quotes do not belong together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from distkb.search.tokens import pieces
+from distkb.search.words import PARTICLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from distkb.catalogue.model import Term
+    from distkb.search.tokens import Piece
+
+CONCEPT = "§"
+"""First character of a concept's token: `§hang`."""
+
+
+class _Atom(NamedTuple):
+    text: str
+    piece: int
+    offset: int
+    run: int
+    """Number of the stretch of joined pieces that the atom is in."""
+    rest: str
+    """For a syllable: what follows it in its written word."""
+    hangul: bool
+
+
+class Match(NamedTuple):
+    """A form found in a text: its concepts and the pieces `first` to `last` that it spans."""
+
+    concepts: tuple[str, ...]
+    first: int
+    last: int
+
+
+class Forms:
+    """The forms of a glossary, ready to be found in texts.
+
+    `table` maps a form's atoms, joined by spaces, to the ids of its concepts.
+    """
+
+    def __init__(self, table: Mapping[str, Sequence[str]]) -> None:
+        self.table = {form: tuple(ids) for form, ids in table.items()}
+        self._longest: dict[str, int] = {}
+        for form in self.table:
+            atoms = form.split(" ")
+            self._longest[atoms[0]] = max(self._longest.get(atoms[0], 0), len(atoms))
+
+    @classmethod
+    def of_terms(cls, terms: Iterable[Term]) -> Forms:
+        """Read the forms of all terms; forms that come to no atoms are left out."""
+        table: dict[str, list[str]] = {}
+        for term in terms:
+            for form in (*term.forms.en, *term.forms.ko):
+                # Lower case as well: without its capitals `SyncBatchNorm` is one part, not three.
+                for key in (form_key(form), form_key(form.lower())):
+                    ids = table.setdefault(key, []) if key else []
+                    if term.id not in ids:
+                        ids.append(term.id)
+        return cls(table)
+
+    def find(self, text_pieces: Sequence[Piece]) -> list[Match]:
+        """Find the concepts that pieces name, in order of place."""
+        atoms = _atoms(text_pieces)
+        matches: list[Match] = []
+        at = 0
+        while at < len(atoms):
+            found = self._longest_at(atoms, at)
+            if found is None:
+                at += 1
+                continue
+            length, concepts = found
+            matches.append(Match(concepts, atoms[at].piece, atoms[at + length - 1].piece))
+            at += length
+        return matches
+
+    def tokens(self, text_pieces: Sequence[Piece]) -> list[str]:
+        """List the concept tokens of pieces, repeats included."""
+        return [CONCEPT + concept for match in self.find(text_pieces) for concept in match.concepts]
+
+    def _longest_at(self, atoms: Sequence[_Atom], at: int) -> tuple[int, tuple[str, ...]] | None:
+        longest = self._longest.get(atoms[at].text)
+        if longest is None:
+            return None
+        span = atoms[at : at + longest]
+        key = " ".join(atom.text for atom in span)
+        while span:
+            concepts = self.table.get(key)
+            if concepts is not None and _belongs_together(span):
+                return len(span), concepts
+            key = key[: -len(span[-1].text) - 1]
+            span = span[:-1]
+        return None
+
+
+def form_key(form: str) -> str:
+    """Atoms of a form, joined by spaces."""
+    return " ".join(atom for piece in pieces(form) for atom in piece.atoms)
+
+
+def _atoms(text_pieces: Sequence[Piece]) -> list[_Atom]:
+    atoms: list[_Atom] = []
+    run = 0
+    for number, piece in enumerate(text_pieces):
+        run += not piece.joined
+        for offset, text in enumerate(piece.atoms):
+            rest = piece.text[offset + 1 :] if piece.hangul else ""
+            atoms.append(_Atom(text, number, offset, run, rest, piece.hangul))
+    return atoms
+
+
+def _belongs_together(span: Sequence[_Atom]) -> bool:
+    first, last = span[0], span[-1]
+    if first.run != last.run:
+        return False
+    if not first.hangul:
+        return True
+    if len(span) == 1:
+        return first.offset == 0 and (not first.rest or first.rest in PARTICLES)
+    return first.piece == last.piece or first.offset == 0

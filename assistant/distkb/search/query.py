@@ -1,0 +1,123 @@
+"""Answers a query: an entry's id, words in either language, a pasted error line, a variable's name, with typos."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from distkb.search.correct import correct_hangul, correct_latin
+from distkb.search.forms import CONCEPT
+from distkb.search.score import bag_scores, best_passages, strengths
+from distkb.search.tokens import MAX_CHARS, normalise, pieces, stem, written_words
+from distkb.search.weights import CORRECTED, COVERED, PASSAGE, SIGNATURE, weight
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from distkb.catalogue.model import Language
+    from distkb.search.index import Index
+    from distkb.search.tokens import Piece
+
+_ID = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
+_HANGUL = re.compile("[가-힣]")
+_MAX_CORRECTIONS = 6
+
+
+class Hit(NamedTuple):
+    """An entry that answers a query. Scores compare within one query only."""
+
+    id: str
+    score: float
+
+
+def search(index: Index, query: str, limit: int = 10, lang: Language | None = None) -> list[Hit]:
+    """Rank the entries that answer a query, best first, ties by id.
+
+    Named ids come first. Entries that nothing of the query speaks for are left out. `lang` is the reader's
+    language: if the query is not in Korean, texts in that language count a little more. Accepts any string; what
+    lies beyond `MAX_CHARS` is not read.
+    """
+    query = query[:MAX_CHARS]
+    scores = rank(index, query_words(index, query), None if _HANGUL.search(query) else lang)
+    for number, boost in signature_boosts(index, query).items():
+        scores[number] = scores.get(number, 0.0) + boost
+    top = max(scores.values(), default=0.0)
+    for place, number in enumerate(named_entries(index, query)):
+        scores[number] = top + 10.0 - place * 0.01
+    order = sorted(scores, key=lambda number: (-scores[number], number))
+    return [Hit(index.ids[n], round(scores[n], 6)) for n in order[: max(0, limit)] if scores[n] > 0.0]
+
+
+def named_entries(index: Index, query: str) -> list[int]:
+    """Numbers of the entries that the query names by id, in the order named."""
+    numbers = {entry_id.upper(): number for number, entry_id in enumerate(index.ids)}
+    named = [numbers.get(m.group().upper()) for m in _ID.finditer(normalise(query))]
+    return [n for n in dict.fromkeys(named) if n is not None]
+
+
+def query_words(index: Index, query: str) -> dict[str, float]:
+    """Tokens of a query with their weights: its own, its concepts, and those of corrected typos."""
+    found = pieces(query)
+    words: dict[str, float] = {}
+    covered = _add_words(index, words, found, 1.0)
+    corrections = 0
+    for number, piece in enumerate(found):
+        if number in covered or corrections >= _MAX_CORRECTIONS or not _is_unknown(index, piece):
+            continue
+        corrected = correct_hangul(index, piece.text) if piece.hangul else _correct_chunk(index, piece)
+        if corrected is not None:
+            corrections += 1
+            _add_words(index, words, pieces(corrected), CORRECTED)
+    return words
+
+
+def _add_words(index: Index, words: dict[str, float], found: list[Piece], factor: float) -> set[int]:
+    """Add the tokens and concepts of pieces; return the numbers of the pieces that a concept covers."""
+    covered: set[int] = set()
+    for match in index.forms.find(found):
+        covered.update(range(match.first, match.last + 1))
+        for concept in match.concepts:
+            words[CONCEPT + concept] = max(words.get(CONCEPT + concept, 0.0), factor * weight("concept"))
+    for number, piece in enumerate(found):
+        share = factor * (COVERED if number in covered else 1.0)
+        for token in piece.tokens:
+            words[token.text] = max(words.get(token.text, 0.0), share * weight(token.kind))
+    return covered
+
+
+def _is_unknown(index: Index, piece: Piece) -> bool:
+    """Whether the index lacks a Latin word, or half of the pairs of a Korean one."""
+    if not piece.tokens or piece.tokens[0].kind == "weak":
+        return False
+    if piece.hangul:
+        return 2 * sum(token.text not in index for token in piece.tokens) >= len(piece.tokens)
+    return piece.tokens[0].text not in index
+
+
+def _correct_chunk(index: Index, piece: Piece) -> str | None:
+    """Correct every unknown part of a Latin chunk; None if there is nothing to correct."""
+    written = written_words(piece.text)
+    corrected = [word if stem(word) in index else correct_latin(index, word) or word for word in written]
+    return "_".join(corrected) if corrected != written else None
+
+
+def rank(index: Index, words: Mapping[str, float], lang: Language | None = None) -> dict[int, float]:
+    """Score entries by weighted words: BM25 plus the likeness of the best passage."""
+    known = strengths(index, words)
+    best = best_passages(index, known, lang)
+    return {number: score + PASSAGE * best.get(number, 0.0) for number, score in bag_scores(known).items()}
+
+
+def signature_boosts(index: Index, query: str) -> dict[int, float]:
+    """What the signatures that match the query add to the entries that list them; the strongest counts."""
+    boosts: dict[int, float] = {}
+    lowered = query.lower()
+    lines = query.splitlines()
+    for row in index.signatures:
+        if not any(literal in lowered for literal in row.literals):
+            continue
+        pattern = re.compile(row.pattern)
+        if any(pattern.search(line) for line in lines):
+            for number, share in row.entries:
+                boosts[number] = max(boosts.get(number, 0.0), SIGNATURE * share)
+    return boosts

@@ -1,0 +1,83 @@
+"""The glossary of the knowledge base."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from distkb.catalogue.load import load_sources
+from distkb.search.forms import Forms, form_key
+from distkb.search.tokens import pieces
+
+KB = Path(__file__).parents[2] / "kb"
+
+
+@pytest.fixture(scope="module")
+def forms() -> Forms:
+    """The forms of the real glossary."""
+    catalogue, _ = load_sources([KB])
+    return Forms.of_terms(catalogue.terms)
+
+
+def test_every_term_is_complete() -> None:
+    """Each term must have forms and a definition in both languages, and a head word among its forms."""
+    catalogue, problems = load_sources([KB])
+    assert not [problem for problem in problems if "glossary" in str(problem)]
+    assert len(catalogue.terms) >= 120
+    for term in catalogue.terms:
+        assert term.forms.en, term.id
+        assert term.definition.en.endswith("."), term.id
+        assert term.definition.ko.endswith("."), term.id
+
+
+def test_no_form_is_empty_or_listed_twice() -> None:
+    """A form must have atoms, and no term may list two forms that search reads as one."""
+    catalogue, _ = load_sources([KB])
+    for term in catalogue.terms:
+        keys = Counter(form_key(form) for form in (*term.forms.en, *term.forms.ko))
+        assert keys[""] == 0, term.id
+        assert not [key for key, count in keys.items() if count > 1], term.id
+
+
+@pytest.mark.parametrize(
+    ("english", "korean"),
+    [
+        ("hang", "멈췄어요"),
+        ("froze", "먹통이 됐어요"),
+        ("stuck", "행이 걸렸어요"),
+        ("barrier", "배리어에서"),
+        ("rank", "랭크가"),
+        ("collective", "집합통신"),
+        ("ckpt", "체크 포인트를"),
+        ("timed out", "시간 초과"),
+        ("gradients", "기울기"),
+        ("epoch", "에포크"),
+        ("sharding", "쪼개서"),
+        ("gpu", "그래픽카드"),
+        ("machines", "서버"),
+        ("learning rate", "러닝레이트"),
+        ("OOM", "메모리가 부족"),
+        ("save", "세이브"),
+        ("validation", "밸리데이션"),
+        ("mixed precision", "혼합 정밀도"),
+        ("optimizer", "옵티마이저"),
+        ("process group", "프로세스 그룹"),
+        ("sidecar", "사이드카"),
+        ("firewall", "방화벽"),
+        ("accelerate", "액셀러레이트"),
+        ("Hugging Face", "허깅페이스"),
+        ("DeepSpeed", "딥스피드"),
+        ("ZeRO", "제로"),
+    ],
+)
+def test_languages_share_the_concept(forms: Forms, english: str, korean: str) -> None:
+    """What people type in one language must give a concept that the other language's word gives too."""
+    assert set(forms.tokens(pieces(english))) & set(forms.tokens(pieces(korean)))
+
+
+@pytest.mark.parametrize("text", ["실행 계획", "다운로드", "파이토치"])
+def test_chance_matches_are_kept_out(forms: Forms, text: str) -> None:
+    """Syllables inside other words must not be read as slang for a hang or as loading."""
+    assert not {"§hang", "§load"} & set(forms.tokens(pieces(text)))
