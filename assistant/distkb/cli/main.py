@@ -1,0 +1,115 @@
+"""The program `distkb`: finds the command, and ends every run with an exit code and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from distkb import __version__
+from distkb.cli import output
+from distkb.cli.command import Group
+from distkb.cli.diagnostics import ExitCode, Failure, error, fail
+from distkb.cli.session import Session
+from distkb.cli.usage import explain
+from distkb.locale import Say, choose
+
+
+class Root(Group):
+    """The top of the command line. Paths in the place of a command are diagnosed."""
+
+    nothing = "usage.no-command-or-path"
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> NoReturn:
+        """Run and exit; the call that click's own test runner makes."""
+        sys.exit(self.run(sys.argv[1:] if args is None else args))
+
+    def run(self, args: Sequence[str]) -> ExitCode:
+        """Run one command line and return its exit code; whatever goes wrong is one line on stderr."""
+        output.prepare()
+        current = Session(Say(choose(args)))
+        try:
+            code = super().main(args=list(args), prog_name="distkb", standalone_mode=False, obj=current)
+            return ExitCode(code or 0)
+        except Failure as failure:
+            return fail(failure, current.say)
+        except click.ClickException as wrong:
+            return fail(explain(wrong), current.say)
+        except (click.Abort, KeyboardInterrupt):
+            return ExitCode.INTERRUPTED
+        except OSError as problem:
+            reason = problem.strerror or type(problem).__name__
+            return fail(
+                Failure("error.os", code=ExitCode.UNABLE, path=str(problem.filename or "-"), reason=reason),
+                current.say,
+            )
+        except Exception as bug:
+            if os.environ.get("DISTKB_TRACEBACK"):
+                raise
+            error(current.say("error.internal", kind=type(bug).__name__, message=str(bug)), current.say)
+            return ExitCode.UNABLE
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; an existing path stands for `diagnose` with that path."""
+        if args[0] not in self.modules and Path(args[0]).exists():
+            return "diagnose", self.get_command(ctx, "diagnose"), args
+        return super().resolve_command(ctx, args)
+
+    def without_command(self, ctx: click.Context) -> None:
+        """Print the help."""
+        output.write(self.get_help(ctx) + "\n")
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        output.write(f"distkb {__version__}\n")
+        ctx.exit()
+
+
+cli = Root(
+    "distkb",
+    {
+        "search": "distkb.cli.search",
+        "show": "distkb.cli.show",
+        "list": "distkb.cli.list",
+        "diagnose": "distkb.cli.diagnose",
+        "eval": Group(
+            "eval",
+            {"diagnosis": "distkb.cli.eval_diagnosis", "search": "distkb.cli.eval_search"},
+            help="help.eval",
+        ),
+        "kb": Group(
+            "kb",
+            {"check": "distkb.cli.kb_check", "new": "distkb.cli.kb_new", "schema": "distkb.cli.kb_schema"},
+            help="help.kb",
+        ),
+    },
+    help="help",
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="option.version",
+        )
+    ],
+)
+
+
+def main() -> NoReturn:
+    """Run the command line of this process and end it.
+
+    The interpreter is not taken down module by module: that costs more than a search does, and everything that is
+    written is flushed by then. `python -m distkb` ends the ordinary way, for profilers and debuggers.
+    """
+    code = cli.run(sys.argv[1:])
+    output.flush()
+    os._exit(code)

@@ -1,0 +1,1 @@
+"""One writer per format over the same answer: text for people, JSON for programs, Markdown for issues and chats."""

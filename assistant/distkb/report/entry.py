@@ -1,0 +1,95 @@
+"""One entry for people: how it looks, each cause and how to tell it, every fix, what does not help, the sources."""
+
+from __future__ import annotations
+
+from distkb.catalogue.model import Cause, Entry, Version
+from distkb.locale import Say
+from distkb.report.meaning import Meanings
+from distkb.report.page import Ink, Page, plain
+from distkb.report.text import write_fix
+
+_FOR = ("always", "usually", "often")
+_AGAINST = ("rarely", "never")
+
+
+def write(entry: Entry, meanings: Meanings, say: Say, *, columns: int = 80, ink: Ink = plain) -> str:
+    """Return the whole entry as text of `columns` display columns."""
+    page = Page(columns, ink)
+    page.title(say.text(entry.title), first=f"{entry.id}  ")
+    page.paragraph(say("entry.line", family=say(f"family.{entry.family}"), status=say(f"status.{entry.status}")))
+    page.blank()
+    page.paragraph(say.text(entry.summary))
+    page.heading(say("entry.symptoms"))
+    for symptom in entry.symptoms:
+        page.item("-", say.text(symptom))
+    _messages(page, entry, say)
+    for cause in entry.causes:
+        _cause(page, cause, meanings, say)
+    if entry.does_not_help:
+        page.heading(say("entry.does-not-help"))
+        for text in entry.does_not_help:
+            page.item("-", say.text(text))
+    _end(page, entry, meanings, say)
+    return page.text()
+
+
+def _messages(page: Page, entry: Entry, say: Say) -> None:
+    """Add what the failure prints, with what each line means."""
+    printed = [(signature, signature.example) for signature in entry.signatures if signature.example]
+    if printed:
+        page.heading(say("entry.messages"))
+    for signature, example in printed:
+        page.item("-", say.text(signature.means))
+        page.quote(example, "    ")
+
+
+def _cause(page: Page, cause: Cause, meanings: Meanings, say: Say) -> None:
+    page.blank()
+    page.title(say("entry.cause", id=cause.id, title=say.text(cause.title)))
+    page.paragraph(say(f"prior.{cause.prior}"), role="faint")
+    page.blank()
+    page.paragraph(say.text(cause.explanation))
+    for heading, words in (("entry.speaks-for", _FOR), ("entry.speaks-against", _AGAINST)):
+        chosen = sorted((e for e in cause.evidence if e.likelihood in words), key=lambda e: words.index(e.likelihood))
+        if chosen:
+            page.heading(say(heading))
+        for evidence in chosen:
+            sentence = meanings.sentence(evidence.observation, say)
+            page.item("-", say("entry.evidence", likelihood=say(f"likelihood.{evidence.likelihood}"), text=sentence))
+            if evidence.why:
+                page.paragraph(say.text(evidence.why), "    ", "faint")
+    if cause.confused_with:
+        page.heading(say("entry.confused-with"))
+        for confusion in cause.confused_with:
+            title = meanings.title(confusion.id, say)
+            page.item(confusion.id, title or say.text(confusion.how_to_tell))
+            if title:
+                page.paragraph(say.text(confusion.how_to_tell), "    ")
+    page.heading(say("entry.fixes", id=cause.id))
+    for fix in cause.fixes:
+        write_fix(page, fix, say, heading=False)
+
+
+def _end(page: Page, entry: Entry, meanings: Meanings, say: Say) -> None:
+    if entry.related:
+        page.heading(say("entry.related"))
+        for identity in entry.related:
+            page.item(identity, meanings.title(identity, say))
+    if entry.applies_to:
+        page.heading(say("entry.applies-to"))
+        for version in entry.applies_to:
+            page.item("-", _range(version, say))
+    page.heading(say("entry.references"))
+    for reference in entry.references:
+        page.item("-", say("entry.reference", title=reference.title, accessed=reference.accessed))
+        page.paragraph(reference.url, "    ", "faint")
+
+
+def _range(version: Version, say: Say) -> str:
+    if version.since and version.until:
+        return say("version.between", component=version.component, since=version.since, until=version.until)
+    if version.since:
+        return say("version.since", component=version.component, since=version.since)
+    if version.until:
+        return say("version.until", component=version.component, until=version.until)
+    return version.component

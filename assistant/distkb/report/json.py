@@ -1,0 +1,79 @@
+"""The diagnosis for programs: the document `distkb.diagnosis/1`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from distkb.catalogue.model import Text
+from distkb.diagnosis.model import Contribution, Diagnosis, NextStep, RankedCause
+from distkb.report.layout import clean
+
+SCHEMA = "distkb.diagnosis/1"
+
+
+def write(diagnosis: Diagnosis) -> str:
+    """Return the diagnosis as one JSON document."""
+    return encode(document(diagnosis))
+
+
+def encode(value: Any) -> str:
+    """Return any document as indented JSON with one line break at its end."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+def document(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return the diagnosis as plain data: all causes, most probable first, each with what moved it."""
+    return {
+        "schema": SCHEMA,
+        "causes": [_cause(ranked) for ranked in diagnosis.causes],
+        "other": _rounded(diagnosis.other),
+        "next": _next(diagnosis.next, diagnosis),
+        "fix": None if diagnosis.fix is None else msgspec.to_builtins(diagnosis.fix),
+        "skipped": [{"path": clean(s.path), "reason": s.code} for s in diagnosis.evidence.skipped],
+    }
+
+
+def _cause(ranked: RankedCause) -> dict[str, Any]:
+    return {
+        "entry": ranked.entry.id,
+        "cause": ranked.cause.id,
+        "probability": _rounded(ranked.probability),
+        "title": _both(ranked.cause.title),
+        "evidence": [_evidence(contribution) for contribution in ranked.evidence],
+    }
+
+
+def _evidence(contribution: Contribution) -> dict[str, Any]:
+    observation = contribution.observation
+    quote = observation.quotes[0] if observation.quotes else None
+    path = quote.path if quote else None
+    return {
+        "observation": observation.id,
+        "present": observation.present,
+        "weight": round(contribution.weight, 4),
+        "path": None if path is None else clean(path),
+        "line": quote.line if quote else None,
+        "quote": clean(quote.text) if quote else None,
+    }
+
+
+def _next(step: NextStep | None, diagnosis: Diagnosis) -> dict[str, Any] | None:
+    if step is None:
+        return None
+    if step.step is not None:
+        identity, text = step.step.id, _both(step.step.text)
+    elif diagnosis.fix is not None:
+        identity, text = diagnosis.fix.id, _both(diagnosis.fix.title)
+    else:
+        return None
+    return {"kind": step.kind, "id": identity, "text": text, "gain_bits": round(step.gain_bits, 4)}
+
+
+def _both(text: Text) -> dict[str, str]:
+    return {"en": text.en, "ko": text.ko}
+
+
+def _rounded(probability: float) -> float:
+    return round(probability, 6)

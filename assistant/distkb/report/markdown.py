@@ -1,0 +1,143 @@
+"""The diagnosis as Markdown, to paste into an issue or a chat: short, and log text can never become markup."""
+
+from __future__ import annotations
+
+import re
+
+from distkb.catalogue.model import Fix
+from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
+from distkb.evidence.observation import Quote
+from distkb.locale import Say
+from distkb.report.layout import clean
+from distkb.report.meaning import Meanings
+from distkb.report.measure import answer, entry_total, percent, runner_up
+from distkb.report.page import unified
+
+_SHOWN = 6
+_MARKUP = re.compile(r"([\\*_\[\]<>|#~@!])")
+_BACKTICKS = re.compile(r"`+")
+
+
+def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
+    """Return the diagnosis as a Markdown document."""
+    verdict = answer(diagnosis)
+    first = diagnosis.causes[0] if diagnosis.causes else None
+    if verdict in {"no-evidence", "nothing-wrong"} or first is None:
+        return f"## {say(f'verdict.{verdict}')}\n"
+    blocks = [f"## {_verdict(diagnosis, first, say)}"]
+    if verdict in {"named", "leading"}:
+        blocks += _found(diagnosis, first, meanings, say)
+    else:
+        blocks += _candidates(diagnosis, say)
+    blocks += _next(diagnosis, say)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _verdict(diagnosis: Diagnosis, first: RankedCause, say: Say) -> str:
+    if diagnosis.verdict == "unknown":
+        return say("verdict.unknown", percent=percent(diagnosis.other))
+    if diagnosis.verdict == "undecided":
+        return say("verdict.undecided")
+    total = percent(entry_total(diagnosis, first.entry.id))
+    return say(f"verdict.{diagnosis.verdict}", id=first.entry.id, percent=total)
+
+
+def _found(diagnosis: Diagnosis, first: RankedCause, meanings: Meanings, say: Say) -> list[str]:
+    blocks = [
+        f"**{first.entry.id}** {prose(say.text(first.entry.title))}",
+        f"**{first.cause.id}** {prose(say.text(first.cause.title))}",
+        prose(say.text(first.cause.explanation)),
+    ]
+    supporting = [c for c in first.evidence if c.weight > 0][:_SHOWN]
+    opposing = sorted((c for c in first.evidence if c.weight < 0), key=lambda c: c.weight)[:_SHOWN]
+    for heading, chosen in (("report.why-short", supporting), ("report.against", opposing)):
+        if chosen:
+            blocks.append(f"### {say(heading)}")
+            blocks.append("\n".join(_contribution(c, meanings, say) for c in chosen))
+    rival = runner_up(diagnosis)
+    if rival is not None:
+        title = prose(say.text(rival.cause.title))
+        blocks.append(f"### {say('report.runner-up')}")
+        blocks.append(f"**{rival.cause.id}** {title} ({percent(rival.probability)})")
+    if diagnosis.fix is not None:
+        blocks += _fix(diagnosis.fix, say)
+    return blocks
+
+
+def _candidates(diagnosis: Diagnosis, say: Say) -> list[str]:
+    best: dict[str, RankedCause] = {}
+    for ranked in diagnosis.causes:
+        best.setdefault(ranked.entry.id, ranked)
+    rows = [
+        f"- **{r.entry.id}** {prose(say.text(r.entry.title))} ({percent(entry_total(diagnosis, r.entry.id))})"
+        for r in list(best.values())[:3]
+    ]
+    return ["\n".join(rows)] if rows else []
+
+
+def _contribution(contribution: Contribution, meanings: Meanings, say: Say) -> str:
+    observation = contribution.observation
+    lines = [f"- {prose(meanings.seen(observation, say))}"]
+    lines += [f"  {_quote(quote)}" for quote in observation.quotes[:1]]
+    return "\n".join(lines)
+
+
+def _quote(quote: Quote) -> str:
+    place = ""
+    if quote.path is not None:
+        place = code(quote.path + (f":{quote.line}" if quote.line is not None else "")) + " "
+    return f"{place}{code(quote.text)}" if quote.text else place.rstrip()
+
+
+def _fix(fix: Fix, say: Say) -> list[str]:
+    title = prose(say.text(fix.title))
+    if fix.workaround:
+        title = say("fix.workaround-title", title=title)
+    blocks = [f"### {say('fix.heading', id=fix.id, title=title)}"]
+    if fix.workaround:
+        blocks.append(say("fix.workaround"))
+    blocks.append("\n".join(f"{n}. {prose(say.text(s))}" for n, s in enumerate(fix.steps, start=1)))
+    if fix.commands:
+        blocks.append(fenced("\n".join(fix.commands), "sh"))
+    if fix.code:
+        blocks.append(fenced("\n".join(unified(fix.code)), "diff"))
+    if fix.changes_results:
+        blocks.append(say("fix.changes-results", text=prose(say.text(fix.changes_results))))
+    blocks.append(say("fix.verify", text=prose(say.text(fix.verify))))
+    return blocks
+
+
+def _next(diagnosis: Diagnosis, say: Say) -> list[str]:
+    step = diagnosis.next.step if diagnosis.next else None
+    if step is None:
+        return []
+    blocks = [f"### {say(f'report.next.{step.kind}')}", prose(say.text(step.text))]
+    if step.commands:
+        blocks.append(fenced("\n".join(step.commands), "sh"))
+    return blocks
+
+
+def prose(text: str) -> str:
+    """Return a text of the catalogue for use in running Markdown: only its `code` keeps a meaning."""
+    parts = clean(text).split("`")
+    if len(parts) % 2 == 0:
+        return _MARKUP.sub(r"\\\1", clean(text)).replace("`", r"\`")
+    return "`".join(part if n % 2 else _MARKUP.sub(r"\\\1", part) for n, part in enumerate(parts))
+
+
+def code(text: str) -> str:
+    """Return untrusted text as inline code, fenced by more backticks than it holds in a row."""
+    text = clean(text)
+    fence = "`" * (_longest(text) + 1)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{text}{space}{fence}"
+
+
+def fenced(text: str, language: str) -> str:
+    """Return a code block that its own content cannot close."""
+    fence = "`" * max(3, _longest(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _longest(text: str) -> int:
+    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)

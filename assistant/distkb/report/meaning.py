@@ -1,0 +1,46 @@
+"""What an observation's id means in words, for signatures, findings and intake facts alike."""
+
+from __future__ import annotations
+
+from distkb.catalogue.model import Catalogue, Finding, Role, Signature
+from distkb.evidence.observation import Observation
+from distkb.locale import Say
+
+
+class Meanings:
+    """Looks up what observations mean."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        known: list[Signature | Finding] = [*catalogue.signatures, *catalogue.findings]
+        self._means = {item.id: item.means for item in known}
+        self._roles: dict[str, Role] = {item.id: item.role for item in known}
+        self._values = {
+            f"{fact.id}={v.value}": (fact.question, v.label) for fact in catalogue.facts for v in fact.values
+        }
+        self._titles = {entry.id: entry.title for entry in catalogue.entries}
+        self._titles.update({cause.id: cause.title for entry in catalogue.entries for cause in entry.causes})
+
+    def sentence(self, observation: str, say: Say) -> str:
+        """Return the meaning of an observation's id in words; the id itself where nothing is known of it."""
+        if observation in self._means:
+            return say.text(self._means[observation])
+        if observation in self._values:
+            question, label = self._values[observation]
+            return say("report.fact", question=say.text(question), label=say.text(label))
+        return observation
+
+    def seen(self, observation: Observation, say: Say) -> str:
+        """Return what was observed in one sentence; where it was looked for and is missing, the sentence says so."""
+        if observation.id in self._values and observation.source != "log":
+            return say("report.said", label=say.text(self._values[observation.id][1]))
+        meaning = self.sentence(observation.id, say)
+        return meaning if observation.present else say("report.absent", meaning=meaning)
+
+    def title(self, identity: str, say: Say) -> str:
+        """Return the title of an entry or a cause by its id; empty where there is none."""
+        title = self._titles.get(identity)
+        return say.text(title) if title else ""
+
+    def is_failure(self, observation: Observation) -> bool:
+        """Whether the observation shows that something went wrong, be it the failure or its echo."""
+        return observation.present and self._roles.get(observation.id) in {"primary", "collateral"}

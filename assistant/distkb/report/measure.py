@@ -1,0 +1,49 @@
+"""How sure the answer is, in words and figures that promise no more than was computed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from distkb.diagnosis.model import Diagnosis, RankedCause
+
+Answer = Literal["named", "leading", "undecided", "unknown", "nothing-wrong", "no-evidence"]
+
+
+def answer(diagnosis: Diagnosis) -> Answer:
+    """Return the verdict; where nothing speaks of a failure, whether that is because nothing could be read."""
+    if diagnosis.verdict != "no-evidence":
+        return diagnosis.verdict
+    return "nothing-wrong" if diagnosis.evidence.bytes_read else "no-evidence"
+
+
+def percent(probability: float) -> str:
+    """Return a probability for people; nothing is ever certain, so 0% and 100% do not occur."""
+    if probability >= 0.99:
+        return ">99%"
+    if probability < 0.01:
+        return "<1%"
+    return f"{probability * 100:.0f}%"
+
+
+def strength(weight: float) -> str:
+    """Return how much one observation matters: one mark for a little, two from a factor of 3, three from 10."""
+    mark = "+" if weight > 0 else "-"
+    size = abs(weight)
+    return mark * (3 if size >= 2.3 else 2 if size >= 1.1 else 1)
+
+
+def entry_total(diagnosis: Diagnosis, entry: str) -> float:
+    """Return the probability of an entry: that of all its causes together."""
+    return sum(r.probability for r in diagnosis.causes if r.entry.id == entry)
+
+
+def runner_up(diagnosis: Diagnosis) -> RankedCause | None:
+    """Return the most probable cause of another entry, or of the same entry where that one comes closer."""
+    if len(diagnosis.causes) < 2:
+        return None
+    first = diagnosis.causes[0]
+    sibling = next((r for r in diagnosis.causes[1:] if r.entry.id == first.entry.id), None)
+    rival = next((r for r in diagnosis.causes[1:] if r.entry.id != first.entry.id), None)
+    if sibling is None or rival is None:
+        return rival or sibling
+    return sibling if sibling.probability > entry_total(diagnosis, rival.entry.id) else rival

@@ -1,0 +1,283 @@
+"""The diagnosis for people: the answer first, then why, what happened, what else it could be, and the fix."""
+
+from __future__ import annotations
+
+import re
+
+from distkb.catalogue.model import Fix
+from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
+from distkb.evidence.observation import Observation, Quote
+from distkb.locale import Say
+from distkb.report.layout import clean
+from distkb.report.meaning import Meanings
+from distkb.report.measure import Answer, answer, entry_total, percent, runner_up, strength
+from distkb.report.page import Ink, Page, plain
+
+FOR_SHOWN, AGAINST_SHOWN, EVENTS_SHOWN, CANDIDATES = 6, 3, 8, 3
+"""How many observations for and against, events and candidates are printed; the JSON holds them all."""
+_RANK_MARK = re.compile(r"^\[rank\d+\]:\s*")
+"""What torch puts before each line of a rank's traceback; lines that differ in it alone say the same."""
+_NOISE = 0.15
+"""Weight below which an observation changes nothing that a reader could notice."""
+
+
+def write(diagnosis: Diagnosis, meanings: Meanings, say: Say, *, columns: int = 80, ink: Ink = plain) -> str:
+    """Return the diagnosis as text of `columns` display columns."""
+    return _Writer(diagnosis, meanings, say, Page(columns, ink)).write()
+
+
+class _Writer:
+    """Writes one diagnosis onto one page."""
+
+    def __init__(self, diagnosis: Diagnosis, meanings: Meanings, say: Say, page: Page) -> None:
+        self.diagnosis = diagnosis
+        self.meanings = meanings
+        self.say = say
+        self.page = page
+        self.answer: Answer = answer(diagnosis)
+
+    def write(self) -> str:
+        if self.answer in {"no-evidence", "nothing-wrong"}:
+            self.page.title(self.say(f"verdict.{self.answer}"))
+            self._events()
+            self._next()
+            return self.page.text()
+        first = self.diagnosis.causes[0] if self.diagnosis.causes else None
+        if first is None or self.answer == "unknown":
+            self._unknown(first)
+        elif self.answer == "undecided":
+            self._undecided()
+        else:
+            self._found(first)
+        return self.page.text()
+
+    def _found(self, first: RankedCause) -> None:
+        say, page = self.say, self.page
+        total = percent(entry_total(self.diagnosis, first.entry.id))
+        page.title(say(f"verdict.{self.answer}", id=first.entry.id, percent=total))
+        page.title(say.text(first.entry.title), first=f"{first.entry.id}  ")
+        page.blank()
+        page.item(f"{first.cause.id} ", self._form(first))
+        if self.diagnosis.fix:
+            page.item(say("report.fix-in-short"), _fix_title(self.diagnosis.fix, say))
+        page.blank()
+        page.paragraph(say.text(first.cause.explanation))
+        self._why(first)
+        self._events()
+        self._rival(first)
+        if self.diagnosis.fix:
+            write_fix(page, self.diagnosis.fix, say)
+            self._other_fixes(first, self.diagnosis.fix)
+        self._next()
+
+    def _form(self, ranked: RankedCause) -> str:
+        """Return the cause's title, with its own probability where the entry has several causes."""
+        title = self.say.text(ranked.cause.title)
+        if len(ranked.entry.causes) == 1:
+            return title
+        return self.say("report.with-probability", title=title, percent=percent(ranked.probability))
+
+    def _undecided(self) -> None:
+        say, page = self.say, self.page
+        page.title(say("verdict.undecided"))
+        for ranked in self._candidates():
+            page.blank()
+            probability = percent(entry_total(self.diagnosis, ranked.entry.id))
+            title = say("report.with-probability", title=say.text(ranked.entry.title), percent=probability)
+            page.title(title, first=f"{ranked.entry.id}  ")
+            page.item(f"{ranked.cause.id} ", say.text(ranked.cause.title))
+            self._contributions(_for(ranked)[:2], indent="  ")
+            self._contributions(_against(ranked)[:1], indent="  ")
+        self._events()
+        self._tell_apart()
+        self._next()
+        self._read_more()
+
+    def _unknown(self, nearest: RankedCause | None) -> None:
+        say, page = self.say, self.page
+        page.title(say("verdict.unknown", percent=percent(self.diagnosis.other)))
+        if nearest is not None:
+            page.heading(say("report.nearest"))
+            for ranked in self._candidates():
+                probability = percent(entry_total(self.diagnosis, ranked.entry.id))
+                title = say.text(ranked.entry.title)
+                page.item(ranked.entry.id, say("report.with-probability", title=title, percent=probability))
+        seen = [o for o in self.diagnosis.evidence.observations if self.meanings.is_failure(o)]
+        if seen:
+            page.heading(say("report.seen"))
+            for observation in seen[:FOR_SHOWN]:
+                page.item("-", self.meanings.seen(observation, say))
+                self._quotes(observation.quotes[:1], indent="    ")
+        self._events()
+        self._next()
+
+    def _candidates(self) -> list[RankedCause]:
+        """Return the best cause of each of the most probable entries."""
+        best: dict[str, RankedCause] = {}
+        for ranked in self.diagnosis.causes:
+            best.setdefault(ranked.entry.id, ranked)
+        return list(best.values())[:CANDIDATES]
+
+    def _why(self, ranked: RankedCause) -> None:
+        supporting, opposing = _for(ranked), _against(ranked)
+        if supporting:
+            self.page.heading(self.say("report.why"))
+            self._contributions(supporting[:FOR_SHOWN])
+            self._left_out(len(supporting) - FOR_SHOWN)
+        self.page.heading(self.say("report.against"))
+        if opposing:
+            self._contributions(opposing[:AGAINST_SHOWN])
+            self._left_out(len(opposing) - AGAINST_SHOWN)
+        else:
+            self.page.paragraph(self.say("report.nothing-against"))
+
+    def _contributions(self, contributions: list[Contribution], indent: str = "  ") -> None:
+        for contribution in contributions:
+            observation = contribution.observation
+            sentence = self.meanings.seen(observation, self.say)
+            self.page.item(f"{strength(contribution.weight):<3}", sentence, indent)
+            if observation.source != "fact":  # what the user typed a moment ago needs no quoting
+                self._quotes(telling(observation), indent=indent + "    ")
+            more = observation.count - len(telling(observation))
+            if more > 0 and observation.quotes:
+                self.page.paragraph(self.say.count("report.more-times", more), indent + "    ", "faint")
+
+    def _left_out(self, number: int) -> None:
+        if number > 0:
+            self.page.paragraph(self.say.count("report.left-out", number), role="faint")
+
+    def _quotes(self, quotes: tuple[Quote, ...], indent: str) -> None:
+        for quote in quotes:
+            place = self._place(quote)
+            if place:
+                self.page.paragraph(place, indent, "label")
+            if quote.text:
+                self.page.quote(quote.text, indent)
+
+    def _place(self, quote: Quote) -> str:
+        """Return `path:line` and the rank of a quote, as far as they are known."""
+        place = ""
+        if quote.path is not None:
+            place = clean(quote.path) + (f":{quote.line}" if quote.line is not None else "")
+        elif quote.line is not None:
+            place = self.say("report.report-line", line=quote.line)
+        if quote.rank is None:
+            return place
+        rank = self.say("report.rank", rank=quote.rank)
+        return f"{place} ({rank})" if place else rank
+
+    def _events(self) -> None:
+        notes = self.diagnosis.evidence.notes
+        if len(notes) < 2:
+            return
+        page = self.page
+        page.heading(self.say("report.events"))
+        start = next((n.time for n in notes if n.time is not None), None)
+        for note in notes[:EVENTS_SHOWN]:
+            moment = "" if note.time is None or start is None else f"{note.time - start:+.1f} s"
+            page.row([(moment, 9)], self._place(note), indent="  ")
+            page.quote(note.text, indent=" " * 13)
+        self._left_out(len(notes) - EVENTS_SHOWN)
+
+    def _rival(self, first: RankedCause) -> None:
+        rival = runner_up(self.diagnosis)
+        if rival is None:
+            return
+        say, page = self.say, self.page
+        page.heading(say("report.runner-up"))
+        title = say("report.with-probability", title=say.text(rival.cause.title), percent=percent(rival.probability))
+        page.item(rival.cause.id, title)
+        how = _how_to_tell(first, rival, say)
+        if how:
+            page.paragraph(say("report.tell-apart", how=how))
+        elif self.diagnosis.next and self.diagnosis.next.step:
+            page.paragraph(say("report.tell-apart-next"))
+
+    def _tell_apart(self) -> None:
+        candidates = self._candidates()
+        pairs = [(a, b) for i, a in enumerate(candidates) for b in candidates[i + 1 :]]
+        known = [(a, b, how) for a, b in pairs if (how := _how_to_tell(a, b, self.say))]
+        if known:
+            self.page.heading(self.say("report.tell-them-apart"))
+            for a, b, how in known:
+                self.page.item(f"{a.entry.id}/{b.entry.id}:", how)
+
+    def _other_fixes(self, first: RankedCause, shown: Fix) -> None:
+        others = [fix for fix in first.cause.fixes if fix.id != shown.id]
+        if others:
+            self.page.heading(self.say("report.other-fixes", id=first.entry.id))
+            for fix in others:
+                self.page.item(fix.id, _fix_title(fix, self.say))
+
+    def _read_more(self) -> None:
+        ids = [ranked.entry.id for ranked in self._candidates()]
+        if ids:
+            self.page.heading(self.say("report.read-more"))
+            for identity in ids:
+                self.page.command(f"distkb show {identity}")
+
+    def _next(self) -> None:
+        step = self.diagnosis.next.step if self.diagnosis.next else None
+        if step is None:
+            return
+        self.page.heading(self.say(f"report.next.{step.kind}"))
+        self.page.paragraph(self.say.text(step.text))
+        for command in step.commands:
+            self.page.command(command)
+
+
+def telling(observation: Observation) -> tuple[Quote, ...]:
+    """Return the quotes to print: the first, and where ranks are compared one of another rank that differs."""
+    first, *others = observation.quotes or (None,)
+    if first is None:
+        return ()
+    words = _RANK_MARK.sub("", first.text)
+    compared = observation.id.startswith("logs.")
+    other = next((q for q in others if compared and q.rank != first.rank and _RANK_MARK.sub("", q.text) != words), None)
+    return (first,) if other is None else (first, other)
+
+
+def _for(ranked: RankedCause) -> list[Contribution]:
+    return [c for c in ranked.evidence if c.weight >= _NOISE]
+
+
+def _against(ranked: RankedCause) -> list[Contribution]:
+    return sorted((c for c in ranked.evidence if c.weight <= -_NOISE), key=lambda c: c.weight)
+
+
+def _how_to_tell(one: RankedCause, other: RankedCause, say: Say) -> str:
+    """Return what tells two causes apart, as either of them says it; empty where neither does."""
+    for here, there in ((one, other), (other, one)):
+        for confusion in here.cause.confused_with:
+            if confusion.id in {there.entry.id, there.cause.id}:
+                return say.text(confusion.how_to_tell)
+    return ""
+
+
+def _fix_title(fix: Fix, say: Say) -> str:
+    title = say.text(fix.title)
+    return say("fix.workaround-title", title=title) if fix.workaround else title
+
+
+def write_fix(page: Page, fix: Fix, say: Say, *, heading: bool = True) -> None:
+    """Add one fix: what to do, the commands, the change of code, what to declare, and how to see that it worked."""
+    title = _fix_title(fix, say)
+    if heading:
+        page.heading(say("fix.heading", id=fix.id, title=title))
+    else:
+        page.blank()
+        page.item(fix.id, title, role="heading")
+    page.paragraph(say("fix.terms", cost=say(f"cost.{fix.cost}"), risk=say(f"risk.{fix.risk}")), role="faint")
+    if fix.workaround:
+        page.paragraph(say("fix.workaround"))
+    for number, step in enumerate(fix.steps, start=1):
+        page.item(f"{number}.", say.text(step))
+    for command in fix.commands:
+        page.command(command)
+    if fix.code:
+        page.blank()
+        page.change(fix.code, "    ")
+        page.blank()
+    if fix.changes_results:
+        page.paragraph(say("fix.changes-results", text=say.text(fix.changes_results)))
+    page.paragraph(say("fix.verify", text=say.text(fix.verify)))

@@ -1,0 +1,106 @@
+"""The repository's own papers: README, CI and code agree."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+READMES = ("README.md", "README.ko.md")
+SCREEN = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SCREEN_LINES = 36
+"""Lines of the answer that the READMEs show."""
+FENCED = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def commands(name: str) -> list[str]:
+    """Shell commands of a README, one per fenced block."""
+    return [block.strip() for block in FENCED.findall((ROOT / name).read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_a_readme_has_two_set_up_commands_of_one_line(name: str) -> None:
+    """One command diagnoses the shipped incident, one runs the tests; each is a single line to copy."""
+    diagnose, test = (c for c in commands(name) if c.startswith("python3 -m venv"))
+    assert "\n" not in diagnose + test
+    assert "distkb diagnose kb/incidents/" in diagnose
+    assert test.endswith("python -m pytest")
+
+
+def test_both_readmes_carry_the_same_commands() -> None:
+    """What is shown to copy is the same in both languages."""
+    assert commands("README.md") == commands("README.ko.md")
+
+
+def test_the_incident_of_the_readme_exists() -> None:
+    """The first command's logs are in the repository."""
+    found = re.search(r"distkb diagnose (kb/incidents/\S+)", commands("README.md")[0])
+    assert found
+    assert any((ROOT / found[1]).rglob("*.log"))
+
+
+@pytest.mark.parametrize(("name", "lang"), [("README.md", "en"), ("README.ko.md", "ko")])
+def test_the_screen_of_the_readme_is_what_the_program_prints(name: str, lang: str) -> None:
+    """The answer shown is the beginning of the real one; `UPDATE_GOLDEN=1` writes it anew."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    found = re.search(r"distkb (diagnose kb/incidents/\S+)", text)
+    assert found
+    args = [sys.executable, "-m", "distkb", *found[1].split(), "--lang", lang]
+    printed = subprocess.run(args, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False, timeout=120)
+    assert printed.returncode == 1, printed.stderr
+    lines = printed.stdout.splitlines()
+    if os.environ.get("UPDATE_GOLDEN"):
+        screen = "\n".join(lines[:SCREEN_LINES]).rstrip()
+        text = SCREEN.sub(lambda _: f"```text\n{screen}\n```", text)
+        (ROOT / name).write_text(text, encoding="utf-8")
+    shown = SCREEN.search(text)
+    assert shown
+    screen_lines = shown[1].splitlines()
+    assert screen_lines == lines[: len(screen_lines)]
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_every_command_of_the_program_is_in_the_readme(name: str) -> None:
+    """A reader of the README meets every command that `distkb --help` lists."""
+    from distkb.cli.command import Group
+    from distkb.cli.main import cli
+
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for command, module in cli.modules.items():
+        leaves = [f"{command} {leaf}" for leaf in module.modules] if isinstance(module, Group) else [command]
+        for leaf in leaves:
+            assert f"distkb {leaf}" in text, leaf
+
+
+def test_ci_runs_the_second_command_of_the_readme() -> None:
+    """`.ci/run` takes the command from the README, so that the two cannot drift."""
+    printed = subprocess.run(
+        ["bash", str(ROOT / ".ci" / "run"), "--print-command"], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert printed.stdout.strip() == commands("README.md")[1]
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_the_changelog_names_the_version() -> None:
+    """The newest version of the changelog is the package's."""
+    from distkb import __version__
+
+    versions = re.findall(r"^## \[([^\]]+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert versions[0] in {"Unreleased", __version__}
+    assert __version__ in versions
+
+
+def test_the_numbers_of_the_contributing_guide_are_the_programs() -> None:
+    """The guide's likelihoods and priors are those that the diagnosis computes with."""
+    from distkb.catalogue.model import PRIOR_WEIGHT, PROBABILITY
+
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z]+)` \| ([0-9.]+) \|", text, re.MULTILINE))
+    assert {word: float(number) for word, number in rows.items()} == PROBABILITY
+    for word, weight in PRIOR_WEIGHT.items():
+        assert re.search(rf"`{word}`\s(?:weighs )?{weight:g}\b", text), word
