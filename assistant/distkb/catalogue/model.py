@@ -113,6 +113,8 @@ class Signature(_Record, frozen=True, kw_only=True):
     group: str | None = None
     """Signatures of one group repeat one another: together they count once."""
     where: tuple[Place, ...] = ("log", "report")
+    implies: tuple[str, ...] = ()
+    """Facts, as `fact=value`, that a log with this line answers, so that nobody is asked."""
 
 
 class FactValue(_Record, frozen=True, kw_only=True):
@@ -144,6 +146,8 @@ class Finding(_Record, frozen=True, kw_only=True):
     role: Role = "context"
     background: Likelihood = "rarely"
     group: str | None = None
+    implies: tuple[str, ...] = ()
+    """Facts, as `fact=value`, that this finding answers, so that nobody is asked."""
 
 
 class Step(_Record, frozen=True, kw_only=True):

@@ -72,6 +72,7 @@ def main() -> None:
         if rank == 0:
             build().load_state_dict(torch.load(path, weights_only=True))
             logging.info("checkpoint loads into the plain model")
+    logging.info("training finished")
     dist.destroy_process_group()
 
 

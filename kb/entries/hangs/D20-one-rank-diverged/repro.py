@@ -47,7 +47,8 @@ def load_samples(rank: int, fixed: bool) -> list[str]:
     if len(good) < len(lines):
         log.warning("dropped %d broken records", len(lines) - len(good))
     count = torch.tensor(len(good))
-    dist.all_reduce(count, op=dist.ReduceOp.MIN)  # all ranks must take the same number of steps
+    # All ranks must take the same number of steps.
+    dist.all_reduce(count, op=dist.ReduceOp.MIN)
     return good[: int(count)]
 
 

@@ -50,7 +50,8 @@ def train(fixed: bool) -> None:
             if rank == 0:
                 log.info("step %d validation loss %.4f", step, validate(model.module))
                 if not fixed:
-                    dist.barrier()  # only rank 0 gets here
+                    # Only rank 0 gets here.
+                    dist.barrier()
             if fixed:
                 dist.barrier()
     log.info("training finished")

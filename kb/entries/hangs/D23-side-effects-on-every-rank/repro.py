@@ -31,10 +31,12 @@ def save_checkpoint(output: Path, model: nn.Module, step: int, fixed: bool) -> N
     torch.save(torch.get_rng_state(), staging / f"rng_state_{rank}.pth")
     if rank == 0:
         torch.save(model.state_dict(), staging / "model.pt")
-    dist.barrier()  # everything is written
+    # Everything is written.
+    dist.barrier()
     if rank == 0 or not fixed:
         staging.rename(final)
-    dist.barrier()  # nobody reads or goes on before the checkpoint has its name
+    # Nobody reads or goes on before the checkpoint has its name.
+    dist.barrier()
     log.info("step %d saved %s", step, final.name)
 
 

@@ -36,7 +36,8 @@ def gather(tokens: torch.Tensor, fixed: bool) -> torch.Tensor:
         dist.all_reduce(length, op=dist.ReduceOp.MAX)
         tokens = nn.functional.pad(tokens, (0, int(length) - tokens.shape[1]), value=PAD)
     gathered = [torch.empty_like(tokens) for _ in range(dist.get_world_size())]
-    dist.all_gather(gathered, tokens)  # wants the same shape and dtype on every rank
+    # Wants the same shape and dtype on every rank.
+    dist.all_gather(gathered, tokens)
     return torch.cat(gathered)
 
 

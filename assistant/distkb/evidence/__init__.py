@@ -1,0 +1,1 @@
+"""Reads what a failing run left behind: logs, a person's words and stated facts."""

@@ -1,0 +1,273 @@
+"""Finds where any of many patterns may match in a block of text: Hyperscan, or a slower stand-in.
+
+What comes out is a superset: every (pattern, end offset) that `re` would match is in it, and the caller
+confirms with `re`. So bounds of repeats may be relaxed where they are costly to compile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+Candidates = list[tuple[int, int]]
+"""(index of the pattern, offset after the match), offsets ascending."""
+
+FLOOD = 120_000
+"""Callbacks for one block above which each line is scanned by itself, for at most one match per pattern and line."""
+
+_FORMAT = "2"
+_BOUNDED = re.compile(r"(?<!\\)\{\d*,\d+\}")
+
+
+class Matcher:
+    """A set of patterns, compiled once and kept in the cache directory."""
+
+    def __init__(self, patterns: Sequence[str], *, utf8: bool = False, cache_dir: Path | None = None) -> None:
+        """Take patterns of the subset that `re` and Hyperscan share.
+
+        With `utf8`, text must be valid UTF-8 and characters are what `.` and classes mean; else bytes are.
+        """
+        self._patterns = tuple(patterns)
+        self._utf8 = utf8
+        self._cache_dir = cache_dir
+        self._lanes: dict[int, Any] = {}
+        self._single: dict[int, Any] = {}
+        self._gate: _Gate | None = None
+
+    def open(self, lanes: int = 1) -> None:
+        """Make ready for calls from so many threads, each with a lane of its own."""
+        for lane in range(lanes):
+            if self._patterns and self._gate is None and lane not in self._lanes:
+                try:
+                    self._lanes[lane] = self._compiled(single=False)
+                except ImportError:
+                    self._gate = _Gate(self._patterns)
+
+    def candidates(self, data: bytes | memoryview, lane: int = 0) -> Candidates:
+        """Where patterns may match in a block of whole lines. A database scans for one thread at a time."""
+        self.open(1)
+        if self._gate is not None:
+            return self._gate.candidates(bytes(data))
+        if not self._patterns:
+            return []
+        import hyperscan
+
+        found: Candidates = []
+        keep = found.append
+
+        def on_match(index: int, _start: int, end: int, _flags: int, _context: object) -> bool | None:
+            keep((index, end))
+            return True if len(found) > FLOOD else None
+
+        try:
+            self._lanes[lane].scan(data, match_event_handler=on_match)
+        except hyperscan.ScanTerminated:
+            return self._line_by_line(bytes(data), lane)
+        return found
+
+    def _line_by_line(self, data: bytes, lane: int) -> Candidates:
+        """Scan a block in which nearly everything matches: one match per pattern and line."""
+        if lane not in self._single:
+            self._single[lane] = self._compiled(single=True)
+        found: Candidates = []
+        keep = found.append
+        base = 0
+
+        def on_match(index: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            keep((index, base + end))
+
+        view = memoryview(data)
+        scan = self._single[lane].scan
+        for start, stop in _pieces(data):
+            base = start
+            scan(view[start:stop], match_event_handler=on_match)
+        return found
+
+    def _compiled(self, *, single: bool) -> Any:
+        """Database from the cache, or compiled now and put there."""
+        import hyperscan
+
+        path = self._cache_path(getattr(hyperscan, "__version__", ""), single=single)
+        if path is not None and (database := _load(path)) is not None:
+            return database
+        flags = hyperscan.HS_FLAG_MULTILINE
+        flags |= hyperscan.HS_FLAG_UTF8 if self._utf8 else 0
+        flags |= hyperscan.HS_FLAG_SINGLEMATCH if single else 0
+        expressions = [self._expression(pattern) for pattern in self._patterns]
+        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        database.compile(
+            expressions=expressions,
+            ids=list(range(len(expressions))),
+            elements=len(expressions),
+            flags=[flags] * len(expressions),
+        )
+        if path is not None:
+            _store(path, hyperscan.dumpb(database))
+        return database
+
+    def _expression(self, pattern: str) -> bytes:
+        return (_BOUNDED.sub("*", pattern) if self._utf8 else pattern).encode()
+
+    def _cache_path(self, version: str, *, single: bool) -> Path | None:
+        if self._cache_dir is None:
+            return None
+        key = hashlib.sha256()
+        for part in (
+            _FORMAT,
+            version,
+            platform.system(),
+            platform.machine(),
+            _cpu(),
+            str((self._utf8, single)),
+            *self._patterns,
+        ):
+            key.update(part.encode() + b"\0")
+        return self._cache_dir / f"patterns-{key.hexdigest()[:24]}.hs"
+
+
+def _pieces(data: bytes) -> Iterator[tuple[int, int]]:
+    """Start and end of each line; very long lines in parts that overlap."""
+    start, size = 0, len(data)
+    while start < size:
+        stop = data.find(b"\n", start)
+        stop = size if stop < 0 else stop
+        if stop - start <= 1 << 16:
+            if stop > start:
+                yield start, stop
+        else:
+            for part in range(start, stop, 1 << 15):
+                yield part, min(stop, part + (1 << 16))
+        start = stop + 1
+
+
+def _cpu() -> str:
+    """What Hyperscan's code depends on: a database made for one kind of processor must not run on another."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
+            for line in lines:
+                if line.startswith(("flags", "Features")):
+                    return hashlib.sha256(line.encode()).hexdigest()[:12]
+    except OSError:
+        pass
+    return platform.processor()
+
+
+def _load(path: Path) -> Any:
+    """Database from a file with a checksum; None where there is none or it is damaged."""
+    import hyperscan
+
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    digest, body = data[:32], data[32:]
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    try:
+        database = hyperscan.loadb(body, mode=hyperscan.HS_MODE_BLOCK)
+        database.scratch = hyperscan.Scratch(database)
+    except hyperscan.error:
+        return None
+    return database
+
+
+def _store(path: Path, body: bytes) -> None:
+    """Write the cache file so that no reader ever sees half of it; a cache that cannot be written is no error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(hashlib.sha256(body).digest() + body)
+        os.replace(temporary, path)  # noqa: PTH105
+    except OSError:
+        return
+
+
+class _Gate:
+    """Stand-in without Hyperscan: one literal per pattern finds the lines, `re` is left to the caller."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._gated: list[tuple[int, bytes]] = []
+        self._folded: list[tuple[int, bytes]] = []
+        self._ungated: list[int] = []
+        for index, pattern in enumerate(patterns):
+            literals = required_literals(pattern)
+            if literals is None:
+                self._ungated.append(index)
+            elif "(?i" in pattern:
+                self._folded += [(index, literal.lower().encode()) for literal in literals]
+            else:
+                self._gated += [(index, literal.encode()) for literal in literals]
+
+    def candidates(self, data: bytes) -> Candidates:
+        """Ends of the literals, one for each line that holds one, more for very long lines."""
+        found: set[tuple[int, int]] = set()
+        for index, literal in self._gated:
+            found.update((index, end) for end in _line_ends(data, literal))
+        if self._folded:
+            lowered = data.lower()
+            for index, literal in self._folded:
+                found.update((index, end) for end in _line_ends(lowered, literal))
+        if self._ungated:
+            for _, end in _pieces(data):
+                found.update((index, end) for index in self._ungated)
+        return sorted(found, key=lambda item: item[1])
+
+
+def _line_ends(data: bytes, literal: bytes) -> Iterator[int]:
+    at = data.find(literal)
+    while at >= 0:
+        yield at + len(literal)
+        end = data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        at = data.find(literal, min(end, at + (1 << 15)))
+
+
+def required_literals(pattern: str) -> list[str] | None:
+    """Literals of which every match contains at least one, each 3 characters or more; None where there are none."""
+    import importlib
+
+    try:
+        parser = importlib.import_module("re._parser")
+    except ImportError:
+        parser = importlib.import_module("sre_parse")
+    return _literals(parser.parse(pattern))
+
+
+def _literals(tree: Any) -> list[str] | None:
+    """Best set of alternatives over the items of a sequence."""
+    best: list[str] | None = None
+    run: list[str] = []
+
+    def better(candidate: list[str] | None) -> None:
+        nonlocal best
+        if (
+            candidate
+            and min(map(len, candidate)) >= 3
+            and (best is None or min(map(len, candidate)) > min(map(len, best)))
+        ):
+            best = candidate
+
+    for operator, argument in [*tree, ("END", None)]:
+        if str(operator) == "LITERAL":
+            run.append(chr(argument))
+            continue
+        better(["".join(run)] if run else None)
+        run = []
+        if str(operator) == "SUBPATTERN":
+            better(_literals(argument[3]))
+        elif str(operator) in {"MAX_REPEAT", "MIN_REPEAT"} and argument[0] >= 1:
+            better(_literals(argument[2]))
+        elif str(operator) == "BRANCH":
+            branches = [_literals(branch) for branch in argument[1]]
+            if all(branches):
+                better([literal for branch in branches if branch for literal in branch])
+    return best

@@ -1,0 +1,250 @@
+"""Keeps what matters of one file while its blocks go by: hits, tracebacks, its start and its end."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distkb.evidence.clean import plain, quote_text
+from distkb.evidence.lines import Head, Stamp, head
+from distkb.evidence.scan import WINDOW, Candidate, Excerpt, FileScan, Hit, Located
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Sequence
+
+    from distkb.catalogue.model import Signature
+    from distkb.evidence.blocks import Block
+    from distkb.evidence.files import LogFile
+
+CONFIRMED = 2_000
+"""Matching lines of one signature and file that are read closely; the rest is only counted."""
+KEPT = 256
+"""Hits of one signature and file that are kept, besides the last few."""
+FIRST = 3
+"""Of those, hits that are kept wherever they come from."""
+PER_RANK = 1
+"""And hits for each rank of a console."""
+LAST = 2
+EXCERPT = 48 << 10
+"""Bytes kept after the start of a traceback or failure table."""
+MAX_EXCERPTS = 600
+START = 32 << 10
+END = 128 << 10
+"""Bytes of the start and the end of a file that are kept."""
+
+STALE = 64
+"""Hits in a row without a new rank, after which ranks are not looked for any more."""
+TRIES = 100
+"""Candidates of one pattern and line that are tried."""
+
+
+class _Raw(msgspec.Struct, frozen=True, kw_only=True):
+    """A hit before its text is made fit to be shown: most are dropped again."""
+
+    index: int
+    begin: Head
+    lead: bytes
+    core: bytes
+    rest: bytes
+    above: bytes
+    groups: dict[str, bytes]
+    line: int
+    order: int
+
+
+class Reading:
+    """The state of one pass over one file."""
+
+    def __init__(
+        self, file: LogFile, signatures: Sequence[Signature], regex: Callable[[int], re.Pattern[bytes]]
+    ) -> None:
+        """Take the file to be read; `regex` gives the confirming expression of a signature or anchor."""
+        self._file = file
+        self._names = [signature.id for signature in signatures]
+        self._known = len(signatures)
+        self._regex = regex
+        self._counts: Counter[int] = Counter()
+        self._kept: dict[int, list[_Raw]] = {}
+        self._last: dict[int, deque[_Raw]] = {}
+        self._recent: dict[int, deque[tuple[Candidate, re.Match[bytes]]]] = {}
+        self._per_rank: Counter[tuple[int, int | None]] = Counter()
+        self._stale: Counter[int] = Counter()
+        self._excerpts: list[Excerpt] = []
+        self._open: list[Excerpt] = []
+        self._previous_line: dict[int, int] = {}
+        self._start = b""
+        self._end = b""
+        self._before = b""
+        self._line = 1
+        self._size = 0
+
+    def take(self, block: Block, located: Located) -> None:
+        """Take one block and the places in it where something may match."""
+        self._complete(block)
+        if len(self._start) < START:
+            self._start += block.numbered[: min(block.stop, START - len(self._start))]
+        at = -1
+        done: set[int] = set()
+        tries: Counter[int] = Counter()
+        counts = self._counts
+        for candidate in located.candidates:
+            count = counts[candidate.pattern]
+            if count >= CONFIRMED and count % 1000 and candidate.high - candidate.low < WINDOW:
+                counts[candidate.pattern] = count + 1
+                continue
+            if candidate.low != at:
+                at = candidate.low
+                done.clear()
+                tries.clear()
+            if candidate.pattern in done or tries[candidate.pattern] > TRIES:
+                continue
+            if self._match(block, candidate):
+                done.add(candidate.pattern)
+            else:
+                tries[candidate.pattern] += 1
+        self._leave(block, located.newlines)
+
+    def _leave(self, block: Block, newlines: int) -> None:
+        """Remember what later blocks need of this one, whose buffer will be used again."""
+        for index, recent in self._recent.items():
+            self._last.setdefault(index, deque(maxlen=LAST)).extend(
+                self._raw(block, candidate, match, self._head(block, candidate)) for candidate, match in recent
+            )
+        self._recent.clear()
+        self._end = (self._end + block.numbered[max(0, block.stop - END) : block.stop])[-END:]
+        self._before = bytes(block.numbered[max(0, block.stop - 4096) : block.stop])
+        self._line += newlines
+        self._size += block.stop
+
+    def _match(self, block: Block, candidate: Candidate) -> bool:
+        """Confirm and keep one candidate; whether it matches."""
+        index, end, low, high, _ = candidate
+        match = self._regex(index).search(block.data, max(low, end - WINDOW), min(high, end + WINDOW))
+        if match is None:
+            return False
+        line = self._line + candidate.line
+        if low == 0 and block.continued and self._previous_line.get(index) == line:
+            return True
+        self._previous_line[index] = line
+        self._counts[index] += 1
+        if index >= self._known:
+            self._excerpt(block, index - self._known, low, line)
+        else:
+            self._keep(block, candidate, match)
+        return True
+
+    def _keep(self, block: Block, candidate: Candidate, match: re.Match[bytes]) -> None:
+        """Keep the first hits of all and of each rank; others only as long as they are the latest."""
+        index = candidate.pattern
+        kept = self._kept.setdefault(index, [])
+        if len(kept) < KEPT and self._stale[index] < STALE:
+            begin = self._head(block, candidate)
+            slot = (index, begin.rank if begin.rank is not None else begin.weak)
+            self._per_rank[slot] += 1
+            if self._per_rank[slot] <= PER_RANK or len(kept) < FIRST:
+                kept.append(self._raw(block, candidate, match, begin))
+                self._stale[index] = 0
+                return
+            self._stale[index] += 1
+        self._recent.setdefault(index, deque(maxlen=LAST)).append((candidate, match))
+
+    def _head(self, block: Block, candidate: Candidate) -> Head:
+        return head(block.data[candidate.low : min(candidate.high, candidate.low + 240)].decode("utf-8", "replace"))
+
+    def _raw(self, block: Block, candidate: Candidate, match: re.Match[bytes], begin: Head) -> _Raw:
+        _, _, low, high, line = candidate
+        return _Raw(
+            index=candidate.pattern,
+            begin=begin,
+            lead=bytes(block.data[max(low, match.start() - 4096) : match.start()]),
+            core=bytes(match[0][:4096]),
+            rest=bytes(block.data[match.end() : min(high, match.end() + 4096)]),
+            above=b"" if begin.stamp else self._above(block, low),
+            groups={name: bytes(value) for name, value in match.groupdict().items() if value is not None},
+            line=self._line + line,
+            order=self._size + low,
+        )
+
+    def _above(self, block: Block, low: int) -> bytes:
+        """The lines above an offset, a few thousand bytes."""
+        above = bytes(block.data[max(0, low - 3072) : low])
+        return self._before + above if low < 1024 else above
+
+    def _hit(self, raw: _Raw) -> Hit:
+        lead, core = raw.lead.decode("utf-8", "replace"), raw.core.decode("utf-8", "replace")
+        text = lead + core + raw.rest.decode("utf-8", "replace")
+        begin = raw.begin
+        return Hit(
+            signature=self._names[raw.index],
+            line=raw.line,
+            rank=begin.rank,
+            weak=begin.weak,
+            source=begin.source,
+            stamp=begin.stamp or stamp_above(raw.above, begin.rank),
+            exact=begin.stamp is not None,
+            text=quote_text(text, len(lead), len(lead) + len(core)),
+            values={name: plain(value.decode("utf-8", "replace"))[:80] for name, value in raw.groups.items()},
+            order=raw.order,
+        )
+
+    def _excerpt(self, block: Block, kind: int, low: int, line: int) -> None:
+        if len(self._excerpts) + len(self._open) >= MAX_EXCERPTS:
+            return
+        begin = head(block.data[low : low + 400].decode("utf-8", "replace"))
+        back = (self._before if low < 4096 else b"") + bytes(block.numbered[max(0, low - 4096) : low])
+        excerpt = Excerpt(
+            kind=kind,
+            before=_text(back[-4096:]),
+            text=_text(bytes(block.numbered[low : min(block.stop, low + EXCERPT)])),
+            line=line,
+            stamp=begin.stamp or stamp_above(self._above(block, low), begin.rank),
+            order=self._size + low,
+        )
+        short = block.stop - low < EXCERPT and not block.last
+        (self._open if short else self._excerpts).append(excerpt)
+
+    def _complete(self, block: Block) -> None:
+        """Add the start of this block to excerpts that ran into the end of the one before."""
+        if self._open:
+            more = _text(bytes(block.numbered[: min(block.stop, EXCERPT)]))
+            self._excerpts += [msgspec.structs.replace(item, text=(item.text + more)[:EXCERPT]) for item in self._open]
+            self._open = []
+
+    def finish(self, *, damaged: bool) -> FileScan:
+        """Everything that was kept."""
+        hits = [self._hit(raw) for index in self._kept for raw in (*self._kept[index], *self._last.get(index, ()))]
+        end = self._end
+        if len(end) == END:
+            end = end[end.find(b"\n") + 1 :]
+        return FileScan(
+            file=self._file,
+            hits=sorted(hits, key=lambda hit: hit.order),
+            counts={self._names[index]: count for index, count in self._counts.items() if index < self._known},
+            excerpts=self._excerpts + self._open,
+            start=_text(self._start),
+            end=_text(end),
+            end_line=max(1, self._line - end.count(b"\n")),
+            end_offset=self._size - len(end),
+            lines=self._line - (not end or end.endswith(b"\n")),
+            size=self._size,
+            damaged=damaged,
+        )
+
+
+def stamp_above(above: bytes, rank: int | None) -> Stamp | None:
+    """Time of the nearest line above that the same rank printed; of any line where the rank is not known."""
+    for raw in reversed(above.split(b"\n")[-32:]):
+        if b":" not in raw:
+            continue
+        other = head(raw[:200].decode("utf-8", "replace"))
+        if other.stamp is not None and (other.rank == rank or None in {other.rank, rank}):
+            return other.stamp
+    return None
+
+
+def _text(data: bytes) -> str:
+    """Kept bytes as text in which a line feed is a line of the file; a carriage return within one stays."""
+    return data.replace(b"\r\n", b"\n").decode("utf-8", "replace")

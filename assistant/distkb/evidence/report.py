@@ -1,0 +1,212 @@
+"""Reads what a person wrote: their words, the commands they typed, and the program output they pasted."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distkb.evidence.clean import quote_text, strip_escapes
+from distkb.evidence.matcher import Matcher
+from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.timeline import kind_of
+from distkb.evidence.traceback import Chain, parse
+from distkb.evidence.words import inferred
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from distkb.catalogue.model import Fact, Signature
+
+MAX_CHARACTERS = 2_000_000
+"""Longer reports are cut: what is longer is a log and belongs in a file."""
+FOLDED = 0.9
+"""Certainty of a pattern that matches only with line breaks taken out."""
+PASTED = 0.7
+"""Certainty of a finding from a part of a log that somebody chose to paste."""
+_FOLD = 6
+"""Lines that are joined to undo wrapping."""
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """A report taken apart; each part keeps all line breaks, so line numbers agree."""
+
+    prose: str
+    """The person's own words."""
+    setup: str
+    """Commands and code."""
+    lines: tuple[str, ...]
+    """All lines without Markdown's marks."""
+
+
+_QUOTED = re.compile(r"^(?:\s{0,3}>\s?)+")
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_OUTPUT = re.compile(
+    r"^\s*(?:Traceback \(|File \"|\[(?:rank|default)?\d+\]|\[\d{4}-|\d{4}-\d\d-\d\d[T ]\d|[IWEF]\d{4} \d\d:"
+    r"|\d+: |[=\-*_]{4,}|terminate called|what\(\):|frame #\d"
+    r"|(?:time|host|rank|exitcode|error_file|traceback) +: |\S+:\d+:\d+ \[\d+\] NCCL"
+    r"|[\w.]*(?:Error|Exception|Warning|Interrupt)\b(?::|$)|Last error:|Signal \d|\w+\[\d+\]: |[~^\s]+$|#\d+ +\S"
+    r"|(?:WARNING|ERROR|INFO|DEBUG|FATAL)[ :\]])|\.(?:cc|cpp|cu|py|hpp):\d+\b|\bNCCL (?:INFO|WARN)\b|\b0x[0-9a-f]{6,}"
+)
+_COMMAND = re.compile(
+    r"^\s*(?:[$#%>]\s+)?(?:[A-Z_][A-Z0-9_]*=\S*\s+)*(?:sudo\s+|nohup\s+|uv run\s+)?"
+    r"(?:torchrun|accelerate|deepspeed|srun|sbatch|mpirun|mpiexec|python\d?|export|kubectl|ray|docker|#SBATCH)\b"
+)
+_CODE = re.compile(
+    r"^\s*(?:import |from \S+ import|def |class |with |for \w+ in |if .*:$|return\b|@\w|model\b.*[=(]"
+    r"|\w[\w.]*\s*=\s*\w|\w[\w.]*\(.*\)\s*$)"
+)
+
+
+def take_apart(text: str) -> Parts:
+    """Tell a report's prose from its commands and code and from pasted output."""
+    prose: list[str] = []
+    setup: list[str] = []
+    lines: list[str] = []
+    fenced = traced = False
+    for raw in text[:MAX_CHARACTERS].splitlines():
+        line = _QUOTED.sub("", strip_escapes(raw))
+        if _FENCE.match(line):
+            fenced = not fenced
+            line = ""
+        clean = line.replace("`", "")
+        lines.append(clean)
+        traced = "Traceback (most recent" in clean or (traced and clean.startswith((" ", "\t", "[")))
+        kind = _kind(clean, fenced=fenced, traced=traced)
+        prose.append(clean if kind == "prose" else "")
+        setup.append(clean if kind == "setup" else "")
+    return Parts("\n".join(prose), "\n".join(setup), tuple(lines))
+
+
+def _kind(line: str, *, fenced: bool, traced: bool) -> str:
+    if traced or _OUTPUT.search(line):
+        return "output"
+    if _COMMAND.match(line) and (fenced or not line.rstrip().endswith(".")):
+        return "setup"
+    if fenced or line.startswith(("    ", "\t")):
+        return "setup" if _CODE.match(line) or " --" in line else "output"
+    return "prose"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Text that patterns are matched on, and where in the report it comes from."""
+
+    text: str
+    starts: tuple[tuple[int, int], ...]
+    """Offset in the text and line of the report, ascending."""
+
+    def line(self, offset: int) -> int:
+        """Line of the report at an offset of the text."""
+        return max(number for start, number in self.starts if start <= offset)
+
+
+class ReportReader:
+    """All signatures that are looked for in reports."""
+
+    def __init__(self, signatures: Sequence[Signature], cache_dir: Path | None = None) -> None:
+        self._signatures = [signature for signature in signatures if "report" in signature.where]
+        self._matcher = Matcher([s.pattern for s in self._signatures], utf8=True, cache_dir=cache_dir)
+
+    def observations(self, parts: Parts, path: str | None) -> list[Observation]:
+        """Signatures that the report's lines show, as they stand and with wrapped lines joined."""
+        found: dict[int, Observation] = {}
+        whole = [Row(line, ((0, number),)) for number, line in enumerate(parts.lines, 1)]
+        self._look(whole, path, 1.0, found)
+        self._look(_folded(parts.lines), path, FOLDED, found)
+        return [found[index] for index in sorted(found)]
+
+    def _look(self, rows: Sequence[Row], path: str | None, certainty: float, found: dict[int, Observation]) -> None:
+        """Add what matches and was not found before."""
+        lines = [row.text.encode("utf-8", "replace").decode("utf-8") for row in rows]
+        starts = _byte_starts(lines)
+        seen: set[tuple[int, int]] = set()
+        already = set(found)
+        for index, end in self._matcher.candidates("\n".join(lines).encode()):
+            row = _row(starts, end)
+            if index in already or (index, row) in seen:
+                continue
+            seen.add((index, row))
+            match = re.search(self._signatures[index].pattern, lines[row], re.ASCII)
+            if match is None:
+                continue
+            if index in found:
+                found[index] = msgspec.structs.replace(found[index], count=found[index].count + 1)
+                continue
+            quote = Quote(text=quote_text(lines[row], *match.span()), path=path, line=rows[row].line(match.start()))
+            values = {k: v[:80] for k, v in match.groupdict().items() if v is not None}
+            found[index] = Observation(
+                id=self._signatures[index].id, source="report", certainty=certainty, quotes=(quote,), values=values
+            )
+
+
+def _byte_starts(lines: Sequence[str]) -> list[int]:
+    starts, at = [], 0
+    for line in lines:
+        starts.append(at)
+        at += len(line.encode()) + 1
+    return starts
+
+
+def _row(starts: Sequence[int], end: int) -> int:
+    """Index of the line in which a match ends."""
+    return max(0, bisect_left(starts, end) - 1)
+
+
+def _folded(lines: Sequence[str]) -> list[Row]:
+    """Runs of lines without an empty one between them, joined by a blank, some at a time."""
+    rows: list[Row] = []
+    run: list[tuple[int, str]] = []
+    for number, line in [*enumerate(lines, 1), (0, "")]:
+        if line.strip():
+            run.append((number, " ".join(line.split())))
+            continue
+        for first in range(0, max(1, len(run) - _FOLD // 2), _FOLD // 2) if len(run) > 1 else ():
+            part = run[first : first + _FOLD]
+            starts = accumulate((len(text) + 1 for _, text in part[:-1]), initial=0)
+            rows.append(Row(" ".join(text for _, text in part), tuple(zip(starts, (n for n, _ in part), strict=True))))
+        run = []
+    return rows
+
+
+def tracebacks(parts: Parts) -> list[Chain]:
+    """Python tracebacks pasted into the report."""
+    chains: list[Chain] = []
+    taken: set[int] = set()
+    for index, line in enumerate(parts.lines):
+        if "Traceback (most recent call last):" not in line or index in taken:
+            continue
+        chain = parse(parts.lines, index, parts.lines[max(0, index - 3) : index])
+        if chain is not None:
+            chains.append(chain)
+            taken |= chain.consumed
+    return chains
+
+
+def pasted(parts: Parts, signatures: Sequence[Signature], path: str | None) -> list[Observation]:
+    """What pasted tracebacks show: signatures of the user's frames, and an exception of the user's code."""
+    wanted = [(s.id, re.compile(s.pattern, re.ASCII)) for s in signatures if "frame" in s.where]
+    found: dict[str, Observation] = {}
+    for chain in tracebacks(parts):
+        if chain.launcher:
+            continue
+        for frame in chain.first.frames:
+            if frame.user:
+                quote = Quote(text=quote_text(frame.text), path=path, line=frame.at + 1)
+                for name, pattern in wanted:
+                    if pattern.search(frame.text):
+                        found[name] = Observation(id=name, source="report", certainty=FOLDED, quotes=(quote,))
+        if chain.first.type and kind_of(chain.first) == "own":
+            line = parts.lines[chain.first.at] if chain.first.at >= 0 else chain.first.type
+            quote = Quote(text=quote_text(line), path=path, line=chain.first.at + 1)
+            name = "logs.exception-in-user-code"
+            found.setdefault(name, Observation(id=name, source="report", certainty=PASTED, quotes=(quote,)))
+    return list(found.values())
+
+
+def facts_of(parts: Parts, facts: Sequence[Fact], path: str | None) -> list[Observation]:
+    """Intake facts that the words show."""
+    return inferred(parts.prose, parts.setup, facts, path)

@@ -1,0 +1,193 @@
+"""Reads one log file from start to end and keeps what matters: signature hits, tracebacks, its start and its end."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from distkb.evidence.blocks import Block, blocks
+from distkb.evidence.files import LogFile
+from distkb.evidence.lines import Stamp
+from distkb.evidence.matcher import Candidates, Matcher
+from distkb.evidence.observation import Quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from distkb.catalogue.model import Signature
+    from distkb.evidence.opening import Readable
+
+LANES = max(2, min(3, os.cpu_count() or 2))
+"""Threads that scan a large file."""
+AHEAD = LANES + 1
+"""Blocks that are read before the first of them must have been scanned."""
+WINDOW = 1 << 16
+"""Bytes on either side of a candidate in which a long line is looked at."""
+
+_ANCHORS = (
+    r"Traceback \(most recent call last\):",
+    r"Root Cause \(first observed failure\)",
+    r"Fatal Python error: ",
+)
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """One line that matches a signature."""
+
+    signature: str
+    line: int
+    rank: int | None
+    weak: int | None
+    source: str
+    stamp: Stamp | None
+    exact: bool
+    """True where the line itself carries the time; else it is that of a line before it."""
+    text: str
+    """Fit to be shown."""
+    values: dict[str, str]
+    order: int
+    """Bytes of the file before it."""
+
+
+class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
+    """The lines around an anchor, to be parsed later."""
+
+    kind: int
+    """Index into the anchors: 0 traceback, 1 torchrun's table, 2 fatal error."""
+    before: str
+    text: str
+    line: int
+    """Number of the first line of `text`."""
+    stamp: Stamp | None
+    order: int
+
+
+class FileScan(msgspec.Struct, kw_only=True):
+    """What one file holds."""
+
+    file: LogFile
+    hits: list[Hit] = []
+    counts: dict[str, int] = {}
+    excerpts: list[Excerpt] = []
+    start: str = ""
+    end: str = ""
+    end_line: int = 1
+    """Number of the first line of `end`."""
+    end_offset: int = 0
+    """Bytes before `end`."""
+    lines: int = 0
+    size: int = 0
+    damaged: bool = False
+
+
+class Scanner:
+    """All signatures of the catalogue that are looked for in logs, ready to scan files."""
+
+    def __init__(self, signatures: Sequence[Signature], cache_dir: Path | None = None) -> None:
+        self.signatures = tuple(signature for signature in signatures if "log" in signature.where)
+        self._matcher = Matcher([*(s.pattern for s in self.signatures), *_ANCHORS], cache_dir=cache_dir)
+        self._compiled: dict[int, re.Pattern[bytes]] = {}
+
+    def regex(self, index: int) -> re.Pattern[bytes]:
+        """The confirming expression of one signature or anchor, compiled when it is first needed."""
+        compiled = self._compiled.get(index)
+        if compiled is None:
+            known = len(self.signatures)
+            pattern = self.signatures[index].pattern if index < known else _ANCHORS[index - known]
+            compiled = self._compiled[index] = re.compile(pattern.encode(), re.MULTILINE)
+        return compiled
+
+    def scan(self, file: LogFile, stream: Readable) -> FileScan:
+        """Read a whole stream; memory does not grow with its length."""
+        from distkb.evidence.reading import Reading
+
+        reading = Reading(file, self.signatures, self.regex)
+        for block, located in self._located(blocks(stream, ring=AHEAD + 1)):
+            reading.take(block, located)
+        return reading.finish(damaged=bool(getattr(stream, "damaged", False)))
+
+    def _located(self, parts: Iterator[Block]) -> Iterator[tuple[Block, Located]]:
+        """Blocks with their candidates; of a large file, threads scan some while the next ones are read."""
+        first = next(parts)
+        if first.last:
+            yield first, self._locate(first, 0)
+            return
+        from concurrent.futures import Future, ThreadPoolExecutor
+        from queue import SimpleQueue
+
+        self._matcher.open(LANES)
+        lanes: SimpleQueue[int] = SimpleQueue()
+        for lane in range(LANES):
+            lanes.put(lane)
+
+        def work(block: Block) -> Located:
+            lane = lanes.get()
+            try:
+                return self._locate(block, lane)
+            finally:
+                lanes.put(lane)
+
+        with ThreadPoolExecutor(LANES) as pool:
+            waiting: deque[tuple[Block, Future[Located]]] = deque()
+            for block in chain([first], parts):
+                waiting.append((block, pool.submit(work, block)))
+                if len(waiting) == AHEAD:
+                    ready, future = waiting.popleft()
+                    yield ready, future.result()
+            for ready, future in waiting:
+                yield ready, future.result()
+
+    def _locate(self, block: Block, lane: int) -> Located:
+        return locate(block, self._matcher.candidates(memoryview(block.data)[: block.stop], lane))
+
+
+class Candidate(NamedTuple):
+    """A place where a pattern may match."""
+
+    pattern: int
+    end: int
+    low: int
+    """Start of its line in the block."""
+    high: int
+    line: int
+    """Lines of the block before it."""
+
+
+class Located(NamedTuple):
+    """The candidates of a block, in order, and its number of line feeds."""
+
+    candidates: list[Candidate]
+    newlines: int
+
+
+def locate(block: Block, candidates: Candidates) -> Located:
+    """Find the lines in which candidates lie, counting each line feed of the block once."""
+    found: list[Candidate] = []
+    low = high = -1
+    line = counted = 0
+    seen: set[int] = set()
+    data, numbered, stop = block.data, block.numbered, block.stop
+    for pattern, end in candidates:
+        if not low <= end <= high:
+            low = data.rfind(b"\n", 0, end) + 1
+            high = data.find(b"\n", end, stop)
+            high = stop if high < 0 else high
+            line += numbered.count(b"\n", counted, low)
+            counted = low
+            seen.clear()
+        elif pattern in seen and high - low < WINDOW:
+            continue  # the whole line is looked at for the first candidate
+        seen.add(pattern)
+        found.append(Candidate(pattern, end, low, high, line))
+    return Located(found, line + block.numbered.count(b"\n", counted, block.stop))
+
+
+def hit_quote(scan: FileScan, hit: Hit, rank: int | None, time: float | None) -> Quote:
+    """Place of a hit as it is shown."""
+    return Quote(text=hit.text, path=scan.file.name, line=hit.line, rank=rank, time=time)

@@ -1,0 +1,50 @@
+"""Everything that was given, read into one `Evidence`: artifacts, a report's words, and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from distkb.catalogue.model import Catalogue
+from distkb.evidence.implied import implied_facts
+from distkb.evidence.observation import Evidence
+from distkb.evidence.read import read_evidence
+from distkb.search.affinity import affinity
+from distkb.search.index import Index, build, load
+
+
+def read(
+    catalogue: Catalogue,
+    paths: Sequence[Path],
+    *,
+    report: str | None = None,
+    report_name: str | None = None,
+    facts: Mapping[str, str] | None = None,
+    index: Index | None = None,
+    cache_dir: Path | None = None,
+) -> Evidence:
+    """Read all of it; what cannot be read is listed in `skipped` and the rest still counts.
+
+    `report_name` is the path that quotes of the report carry; None where it came from a pipe. Without an `index`
+    one is built when there is a report to compare. Raises FactError (a ValueError) for a fact that is not one.
+    """
+    evidence = read_evidence(
+        catalogue.signatures,
+        catalogue.facts,
+        {finding.id for finding in catalogue.findings},
+        paths,
+        report=report,
+        report_name=report_name,
+        fact_values=facts,
+        cache_dir=cache_dir,
+    )
+    implies = {record.id: record.implies for record in (*catalogue.signatures, *catalogue.findings) if record.implies}
+    implied = implied_facts(evidence.observations, implies)
+    evidence = msgspec.structs.replace(evidence, observations=(*evidence.observations, *implied))
+    if not report or not report.strip():
+        return evidence
+    if index is None:
+        index = load(build(catalogue))
+    return msgspec.structs.replace(evidence, affinity=affinity(index, report))

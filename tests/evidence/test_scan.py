@@ -1,0 +1,165 @@
+"""The scanner finds the lines that `re` finds, no more and no fewer."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from evidence_samples import signature
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from distkb.evidence import matcher
+from distkb.evidence import scan as scan_module
+from distkb.evidence.blocks import blocks
+from distkb.evidence.files import LogFile
+from distkb.evidence.matcher import Matcher, required_literals
+from distkb.evidence.reading import FIRST, LAST
+from distkb.evidence.scan import Scanner
+
+PATTERNS = (
+    r"^start of line",
+    r"end of line$",
+    r"(?i)out of memory",
+    r"rank (?P<rank>\d+) failed",
+    r"waited .*ms in \w+",
+    r"key\s+missing",
+    r"\bword\b|exact phrase",
+    r"port[: ]{1,3}(?P<port>\d{2,5})\b",
+    r"랭크 \d+ 실패",
+)
+SIGNATURES = tuple(signature(f"s.{number}", pattern) for number, pattern in enumerate(PATTERNS))
+SCANNER = Scanner(SIGNATURES)
+FILE = LogFile(path=Path("x.log"), name="x.log")
+
+fragments = st.sampled_from(
+    (
+        *(
+            "start of line",
+            "end of line",
+            "Out Of Memory",
+            "rank 12 failed",
+            "rank failed",
+            "waited 5ms in recv",
+            "waited",
+        ),
+        *(
+            "key",
+            "missing",
+            "  ",
+            "word",
+            "words",
+            "exact phrase",
+            "port: 29500",
+            "port 1",
+            "랭크 3 실패",
+            "\t",
+            "é",
+            "x",
+        ),
+    )
+)
+line = st.lists(fragments, max_size=6).map("".join)
+separator = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
+logs = st.lists(st.tuples(line, separator), max_size=30).map(lambda parts: "".join(a + b for a, b in parts))
+
+
+def _naive(text: str) -> dict[str, list[int]]:
+    """Lines on which each signature matches, one by one with `re`."""
+    found: dict[str, list[int]] = {}
+    for number, whole in enumerate(text.split("\n"), 1):
+        for part in whole.split("\r"):
+            for one in SIGNATURES:
+                if re.search(one.pattern.encode(), part.encode()):
+                    found.setdefault(one.id, []).append(number)
+    return found
+
+
+@settings(max_examples=300, deadline=None)
+@given(logs)
+def test_equals_re_line_by_line(text: str) -> None:
+    """Signatures, counts, line numbers and groups are those of `re.search` on each line."""
+    scan = SCANNER.scan(FILE, io.BytesIO(text.encode()))
+    expected = _naive(text)
+    assert scan.counts == {name: len(lines) for name, lines in expected.items()}
+    for name, lines in expected.items():
+        hits = [hit.line for hit in scan.hits if hit.signature == name]
+        assert hits == lines[:FIRST] + lines[FIRST:][-LAST:]
+
+
+@settings(max_examples=100, deadline=None)
+@given(logs)
+def test_stand_in_finds_the_same(text: str) -> None:
+    """Without Hyperscan the same lines come out."""
+    scanner = Scanner(SIGNATURES)
+    scanner._matcher._gate = matcher._Gate([*PATTERNS, *(p.pattern.decode() for p in map(scanner.regex, range(9, 12)))])
+    data = io.BytesIO(text.encode())
+    assert scanner.scan(FILE, data).counts == {name: len(lines) for name, lines in _naive(text).items()}
+
+
+@settings(max_examples=100, deadline=None)
+@given(logs, st.integers(64, 400))
+def test_block_size_does_not_matter(text: str, size: int) -> None:
+    """Blocks put together give the text back, and lines are whole where they fit."""
+    data = text.encode()
+    whole = b""
+    for block in blocks(io.BytesIO(data), size):
+        part = bytes(block.numbered[: block.stop])
+        whole = whole + part[min(64 << 10, size // 4) :] if block.continued else whole + part
+        assert block.continued or not whole or part == b"" or whole.endswith(part)
+    assert whole == data
+
+
+def test_many_blocks_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of many blocks, scanned by several threads, gives what one block gives."""
+    text = "".join(f"line {n}\nrank {n} failed\n" if n % 7 == 0 else f"step {n} loss 0.5\r\n" for n in range(20_000))
+    whole = SCANNER.scan(FILE, io.BytesIO(text.encode()))
+    monkeypatch.setattr(scan_module, "blocks", lambda stream, ring: blocks(stream, 4096, ring))
+    parts = SCANNER.scan(FILE, io.BytesIO(text.encode()))
+    assert parts.counts == whole.counts
+    assert [(hit.line, hit.text, hit.order) for hit in parts.hits] == [(h.line, h.text, h.order) for h in whole.hits]
+    assert (parts.lines, parts.size, parts.end_line) == (whole.lines, whole.size, whole.end_line)
+
+
+def test_flood_mode_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scanning line by line, as in a flood, gives the same counts."""
+    text = "rank 1 failed\nwaited 5ms in recv send\n\nrank 22 failed rank 3 failed\n" * 50
+    expected = {name: len(lines) for name, lines in _naive(text).items()}
+    monkeypatch.setattr(matcher, "FLOOD", 20)
+    assert Scanner(SIGNATURES).scan(FILE, io.BytesIO(text.encode())).counts == expected
+
+
+def test_cache_is_used_and_survives_damage(tmp_path: Path) -> None:
+    """The compiled patterns are stored, read back, and made anew when the file is damaged."""
+    first = Matcher(PATTERNS, cache_dir=tmp_path)
+    data = b"rank 3 failed\n"
+    expected = first.candidates(data)
+    (stored,) = tmp_path.iterdir()
+    assert Matcher(PATTERNS, cache_dir=tmp_path).candidates(data) == expected
+    stored.write_bytes(stored.read_bytes()[:-1] + b"?")
+    assert Matcher(PATTERNS, cache_dir=tmp_path).candidates(data) == expected
+    assert Matcher(PATTERNS[:3], cache_dir=tmp_path).candidates(b"out of memory") != []
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    """A cache directory that is a file costs time only."""
+    (tmp_path / "cache").touch()
+    assert Matcher(PATTERNS, cache_dir=tmp_path / "cache").candidates(b"out of memory\n") != []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "literals"),
+    [
+        (r"rank (?P<rank>\d+) failed", [" failed"]),
+        (r"alpha|beta gamma", ["alpha", "beta gamma"]),
+        (r"a\d+b", None),
+        (r"(?:abc|de)x", None),
+        (r"(?:one two)+", ["one two"]),
+    ],
+)
+def test_required_literals(pattern: str, literals: list[str] | None) -> None:
+    """Every match contains one of the literals."""
+    assert required_literals(pattern) == literals
