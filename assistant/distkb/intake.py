@@ -40,7 +40,7 @@ def read(
         fact_values=facts,
         cache_dir=cache_dir,
     )
-    implies = {record.id: record.implies for record in (*catalogue.signatures, *catalogue.findings) if record.implies}
+    implies = {s.id: s.implies for s in catalogue.signatures} | {f.id: f.implies for f in catalogue.findings}
     implied = implied_facts(evidence.observations, implies)
     evidence = msgspec.structs.replace(evidence, observations=(*evidence.observations, *implied))
     if not report or not report.strip():

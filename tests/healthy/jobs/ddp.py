@@ -24,7 +24,7 @@ def main() -> None:
     torch.manual_seed(0)
     model = DistributedDataParallel(nn.Sequential(nn.Linear(16, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 2)))
     data = TensorDataset(torch.randn(512, 16), torch.randint(0, 2, (512,)))
-    sampler = DistributedSampler(data, shuffle=True)
+    sampler: DistributedSampler[tuple[torch.Tensor, ...]] = DistributedSampler(data, shuffle=True)
     loader = DataLoader(data, batch_size=32, sampler=sampler, num_workers=1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     checkpoint = Path(tempfile.gettempdir()) / f"healthy-{os.environ.get('TORCHELASTIC_RUN_ID', 'x')}.pt"
@@ -33,7 +33,7 @@ def main() -> None:
         for step, (x, y) in enumerate(loader):
             loss = nn.functional.cross_entropy(model(x), y)
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             if step % 4 == 0:
                 log.info("epoch %d step %d/%d loss %.4f lr %.1e", epoch, step, len(loader), loss.item(), 1e-3)

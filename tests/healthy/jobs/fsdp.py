@@ -32,13 +32,14 @@ def main() -> None:
     rank = dist.get_rank()
     logging.basicConfig(level=logging.INFO, format=f"[%(asctime)s] [rank{rank}] [%(levelname)s] %(message)s")
     torch.manual_seed(0)
-    model = nn.Sequential(*(Block(32) for _ in range(3)), nn.Linear(32, 4))
+    blocks = [Block(32) for _ in range(3)]
+    model = nn.Sequential(*blocks, nn.Linear(32, 4))
+    wrapped: nn.Module = model
     if sys.argv[1:] == ["fsdp2"]:
         mesh = init_device_mesh("cpu", (dist.get_world_size(),))
-        for block in model[:-1]:
+        for block in blocks:
             fully_shard(block, mesh=mesh)
         fully_shard(model, mesh=mesh)
-        wrapped = model
     else:
         wrapped = FullyShardedDataParallel(
             model, auto_wrap_policy=ModuleWrapPolicy({Block}), device_id=torch.device("cpu")
