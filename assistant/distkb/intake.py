@@ -11,6 +11,8 @@ from distkb.catalogue.model import Catalogue
 from distkb.evidence.implied import implied_facts
 from distkb.evidence.observation import Evidence
 from distkb.evidence.read import read_evidence
+from distkb.evidence.report import take_apart
+from distkb.evidence.telling import telling
 from distkb.search.affinity import affinity
 from distkb.search.index import Index, build, load
 
@@ -47,4 +49,16 @@ def read(
         return evidence
     if index is None:
         index = load(build(catalogue))
-    return msgspec.structs.replace(evidence, affinity=affinity(index, report))
+    return msgspec.structs.replace(evidence, affinity=_affinity(index, report))
+
+
+TELLING_SHARE = 0.7
+"""Share of the sentences and error lines in a report's affinity; the rest comes from all of its words.
+Pasted settings, environments and training loops say which software is used, not what failed, and outweigh the two
+sentences that do; but where someone describes a failure by its settings alone, they are all there is."""
+
+
+def _affinity(index: Index, report: str) -> dict[str, float]:
+    told = affinity(index, telling(take_apart(report)))
+    whole = affinity(index, report)
+    return {entry: TELLING_SHARE * told[entry] + (1.0 - TELLING_SHARE) * whole[entry] for entry in whole}

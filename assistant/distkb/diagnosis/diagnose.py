@@ -17,6 +17,10 @@ NAMED = 0.70
 """Least probability of an entry whose cause is stated as the cause."""
 LEADING = 0.40
 """Least probability of an entry that is put forward with the request to check it."""
+CLEAR = 0.50
+"""Least probability of an entry that is stated as the cause when nothing else comes near it."""
+LEAD = 6.0
+"""Nothing comes near an entry that is this many times as probable as the next one."""
 FITS = 1.5
 """Least weight (natural log) of a signature or finding behind a named cause: answers alone name nothing."""
 
@@ -43,10 +47,14 @@ def diagnose(table: LikelihoodTable, steps: Iterable[Step], evidence: Evidence) 
 
 def entry_probabilities(diagnosis: Diagnosis) -> dict[str, float]:
     """Entry id → the sum over its causes, most probable first."""
+    return dict(sorted(_totals(diagnosis.causes).items(), key=lambda item: -item[1]))
+
+
+def _totals(causes: Iterable[RankedCause]) -> dict[str, float]:
     totals: dict[str, float] = defaultdict(float)
-    for ranked in diagnosis.causes:
+    for ranked in causes:
         totals[ranked.entry.id] += ranked.probability
-    return dict(sorted(totals.items(), key=lambda item: -item[1]))
+    return totals
 
 
 def _ranked(table: LikelihoodTable, belief: Belief) -> tuple[RankedCause, ...]:
@@ -69,6 +77,7 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: flo
         return "unknown"
     best = causes[0].entry.id
     total = sum(r.probability for r in causes if r.entry.id == best)
+    second = max(_totals(r for r in causes if r.entry.id != best).values(), default=0.0)
     if other >= total:
         return "unknown"
     shown = any(
@@ -77,7 +86,8 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: flo
         if r.entry.id == best
         for c in r.evidence
     )
-    if total >= NAMED and shown:
+    clear = total >= NAMED or (total >= CLEAR and total >= LEAD * max(second, other))
+    if clear and shown:
         return "named"
     return "leading" if total >= LEADING else "undecided"
 

@@ -58,7 +58,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """How far the absence of a message in the logs means that it was not printed:
     0 without logs, up to 1 for the complete output of every rank."""
     affinity: dict[str, float] = {}
-    """Entry id → how well the report's words fit the entry, as a natural-log likelihood ratio against the average entry."""
+    """Entry id → how well the report's words fit it: natural-log likelihood ratio against the average entry."""
     notes: tuple[Quote, ...] = ()
     """The course of events in order of time: first failure first."""
     bytes_read: int = 0

@@ -7,6 +7,8 @@ import struct
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from distkb.search.fields import FIELD_WEIGHT, PASSAGE_WEIGHT, cited, parts
 from distkb.search.forms import CONCEPT, Forms
 from distkb.search.index import FORMAT, Payload, SignatureRow, pack_term
@@ -68,9 +70,9 @@ def payload_of(catalogue: Catalogue) -> Payload:
         passage_owner=struct.pack(f"<{len(passages)}H", *(p.owner for p in passages)),
         passage_lang=bytes(p.lang for p in passages),
         passage_norm=struct.pack(f"<{len(passages)}f", *(_norm(p, idf) for p in passages)),
-        forms=dict(sorted(forms.table.items())),
-        latin_words=_latin_words(catalogue, signatures),
-        hangul_words=_hangul_words(catalogue),
+        forms={atom: msgspec.Raw(group) for atom, group in forms.packed.items()},
+        latin_words="\n".join(_latin_words(catalogue, signatures)),
+        hangul_words="\n".join(_hangul_words(catalogue)),
         signatures=_signature_rows(catalogue.entries, signatures),
     )
 
@@ -112,12 +114,15 @@ def _idf(impacts: Mapping[str, list[tuple[int, float]]], total: int) -> dict[str
 
 def _terms(
     impacts: Mapping[str, list[tuple[int, float]]], passages: list[_Passage], idf: Mapping[str, float]
-) -> dict[str, bytes]:
+) -> dict[str, msgspec.Raw]:
     inside: dict[str, list[int]] = defaultdict(list)
     for number, passage in enumerate(passages):
         for word in passage.words:
             inside[word].append(number)
-    return {word: pack_term(idf[word], impacts[word], inside[word]) for word in sorted(impacts)}
+    shelves: dict[str, dict[str, bytes]] = {}
+    for word in sorted(impacts):
+        shelves.setdefault(word[0], {})[word] = pack_term(idf[word], impacts[word], inside[word])
+    return {first: msgspec.Raw(msgspec.msgpack.encode(shelf)) for first, shelf in shelves.items()}
 
 
 def _norm(passage: _Passage, idf: Mapping[str, float]) -> float:

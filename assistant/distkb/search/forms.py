@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from distkb.search.tokens import pieces
 from distkb.search.words import PARTICLES
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 CONCEPT = "§"
 """First character of a concept's token: `§hang`."""
+
+_Group = dict[str, tuple[str, ...]]
 
 
 class _Atom(NamedTuple):
@@ -47,15 +51,13 @@ class Match(NamedTuple):
 class Forms:
     """The forms of a glossary, ready to be found in texts.
 
-    `table` maps a form's atoms, joined by spaces, to the ids of its concepts.
+    `packed` maps an atom to the encoded forms that start with it: each form's atoms, joined by spaces, with the ids
+    of its concepts. They are decoded when a text has the atom, since a query has a few atoms and a glossary thousands.
     """
 
-    def __init__(self, table: Mapping[str, Sequence[str]]) -> None:
-        self.table = {form: tuple(ids) for form, ids in table.items()}
-        self._longest: dict[str, int] = {}
-        for form in self.table:
-            atoms = form.split(" ")
-            self._longest[atoms[0]] = max(self._longest.get(atoms[0], 0), len(atoms))
+    def __init__(self, packed: Mapping[str, bytes | msgspec.Raw]) -> None:
+        self.packed = packed
+        self._groups: dict[str, tuple[int, _Group]] = {}
 
     @classmethod
     def of_terms(cls, terms: Iterable[Term]) -> Forms:
@@ -68,7 +70,10 @@ class Forms:
                     ids = table.setdefault(key, []) if key else []
                     if term.id not in ids:
                         ids.append(term.id)
-        return cls(table)
+        groups: dict[str, dict[str, list[str]]] = {}
+        for key in sorted(table):
+            groups.setdefault(key.split(" ", 1)[0], {})[key] = table[key]
+        return cls({atom: msgspec.msgpack.encode(group) for atom, group in groups.items()})
 
     def find(self, text_pieces: Sequence[Piece]) -> list[Match]:
         """Find the concepts that pieces name, in order of place."""
@@ -90,18 +95,26 @@ class Forms:
         return [CONCEPT + concept for match in self.find(text_pieces) for concept in match.concepts]
 
     def _longest_at(self, atoms: Sequence[_Atom], at: int) -> tuple[int, tuple[str, ...]] | None:
-        longest = self._longest.get(atoms[at].text)
-        if longest is None:
-            return None
+        longest, group = self._group(atoms[at].text)
         span = atoms[at : at + longest]
         key = " ".join(atom.text for atom in span)
         while span:
-            concepts = self.table.get(key)
+            concepts = group.get(key)
             if concepts is not None and _belongs_together(span):
                 return len(span), concepts
             key = key[: -len(span[-1].text) - 1]
             span = span[:-1]
         return None
+
+    def _group(self, atom: str) -> tuple[int, _Group]:
+        """The forms that start with an atom, and how many atoms the longest has; (0, {}) if there are none."""
+        found = self._groups.get(atom)
+        if found is None:
+            packed = self.packed.get(atom)
+            group = {} if packed is None else msgspec.msgpack.decode(packed, type=_Group)
+            found = (max((form.count(" ") + 1 for form in group), default=0), group)
+            self._groups[atom] = found
+        return found
 
 
 def form_key(form: str) -> str:

@@ -7,6 +7,7 @@ its word in its entry, so that a query only adds numbers.
 from __future__ import annotations
 
 import struct
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,7 +17,7 @@ from distkb.search.forms import Forms
 if TYPE_CHECKING:
     from distkb.catalogue.model import Catalogue
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever the layout or the tokens change; `load` refuses any other number."""
 
 _HEAD = struct.Struct("<fH")
@@ -42,13 +43,16 @@ class Payload(msgspec.Struct, array_like=True, frozen=True):
 
     format: int
     ids: tuple[str, ...]
-    terms: dict[str, bytes]
+    terms: dict[str, msgspec.Raw]
+    """Encoded maps of words to postings, by the words' first character; decoded when a query has such a word."""
     passage_owner: bytes
     passage_lang: bytes
     passage_norm: bytes
-    forms: dict[str, tuple[str, ...]]
-    latin_words: tuple[str, ...]
-    hangul_words: tuple[str, ...]
+    forms: dict[str, msgspec.Raw]
+    """See `Forms`."""
+    latin_words: str
+    hangul_words: str
+    """Both one word a line: only typos need them."""
     signatures: tuple[SignatureRow, ...]
 
 
@@ -80,31 +84,41 @@ class Index:
     def __init__(self, payload: Payload) -> None:
         self.ids = payload.ids
         self.signatures = payload.signatures
-        self.latin_words = payload.latin_words
-        """Written words of at least four letters, in lower case: what a typo may be corrected to."""
-        self.hangul_words = payload.hangul_words
-        """Written Korean words of at least three syllables, likewise."""
+        self.forms = Forms(payload.forms)
         self.passage_owner = struct.unpack(f"<{len(payload.passage_owner) // 2}H", payload.passage_owner)
         self.passage_norm = struct.unpack(f"<{len(payload.passage_norm) // 4}f", payload.passage_norm)
         self.passage_lang = payload.passage_lang
-        self._terms = payload.terms
-        self._table = payload.forms
-        self._forms: Forms | None = None
+        self._packed = payload.terms
+        self._terms: dict[str, dict[str, bytes]] = {}
+        self._latin_words = payload.latin_words
+        self._hangul_words = payload.hangul_words
 
-    @property
-    def forms(self) -> Forms:
-        """The glossary's forms."""
-        if self._forms is None:
-            self._forms = Forms(self._table)
-        return self._forms
+    @cached_property
+    def latin_words(self) -> tuple[str, ...]:
+        """Written words of at least four letters, in lower case: what a typo may be corrected to."""
+        return tuple(self._latin_words.split())
+
+    @cached_property
+    def hangul_words(self) -> tuple[str, ...]:
+        """Written Korean words of at least three syllables, likewise."""
+        return tuple(self._hangul_words.split())
 
     def __contains__(self, word: str) -> bool:
-        return word in self._terms
+        return self._postings(word) is not None
 
     def term(self, word: str) -> Term | None:
         """Unpack one word's postings; None if no entry has it."""
-        packed = self._terms.get(word)
+        packed = self._postings(word)
         return None if packed is None else Term(packed)
+
+    def _postings(self, word: str) -> bytes | None:
+        first = word[:1]
+        shelf = self._terms.get(first)
+        if shelf is None:
+            packed = self._packed.get(first)
+            shelf = {} if packed is None else msgspec.msgpack.decode(packed, type=dict[str, bytes])
+            self._terms[first] = shelf
+        return shelf.get(word)
 
 
 def build(catalogue: Catalogue) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,7 +10,7 @@ from distkb.search.correct import correct_hangul, correct_latin
 from distkb.search.forms import CONCEPT
 from distkb.search.score import bag_scores, best_passages, strengths
 from distkb.search.tokens import MAX_CHARS, normalise, pieces, stem, written_words
-from distkb.search.weights import CORRECTED, COVERED, PASSAGE, SIGNATURE, weight
+from distkb.search.weights import ASKED_RARITY, CORRECTED, COVERED, PASSAGE, SIGNATURE, weight
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from distkb.search.tokens import Piece
 
 _ID = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
-_HANGUL = re.compile("[가-힣]")
 _MAX_CORRECTIONS = 6
 
 
@@ -38,7 +38,7 @@ def search(index: Index, query: str, limit: int = 10, lang: Language | None = No
     lies beyond `MAX_CHARS` is not read.
     """
     query = query[:MAX_CHARS]
-    scores = rank(index, query_words(index, query), None if _HANGUL.search(query) else lang)
+    scores = rank(index, query_words(index, query), None if _has_hangul(query) else lang)
     for number, boost in signature_boosts(index, query).items():
         scores[number] = scores.get(number, 0.0) + boost
     top = max(scores.values(), default=0.0)
@@ -46,6 +46,10 @@ def search(index: Index, query: str, limit: int = 10, lang: Language | None = No
         scores[number] = top + 10.0 - place * 0.01
     order = sorted(scores, key=lambda number: (-scores[number], number))
     return [Hit(index.ids[n], round(scores[n], 6)) for n in order[: max(0, limit)] if scores[n] > 0.0]
+
+
+def _has_hangul(text: str) -> bool:
+    return not text.isascii() and any("가" <= char <= "힣" for char in text)
 
 
 def named_entries(index: Index, query: str) -> list[int]:
@@ -80,6 +84,9 @@ def _add_words(index: Index, words: dict[str, float], found: list[Piece], factor
             words[CONCEPT + concept] = max(words.get(CONCEPT + concept, 0.0), factor * weight("concept"))
     for number, piece in enumerate(found):
         share = factor * (COVERED if number in covered else 1.0)
+        if piece.hangul and piece.tokens:
+            # A word of many syllables is still one word, however many pairs it gives.
+            share /= math.sqrt(len(piece.tokens))
         for token in piece.tokens:
             words[token.text] = max(words.get(token.text, 0.0), share * weight(token.kind))
     return covered
@@ -103,7 +110,7 @@ def _correct_chunk(index: Index, piece: Piece) -> str | None:
 
 def rank(index: Index, words: Mapping[str, float], lang: Language | None = None) -> dict[int, float]:
     """Score entries by weighted words: BM25 plus the likeness of the best passage."""
-    known = strengths(index, words)
+    known = strengths(index, words, ASKED_RARITY)
     best = best_passages(index, known, lang)
     return {number: score + PASSAGE * best.get(number, 0.0) for number, score in bag_scores(known).items()}
 

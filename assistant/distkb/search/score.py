@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from distkb.search.forms import CONCEPT
 from distkb.search.index import IMPACT_UNIT
 from distkb.search.weights import OTHER_LANGUAGE
 
@@ -20,13 +21,17 @@ Strengths = list[tuple["Term", float]]
 """Words of the index with their strengths: the weight in the query times the word's rarity."""
 
 
-def strengths(index: Index, words: Mapping[str, float]) -> Strengths:
-    """Look up weighted words; those that the index does not have are left out."""
+def strengths(index: Index, words: Mapping[str, float], concept_rarity: float = 0.0) -> Strengths:
+    """Look up weighted words; those that the index does not have are left out.
+
+    A concept counts as at least `concept_rarity` rare.
+    """
     found: Strengths = []
     for word, value in words.items():
         term = index.term(word)
         if term is not None and value > 0.0:
-            found.append((term, value * term.idf))
+            rarity = max(term.idf, concept_rarity) if word[0] == CONCEPT else term.idf
+            found.append((term, value * rarity))
     return found
 
 

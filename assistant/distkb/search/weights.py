@@ -12,6 +12,8 @@ TOUCH = 0.3
 
 CONCEPT_RARITY = 0.6
 """Least rarity of a glossary concept: it is a word of the field even where every entry has it."""
+ASKED_RARITY = 1.4
+"""The same for a concept in a query, which has few words: there a concept says more than the words around it."""
 
 _KIND = {
     "word": 1.0,
@@ -24,7 +26,7 @@ _KIND = {
     "concept": 1.3,
 }
 
-PASSAGE = 0.7
+PASSAGE = 0.9
 """What the likeness to an entry's best passage counts beside the entry's BM25 score, both from 0 to 1."""
 SIGNATURE = 1.5
 """What a matched signature adds to an entry that always shows it."""

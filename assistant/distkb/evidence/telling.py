@@ -1,0 +1,40 @@
+"""Picks from a report what tells about the failure: the person's sentences and the error lines.
+
+People paste their settings, their environment and their training loop whatever is wrong. Those words say which
+software is used, not what failed, and a long paste would outweigh the two sentences that describe the failure.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from distkb.evidence.report import Parts
+
+MIN_WORDS = 4
+"""Below that many words the whole report is used."""
+_MAX_LINE = 300
+
+_SETTING = re.compile(
+    r"^\s*[-*>|]?\s*(?:\[[ xX]\]\s*)?[\"'`]?[\w./ ()?-]{1,48}[\"'`]?\s*[:=]\s*(?:\S+(?:\s+\S+){0,4})?,?\s*$"
+    r"|^\s*[\"'][\w.]+[\"']\s*:|^[\s\[\]{}\",]*$|^\s*[-*]\s+\[[ xX]\]|^\s*#+\s|^\s*_No response_"
+    r"|^\s*GPU \d|^\s*\[(?:pip3?|conda)\]|^[*=-]{4,}"
+)
+_ERROR = re.compile(
+    r"\b(?:[A-Z]\w*(?:Error|Exception)|Watchdog|WARN|Killed|Signal \d+)\b|return code = -|\bkilled by\b"
+)
+_FOOTER = re.compile(r"ChildFailedError|failed \(exitcode: 1\)|[Ee]rror_file|errors\.html")
+
+
+def telling(parts: Parts) -> str:
+    """The sentences and error lines of a report taken apart; all of it where hardly anything is left."""
+    kept = [line for line in parts.prose.split("\n") if line.strip() and not _SETTING.match(line)]
+    seen = set(kept)
+    for line in parts.lines:
+        if _ERROR.search(line) and not _FOOTER.search(line) and line not in seen:
+            seen.add(line)
+            kept.append(line[:_MAX_LINE])
+    if sum(len(line.split()) for line in kept) < MIN_WORDS:
+        return "\n".join(parts.lines)
+    return "\n".join(kept)
