@@ -119,10 +119,19 @@ def test_kb_new_makes_an_entry_that_check_then_wants_written(tmp_path: Path) -> 
     assert f"{entry}:" in checked.stdout
 
 
-def test_kb_new_refuses_what_is_no_id(tmp_path: Path) -> None:
-    """A malformed id is wrong usage and creates nothing."""
-    result = invoke("kb", "new", "../../x", "--kb", str(tmp_path))
-    assert result.exit_code == 2
+@pytest.mark.parametrize(
+    ("args", "english", "korean"),
+    [
+        (("../../x",), "is no entry id", "항목 id가 아닙니다"),
+        (("ACME1", "--slug", "Our Storage"), "is no slug", "슬러그가 아닙니다"),
+    ],
+)
+def test_kb_new_refuses_what_it_cannot_make(args: tuple[str, ...], english: str, korean: str, tmp_path: Path) -> None:
+    """What is no id or no slug is wrong usage, said in the chosen language, and creates nothing."""
+    for lang, expected in (("en", english), ("ko", korean)):
+        result = invoke("kb", "new", *args, "--kb", str(tmp_path), "--lang", lang)
+        assert result.exit_code == 2
+        assert expected in result.stderr
     assert not list(tmp_path.iterdir())
 
 

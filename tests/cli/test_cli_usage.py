@@ -41,11 +41,16 @@ def test_help_exists_in_both_languages(command: tuple[str, ...]) -> None:
         assert width(line) <= 80 or line.lstrip().startswith("$ ")
 
 
-def test_no_arguments_print_the_help() -> None:
-    """`distkb` alone shows what it can do and succeeds."""
-    result = invoke()
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_no_arguments_say_how_to_begin(lang: str) -> None:
+    """`distkb` alone shows, in the chosen language and one small window, what to type, and succeeds."""
+    result = invoke("--lang", lang)
     assert result.exit_code == 0
-    assert "diagnose" in result.stdout
+    assert "distkb logs/" in result.stdout
+    assert "distkb --help" in result.stdout
+    assert bool(HANGUL.search(result.stdout)) == (lang == "ko")
+    assert len(result.stdout.splitlines()) <= 15
+    assert all(width(line) <= 80 for line in result.stdout.splitlines())
 
 
 def test_version() -> None:

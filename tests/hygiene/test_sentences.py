@@ -17,14 +17,18 @@ PACKAGE = Path(__file__).parents[2] / "assistant" / "distkb"
 SPEAKING = ("cli", "report")
 FAMILIES_OF_KEYS = (
     "cost.",
+    "error.new.",
     "family.",
     "help",
     "likelihood.",
     "prior.",
     "report.next.",
+    "report.or.",
     "risk.",
     "skip.",
     "status.",
+    "story.stood",
+    "story.waited",
     "usage.no-",
     "verdict.",
 )

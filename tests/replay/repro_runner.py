@@ -90,7 +90,9 @@ def anonymise(folder: Path) -> None:
     repo = str(KB.parent)
     for file in folder.rglob("*.log"):
         text = file.read_text(errors="replace")
-        text = text.replace(f"{repo}/kb/entries/", "/home/user/").replace(sys.prefix, "/opt/venv").replace(repo, "/work")
+        text = (
+            text.replace(f"{repo}/kb/entries/", "/home/user/").replace(sys.prefix, "/opt/venv").replace(repo, "/work")
+        )
         text = re.sub(r"/home/user/[a-z-]+/[A-Z]+\d+-[a-z0-9-]+/repro\.py", "/home/user/train.py", text)
         file.write_text(text.replace(os.uname().nodename, "node0"))
 

@@ -53,8 +53,8 @@ def test_lines_fit_the_page(columns: int, lang: Language) -> None:
 
 
 def test_the_first_lines_name_the_cause_and_the_fix() -> None:
-    """A reader of five lines knows what it is and what to do."""
-    top = text.write(diagnosis("named"), MEANINGS, Say("en")).splitlines()[:5]
+    """A reader of the first lines knows what it is, what happened and what to do."""
+    top = text.write(diagnosis("named"), MEANINGS, Say("en")).splitlines()[:7]
     assert "D21" in top[0]
     assert "93%" in top[0]
     assert any("Call the barrier on every rank" in line for line in top)

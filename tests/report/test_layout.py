@@ -68,12 +68,13 @@ def test_folded_quotes_fit_and_keep_their_words(text: str, columns: int, lines: 
     assert len(pieces) <= lines
     assert all(width(piece.rstrip()) <= columns or len(piece.split()) == 1 for piece in pieces[:-1])
     whole = "".join(pieces)
-    assert whole == text or text.startswith("".join(pieces[:-1]) + pieces[-1].removesuffix("...")) or not text.strip()
+    assert whole == text or text.startswith("".join(pieces[:-1]) + pieces[-1].removesuffix("…")) or not text.strip()
 
 
 def test_cut_and_pad_count_columns() -> None:
     """Cutting and padding agree with the terminal on Hangul."""
-    assert cut("배리어에서 멈춤", 9) == "배리어..."
+    assert cut("배리어에서 멈춤", 9) == "배리어에…"
+    assert cut("rank 0 waits for rank 1", 14) == "rank 0 waits…"
     assert pad("랭크", 6) == "랭크  "
     assert pad("랭크", 2) == "랭크"
 

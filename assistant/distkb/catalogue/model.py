@@ -283,6 +283,8 @@ class Term(_Record, frozen=True, kw_only=True):
     definition: Text
     see: tuple[str, ...] = ()
     """Ids of entries that a reader of the definition wants next."""
+    generic: bool = False
+    """True for words that nearly every report has (training, GPU): they bridge the languages but carry no topic."""
 
 
 class ObservationFile(_Record, frozen=True, kw_only=True):

@@ -17,7 +17,15 @@ _SERIES: Final = ("D", "MN", "M", "U")
 
 
 class ScaffoldError(ValueError):
-    """The entry cannot be started; the message says why in one line."""
+    """The entry cannot be started; the message says why in one line.
+
+    `reason` is one word for it, and `values` hold what it is about, for who says it in another language.
+    """
+
+    def __init__(self, message: str, reason: str, **values: object) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.values = values
 
 
 def scaffold(kb: Path, entry_id: str, family: str, slug: str) -> Path:
@@ -38,23 +46,27 @@ def scaffold(kb: Path, entry_id: str, family: str, slug: str) -> Path:
             with (home / name).open("x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
     except OSError as error:
-        raise ScaffoldError(f"{home} cannot be written: {error.strerror or error}") from error
+        why = error.strerror or str(error)
+        raise ScaffoldError(f"{home} cannot be written: {why}", "unwritable", path=home, why=why) from error
     return home
 
 
 def _refuse(kb: Path, entry_id: str, family: str, slug: str) -> None:
     if not _ID.fullmatch(entry_id):
         form = f"{', '.join(_SERIES[:-1])} or {_SERIES[-1]} and a number"
-        raise ScaffoldError(f"'{entry_id}' is no entry id: it is {form}, such as D52, or an overlay's own letters")
+        message = f"'{entry_id}' is no entry id: it is {form}, such as D52, or an overlay's own letters"
+        raise ScaffoldError(message, "id", id=entry_id, series=", ".join(_SERIES))
     if family not in get_args(Family):
-        raise ScaffoldError(f"'{family}' is no family: they are {', '.join(get_args(Family))}")
+        families = ", ".join(get_args(Family))
+        raise ScaffoldError(f"'{family}' is no family: they are {families}", "family", family=family, families=families)
     if not _SLUG.fullmatch(slug):
-        raise ScaffoldError(f"'{slug}' is no slug: lower-case words joined by hyphens, such as env-contract")
+        message = f"'{slug}' is no slug: lower-case words joined by hyphens, such as env-contract"
+        raise ScaffoldError(message, "slug", slug=slug)
     if not kb.is_dir():
-        raise ScaffoldError(f"{kb} is not a directory")
+        raise ScaffoldError(f"{kb} is not a directory", "folder", path=kb)
     taken = sorted(kb.glob(f"entries/*/{entry_id}-*"))
     if taken:
-        raise ScaffoldError(f"{entry_id} exists already: {taken[0]}")
+        raise ScaffoldError(f"{entry_id} exists already: {taken[0]}", "taken", id=entry_id, path=taken[0])
 
 
 _EDITOR_LINE: Final = "# yaml-language-server: $schema=../../../schema/entry.schema.json\n"

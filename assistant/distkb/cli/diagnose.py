@@ -77,13 +77,14 @@ def _written(
     from distkb.report.meaning import Meanings
 
     meanings = Meanings(known.catalogue)
+    collect = known.collect_step(diagnosis)
     if as_markdown:
         from distkb.report import markdown
 
-        return markdown.write(diagnosis, meanings, current.say)
+        return markdown.write(diagnosis, meanings, current.say, collect=collect)
     from distkb.report import text
 
-    return text.write(diagnosis, meanings, current.say, columns=output.columns(), ink=output.ink())
+    return text.write(diagnosis, meanings, current.say, columns=output.columns(), ink=output.ink(), collect=collect)
 
 
 def _exit_code(diagnosis: Diagnosis, *, nothing_read: bool) -> ExitCode:

@@ -34,6 +34,23 @@ def render(command: Command | Group, ctx: click.Context, say: Say) -> str:
     return page.text()
 
 
+def welcome(group: Group, say: Say) -> str:
+    """Return what the program is for and how to begin: what fits a small window."""
+    page = Page(COLUMNS)
+    page.paragraph(say("help").split("\n", maxsplit=1)[0], indent="")
+    page.blank()
+    rows = [("distkb logs/", say("welcome.logs"))]
+    rows += [("distkb diagnose --report problem.txt", say("welcome.report"))]
+    rows += [("distkb search hang barrier", say("help.search.short"))]
+    rows += [("distkb show D21", say("help.show.short")), ("distkb list", say("help.list.short"))]
+    column = max(width(command) for command, _ in rows)
+    for command, text in rows:
+        page.row([(command, column)], text, indent="  ")
+    page.blank()
+    page.paragraph(say("welcome.more", commands=", ".join(group.modules)), indent="")
+    return page.text()
+
+
 def _usage_pieces(command: Command | Group, ctx: click.Context) -> list[str]:
     pieces = ["[OPTIONS]"]
     pieces += [p.make_metavar(ctx) for p in command.params if isinstance(p, click.Argument)]

@@ -35,6 +35,6 @@ def command(ctx: click.Context, entry: str, family: str, slug: str) -> ExitCode:
     try:
         created = scaffold(home, entry, family, slug)
     except ScaffoldError as problem:
-        raise Failure("error.new-entry", message=problem) from problem
+        raise Failure(f"error.new.{problem.reason}", code=ExitCode.USAGE, **problem.values) from problem
     output.write(f"{created}\n")
     return ExitCode.DONE

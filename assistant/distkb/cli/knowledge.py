@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distkb.catalogue.compiled import Compiled
-    from distkb.catalogue.model import Catalogue
+    from distkb.catalogue.model import Catalogue, Step
     from distkb.cli.session import Session
     from distkb.diagnosis.likelihood import LikelihoodTable
     from distkb.diagnosis.model import Diagnosis
@@ -97,3 +97,15 @@ class Knowledge:
             cache_dir=cache_directory(),
         )
         return diagnose(self._table, self.catalogue.steps, evidence)
+
+    def collect_step(self, diagnosis: Diagnosis) -> Step | None:
+        """Return what to collect where the next step is a question: not everybody can answer one at once."""
+        from distkb.diagnosis.likelihood import OTHER
+        from distkb.diagnosis.next_step import next_step
+
+        if diagnosis.next is None or diagnosis.next.kind != "ask":
+            return None
+        posterior = {ranked.cause.id: ranked.probability for ranked in diagnosis.causes} | {OTHER: diagnosis.other}
+        steps = [step for step in self.catalogue.steps if step.kind == "collect"]
+        found = next_step(self._table, posterior, steps, [o.id for o in diagnosis.evidence.observations])
+        return found.step if found else None

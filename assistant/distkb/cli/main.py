@@ -14,7 +14,7 @@ from distkb import __version__
 from distkb.cli import output
 from distkb.cli.command import Group
 from distkb.cli.diagnostics import ExitCode, Failure, error, fail
-from distkb.cli.session import Session
+from distkb.cli.session import Session, session
 from distkb.cli.usage import explain
 from distkb.locale import Say, choose
 
@@ -62,8 +62,10 @@ class Root(Group):
         return super().resolve_command(ctx, args)
 
     def without_command(self, ctx: click.Context) -> None:
-        """Print the help."""
-        output.write(self.get_help(ctx) + "\n")
+        """Print how to begin."""
+        from distkb.cli.helptext import welcome
+
+        output.write(welcome(self, session(ctx).say))
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from distkb.evidence.opening import Readable
 
-SIZE = 8 << 20
-"""Bytes of a block."""
+SIZE = 1 << 20
+"""Bytes of a block: what the cache of one core holds, with room to spare."""
 SMALL = 1 << 18
 """Bytes of the first block, so that small files cost little."""
 OVERLAP = 1 << 16
@@ -25,14 +25,13 @@ _ESCAPES = re.compile(
 
 
 class Block(msgspec.Struct, frozen=True):
-    """Some lines of a file. Its buffers are used again for later blocks."""
+    """Some lines of a file. Its buffer is used again for later blocks."""
 
     data: bytes | bytearray
-    """Text without escape sequences and NULs, each carriage return turned into a line feed."""
-    numbered: bytes | bytearray
-    """The same with carriage returns kept: offsets agree, and its line feeds are the lines that editors count."""
+    """Text without escape sequences and NULs. Carriage returns are kept: only line feeds end the lines that editors
+    count, but both end what is looked at as a line."""
     stop: int
-    """Where the text ends in the buffers."""
+    """Where the text ends in the buffer."""
     last: bool
     continued: bool
     """True where the block starts inside a line; its first bytes repeat the end of the block before."""
@@ -41,7 +40,7 @@ class Block(msgspec.Struct, frozen=True):
 def blocks(stream: Readable, size: int = SIZE, ring: int = 1) -> Iterator[Block]:
     """Yield a stream's lines in blocks of at most `size` bytes; lines longer than that come in overlapping pieces.
 
-    A block's buffers stay as they are until `ring` more blocks have been taken.
+    A block's buffer stays as it is until `ring` more blocks have been taken.
     """
     buffers: list[bytearray] = []
     filled = turn = 0
@@ -89,14 +88,11 @@ def _cut(buffer: bytearray, filled: int) -> int:
 
 
 def _block(buffer: bytearray, stop: int, *, last: bool, continued: bool) -> Block:
-    chunk: bytes | bytearray = buffer
+    data: bytes | bytearray = buffer
     if buffer.find(b"\x1b", 0, stop) >= 0:
-        chunk = _ESCAPES.sub(b"", bytes(memoryview(buffer)[:stop]))
-        stop = len(chunk)
-    if chunk.find(b"\0", 0, stop) >= 0:
-        chunk = bytes(memoryview(chunk)[:stop]).replace(b"\0", b"")
-        stop = len(chunk)
-    data = chunk
-    if chunk.find(b"\r", 0, stop) >= 0:
-        data = bytes(memoryview(chunk)[:stop]).replace(b"\r", b"\n")
-    return Block(data, chunk, stop, last, continued)
+        data = _ESCAPES.sub(b"", bytes(memoryview(buffer)[:stop]))
+        stop = len(data)
+    if data.find(b"\0", 0, stop) >= 0:
+        data = bytes(memoryview(data)[:stop]).replace(b"\0", b"")
+        stop = len(data)
+    return Block(data, stop, last, continued)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 
 import msgspec
 
@@ -73,13 +74,21 @@ def _failure(row: dict[str, str], line: str, index: int, *, root: bool) -> Failu
         rank=int(rank[1]),
         local_rank=int(rank[2]) if rank[2] else None,
         exitcode=int(code[1]),
-        signal=code[2] or "",
+        signal=code[2] or _signal_name(int(code[1])),
         stamp=find_stamp(row.get("time", "")),
         host=row.get("host", ""),
         root=root,
         at=index,
         line=line,
     )
+
+
+def _signal_name(exitcode: int) -> str:
+    """Name of the signal that a negative exit code stands for: older versions print the number alone."""
+    try:
+        return signal.Signals(-exitcode).name if exitcode < 0 else ""
+    except ValueError:
+        return ""
 
 
 def parse_error_file(data: bytes) -> ErrorFile | None:

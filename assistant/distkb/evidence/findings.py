@@ -61,10 +61,14 @@ def _causes(timeline: Timeline) -> dict[str, Event]:
 
 
 def _failed_first(run: Run, timeline: Timeline) -> Observation | None:
-    causes = {key: event for key, event in _causes(timeline).items() if event.rank is not None}
+    causes = {
+        key: event
+        for key, event in _causes(timeline).items()
+        if event.rank is not None and not _DISAGREEMENT.search(event.text)
+    }
     others = {e.process for e in timeline.events if e.kind == "echo"} | {f"rank {f.rank}" for f in timeline.failures}
     others |= {process.key for process in run.ranked}
-    if not causes or len(others | set(causes)) < 2:
+    if not causes or (len(others | set(causes)) < 2 and not _stopped_peers(run)):
         return None
     ordered = sorted(causes.values(), key=timeline.events.index)
     first = ordered[0]
@@ -77,6 +81,18 @@ def _failed_first(run: Run, timeline: Timeline) -> Observation | None:
         certainty = 0.7
     echoes = [event for event in timeline.events if event.kind == "echo" and event.process != first.process]
     return _finding("one-rank-failed-first", [quote(event, timeline) for event in (first, *echoes)], certainty)
+
+
+_DISAGREEMENT = re.compile(
+    r"op\.preamble\.length|[Dd]oesn.t match expected size|Detected mismatch between collectives"
+    r"|Collectives differ in|Error when verifying shape|appears not to match sizes"
+)
+"""Errors of two ranks that disagree: the one that prints them is no more at fault than the other."""
+
+
+def _stopped_peers(run: Run) -> bool:
+    """Whether the launcher says that it stopped other processes because of the failed one."""
+    return any(hit.signature == "torch.elastic.sigterm-peer" for process in run.processes for _, hit in process.hits)
 
 
 def _same_error(timeline: Timeline) -> Observation | None:
@@ -144,7 +160,11 @@ def work_lines(process: Process, events: Sequence[Event]) -> list[Line]:
     ]
 
 
-_NO_WORK = re.compile(r"\b(?:Error|Exception|WARN(?:ING)?|Watchdog|terminate called|what\(\)|NCCL|ProcessGroup)\b")
+_NO_WORK = re.compile(
+    r"\b(?:Error|Exception|WARN(?:ING)?|Watchdog|terminate called|what\(\)|NCCL|ProcessGroup)\b"
+    r"|\b\w+\.(?:cpp|cc|hpp|h|cu):\d+\]|^frame #\d+:|^\[TC\]"
+)
+"""Lines that libraries print about failures, however long after the rank's last step."""
 
 
 def _line_quote(line: Line, process: Process, timeline: Timeline) -> Quote:
@@ -158,8 +178,9 @@ def _finished_early(run: Run, timeline: Timeline) -> Observation | None:
     if not waiting or any(event.kind != "echo" for event in timeline.events):
         return None
     listed = {failure.rank: failure for failure in timeline.failures}
-    silent = [process for process in run.ranked if process.key not in failed and process.tail]
+    silent = [process for process in run.ranked if process.key not in failed and (process.tail or process.whole)]
     found: list[Quote] = []
+    shown = False
     certainty = 1.0
     for process in silent:
         says = _finished(process)
@@ -172,8 +193,9 @@ def _finished_early(run: Run, timeline: Timeline) -> Observation | None:
             if not waiting[0].gone:
                 continue
             certainty = 0.6
-        found.append(_line_quote(process.tail[-1], process, timeline))
-    if not found:
+        shown = True
+        found += [_line_quote(line, process, timeline) for line in process.tail[-1:]]
+    if not shown:
         return None
     return _finding("rank-finished-early", [*found, quote(waiting[0], timeline)], certainty)
 
@@ -234,11 +256,24 @@ def _still_working(run: Run, timeline: Timeline, work: dict[str, list[Line]]) ->
     time, process, line = last[-1]
     quiet_time, quiet, quiet_line = last[-2]
     pace = _pace([timeline.times.of(item.stamp) for item in work[process.key]], quiet_time)
-    if time - quiet_time < max(QUIET, 1.5 * pace) or not timed_out - {process.key}:
+    if time - quiet_time < max(QUIET, 1.5 * pace) or not timed_out - {process.key} or _waited_too(process, timeline):
         return None
     return _finding(
         "rank-still-working", [_line_quote(line, process, timeline), _line_quote(quiet_line, quiet, timeline)]
     )
+
+
+def _waited_too(process: Process, timeline: Timeline) -> bool:
+    """Whether a rank that timed out itself was already waiting when the first of the others gave up."""
+    timeouts = [event for event in timeline.events if event.kind == "echo" and not event.gone]
+    own = next((event for event in timeouts if event.process == process.key), None)
+    if own is None:
+        return False
+    gave_up = min(
+        (t for e in timeouts if e.process != process.key and (t := timeline.time(e)) is not None), default=None
+    )
+    time = timeline.time(own)
+    return gave_up is None or time is None or time - (own.delay or 0.0) < gave_up
 
 
 def _pace(times: Sequence[float | None], until: float) -> float:
@@ -288,8 +323,9 @@ def _missing(run: Run, timeline: Timeline, work: dict[str, list[Line]]) -> Obser
 
 
 _MIDWAY = re.compile(
-    r"(?i)(?:\.\.\.|…)\s*$|\b(?:start(?:ing|ed)?|initiali[sz]ing|waiting|loading|saving|begin(?:ning)?|entering|before)\b"
+    r"(?i)(?:\.\.\.|…)\s*$|\b(?:start(?:ing|ed)?|initiali[sz]ing|waiting|begin(?:ning)?|entering|before)\b"
 )
+"""Last lines that call for another; "saving" does not, because many healthy runs end with it."""
 
 
 def _frozen(run: Run, timeline: Timeline, work: dict[str, list[Line]], *, hanging: bool) -> Observation | None:

@@ -13,8 +13,11 @@ import re
 import tempfile
 from typing import TYPE_CHECKING, Any
 
+from distkb.evidence.literals import required_literals
+from distkb.evidence.sieve import LineMarks, Sieve, choose, compile_pieces
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 Candidates = list[tuple[int, int]]
@@ -23,7 +26,7 @@ Candidates = list[tuple[int, int]]
 FLOOD = 120_000
 """Callbacks for one block above which each line is scanned by itself, for at most one match per pattern and line."""
 
-_FORMAT = "2"
+_FORMAT = "3"
 _BOUNDED = re.compile(r"(?<!\\)\{\d*,\d+\}")
 
 
@@ -40,6 +43,8 @@ class Matcher:
         self._cache_dir = cache_dir
         self._lanes: dict[int, Any] = {}
         self._single: dict[int, Any] = {}
+        self._sieves: dict[int, Sieve | None] = {}
+        self._marks: dict[int, LineMarks] = {}
         self._gate: _Gate | None = None
 
     def open(self, lanes: int = 1) -> None:
@@ -47,9 +52,25 @@ class Matcher:
         for lane in range(lanes):
             if self._patterns and self._gate is None and lane not in self._lanes:
                 try:
-                    self._lanes[lane] = self._compiled(single=False)
+                    self._lanes[lane] = _copy(self._lanes[0]) if lane else self._compiled(single=False)
                 except ImportError:
                     self._gate = _Gate(self._patterns)
+
+    def sieve(self, lane: int) -> Sieve | None:
+        """The first, cheap look at large blocks; None without Hyperscan and for patterns that allow none."""
+        if self._gate is None and lane not in self._sieves:
+            first = self._sieves.get(0) if lane else None
+            database = _copy(first.database) if first else self._stored("sieve", self._pieces)
+            self._sieves[lane] = None if database is None else Sieve(database)
+        return self._sieves.get(lane)
+
+    def line_marks(self, data: memoryview, lane: int) -> list[int]:
+        """Offsets after each 64th line feed, counted while other threads run; none without Hyperscan."""
+        if self._gate is not None or not self._patterns:
+            return []
+        if lane not in self._marks:
+            self._marks[lane] = LineMarks()
+        return self._marks[lane].of(data)
 
     def candidates(self, data: bytes | memoryview, lane: int = 0) -> Candidates:
         """Where patterns may match in a block of whole lines. A database scans for one thread at a time."""
@@ -73,6 +94,29 @@ class Matcher:
             return self._line_by_line(bytes(data), lane)
         return found
 
+    def candidates_on(self, data: bytes | bytearray, spans: Iterable[tuple[int, int]], lane: int = 0) -> Candidates:
+        """Where patterns may match on some lines, given by start and end; a carriage return ends no line here."""
+        found: Candidates = []
+        keep = found.append
+        base = 0
+
+        def on_match(index: int, _start: int, end: int, _flags: int, _context: object) -> bool | None:
+            keep((index, base + end))
+            return True if len(found) > FLOOD else None
+
+        import hyperscan
+
+        scan = self._lanes[lane].scan
+        view = memoryview(data)
+        for start, stop in spans:
+            base, before = start, len(found)
+            try:
+                scan(view[start:stop], match_event_handler=on_match)
+            except hyperscan.ScanTerminated:
+                del found[before:]
+                found += [(index, start + end) for index, end in self._line_by_line(bytes(view[start:stop]), lane)]
+        return found
+
     def _line_by_line(self, data: bytes, lane: int) -> Candidates:
         """Scan a block in which nearly everything matches: one match per pattern and line."""
         if lane not in self._single:
@@ -92,12 +136,27 @@ class Matcher:
         return found
 
     def _compiled(self, *, single: bool) -> Any:
+        return self._stored("single" if single else "all", lambda: self._whole(single=single))
+
+    def _stored(self, kind: str, build: Callable[[], Any]) -> Any:
         """Database from the cache, or compiled now and put there."""
         import hyperscan
 
-        path = self._cache_path(getattr(hyperscan, "__version__", ""), single=single)
+        path = self._cache_path(getattr(hyperscan, "__version__", ""), kind)
         if path is not None and (database := _load(path)) is not None:
             return database
+        database = build()
+        if path is not None and database is not None:
+            _store(path, hyperscan.dumpb(database))
+        return database
+
+    def _pieces(self) -> Any:
+        pieces = choose(self._patterns)
+        return compile_pieces(pieces) if pieces else None
+
+    def _whole(self, *, single: bool) -> Any:
+        import hyperscan
+
         flags = hyperscan.HS_FLAG_MULTILINE
         flags |= hyperscan.HS_FLAG_UTF8 if self._utf8 else 0
         flags |= hyperscan.HS_FLAG_SINGLEMATCH if single else 0
@@ -109,14 +168,12 @@ class Matcher:
             elements=len(expressions),
             flags=[flags] * len(expressions),
         )
-        if path is not None:
-            _store(path, hyperscan.dumpb(database))
         return database
 
     def _expression(self, pattern: str) -> bytes:
         return (_BOUNDED.sub("*", pattern) if self._utf8 else pattern).encode()
 
-    def _cache_path(self, version: str, *, single: bool) -> Path | None:
+    def _cache_path(self, version: str, kind: str) -> Path | None:
         if self._cache_dir is None:
             return None
         key = hashlib.sha256()
@@ -126,7 +183,7 @@ class Matcher:
             platform.system(),
             platform.machine(),
             _cpu(),
-            str((self._utf8, single)),
+            str((self._utf8, kind)),
             *self._patterns,
         ):
             key.update(part.encode() + b"\0")
@@ -179,6 +236,15 @@ def _load(path: Path) -> Any:
     return database
 
 
+def _copy(database: Any) -> Any:
+    """The same database for another thread: each scans for one at a time."""
+    import hyperscan
+
+    copy = hyperscan.loadb(hyperscan.dumpb(database), mode=hyperscan.HS_MODE_BLOCK)
+    copy.scratch = hyperscan.Scratch(copy)
+    return copy
+
+
 def _store(path: Path, body: bytes) -> None:
     """Write the cache file so that no reader ever sees half of it; a cache that cannot be written is no error."""
     try:
@@ -229,45 +295,3 @@ def _line_ends(data: bytes, literal: bytes) -> Iterator[int]:
         end = data.find(b"\n", at)
         end = len(data) if end < 0 else end
         at = data.find(literal, min(end, at + (1 << 15)))
-
-
-def required_literals(pattern: str) -> list[str] | None:
-    """Literals of which every match contains at least one, each 3 characters or more; None where there are none."""
-    import importlib
-
-    try:
-        parser = importlib.import_module("re._parser")
-    except ImportError:
-        parser = importlib.import_module("sre_parse")
-    return _literals(parser.parse(pattern))
-
-
-def _literals(tree: Any) -> list[str] | None:
-    """Best set of alternatives over the items of a sequence."""
-    best: list[str] | None = None
-    run: list[str] = []
-
-    def better(candidate: list[str] | None) -> None:
-        nonlocal best
-        if (
-            candidate
-            and min(map(len, candidate)) >= 3
-            and (best is None or min(map(len, candidate)) > min(map(len, best)))
-        ):
-            best = candidate
-
-    for operator, argument in [*tree, ("END", None)]:
-        if str(operator) == "LITERAL":
-            run.append(chr(argument))
-            continue
-        better(["".join(run)] if run else None)
-        run = []
-        if str(operator) == "SUBPATTERN":
-            better(_literals(argument[3]))
-        elif str(operator) in {"MAX_REPEAT", "MIN_REPEAT"} and argument[0] >= 1:
-            better(_literals(argument[2]))
-        elif str(operator) == "BRANCH":
-            branches = [_literals(branch) for branch in argument[1]]
-            if all(branches):
-                better([literal for branch in branches if branch for literal in branch])
-    return best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -41,6 +41,19 @@ TRIES = 100
 """Candidates of one pattern and line that are tried."""
 
 
+class _Found(NamedTuple):
+    """A confirmed match, apart from the block whose buffer will be used again."""
+
+    start: int
+    """Offset in the block."""
+    match: re.Match[bytes]
+
+    @property
+    def end(self) -> int:
+        """Offset in the block after it."""
+        return self.start + self.match.end() - self.match.start()
+
+
 class _Raw(msgspec.Struct, frozen=True, kw_only=True):
     """A hit before its text is made fit to be shown: most are dropped again."""
 
@@ -69,7 +82,7 @@ class Reading:
         self._counts: Counter[int] = Counter()
         self._kept: dict[int, list[_Raw]] = {}
         self._last: dict[int, deque[_Raw]] = {}
-        self._recent: dict[int, deque[tuple[Candidate, re.Match[bytes]]]] = {}
+        self._recent: dict[int, deque[tuple[Candidate, _Found]]] = {}
         self._per_rank: Counter[tuple[int, int | None]] = Counter()
         self._stale: Counter[int] = Counter()
         self._excerpts: list[Excerpt] = []
@@ -85,7 +98,7 @@ class Reading:
         """Take one block and the places in it where something may match."""
         self._complete(block)
         if len(self._start) < START:
-            self._start += block.numbered[: min(block.stop, START - len(self._start))]
+            self._start += block.data[: min(block.stop, START - len(self._start))]
         at = -1
         done: set[int] = set()
         tries: Counter[int] = Counter()
@@ -111,18 +124,20 @@ class Reading:
         """Remember what later blocks need of this one, whose buffer will be used again."""
         for index, recent in self._recent.items():
             self._last.setdefault(index, deque(maxlen=LAST)).extend(
-                self._raw(block, candidate, match, self._head(block, candidate)) for candidate, match in recent
+                self._raw(block, candidate, found, self._head(block, candidate)) for candidate, found in recent
             )
         self._recent.clear()
-        self._end = (self._end + block.numbered[max(0, block.stop - END) : block.stop])[-END:]
-        self._before = bytes(block.numbered[max(0, block.stop - 4096) : block.stop])
+        self._end = (self._end + block.data[max(0, block.stop - END) : block.stop])[-END:]
+        self._before = bytes(block.data[max(0, block.stop - 4096) : block.stop])
         self._line += newlines
         self._size += block.stop
 
     def _match(self, block: Block, candidate: Candidate) -> bool:
         """Confirm and keep one candidate; whether it matches."""
         index, end, low, high, _ = candidate
-        match = self._regex(index).search(block.data, max(low, end - WINDOW), min(high, end + WINDOW))
+        begin = max(low, end - WINDOW)
+        first = max(low, begin - 1)  # one byte more, so that a part of a line does not look like the start of one
+        match = self._regex(index).search(bytes(block.data[first : min(high, end + WINDOW)]), begin - first)
         if match is None:
             return False
         line = self._line + candidate.line
@@ -133,10 +148,10 @@ class Reading:
         if index >= self._known:
             self._excerpt(block, index - self._known, low, line)
         else:
-            self._keep(block, candidate, match)
+            self._keep(block, candidate, _Found(first + match.start(), match))
         return True
 
-    def _keep(self, block: Block, candidate: Candidate, match: re.Match[bytes]) -> None:
+    def _keep(self, block: Block, candidate: Candidate, found: _Found) -> None:
         """Keep the first hits of all and of each rank; others only as long as they are the latest."""
         index = candidate.pattern
         kept = self._kept.setdefault(index, [])
@@ -145,32 +160,32 @@ class Reading:
             slot = (index, begin.rank if begin.rank is not None else begin.weak)
             self._per_rank[slot] += 1
             if self._per_rank[slot] <= PER_RANK or len(kept) < FIRST:
-                kept.append(self._raw(block, candidate, match, begin))
+                kept.append(self._raw(block, candidate, found, begin))
                 self._stale[index] = 0
                 return
             self._stale[index] += 1
-        self._recent.setdefault(index, deque(maxlen=LAST)).append((candidate, match))
+        self._recent.setdefault(index, deque(maxlen=LAST)).append((candidate, found))
 
     def _head(self, block: Block, candidate: Candidate) -> Head:
         return head(block.data[candidate.low : min(candidate.high, candidate.low + 240)].decode("utf-8", "replace"))
 
-    def _raw(self, block: Block, candidate: Candidate, match: re.Match[bytes], begin: Head) -> _Raw:
+    def _raw(self, block: Block, candidate: Candidate, found: _Found, begin: Head) -> _Raw:
         _, _, low, high, line = candidate
         return _Raw(
             index=candidate.pattern,
             begin=begin,
-            lead=bytes(block.data[max(low, match.start() - 4096) : match.start()]),
-            core=bytes(match[0][:4096]),
-            rest=bytes(block.data[match.end() : min(high, match.end() + 4096)]),
+            lead=bytes(block.data[max(low, found.start - 4096) : found.start]),
+            core=found.match[0][:4096],
+            rest=bytes(block.data[found.end : min(high, found.end + 4096)]),
             above=b"" if begin.stamp else self._above(block, low),
-            groups={name: bytes(value) for name, value in match.groupdict().items() if value is not None},
+            groups={name: value for name, value in found.match.groupdict().items() if value is not None},
             line=self._line + line,
             order=self._size + low,
         )
 
     def _above(self, block: Block, low: int) -> bytes:
         """The lines above an offset, a few thousand bytes."""
-        above = bytes(block.data[max(0, low - 3072) : low])
+        above = bytes(block.data[max(0, low - 3072) : low]).replace(b"\r", b"\n")
         return self._before + above if low < 1024 else above
 
     def _hit(self, raw: _Raw) -> Hit:
@@ -193,12 +208,12 @@ class Reading:
     def _excerpt(self, block: Block, kind: int, low: int, line: int) -> None:
         if len(self._excerpts) + len(self._open) >= MAX_EXCERPTS:
             return
-        begin = head(block.data[low : low + 400].decode("utf-8", "replace"))
-        back = (self._before if low < 4096 else b"") + bytes(block.numbered[max(0, low - 4096) : low])
+        begin = head(block.data[low : low + 400].replace(b"\r", b"\n").decode("utf-8", "replace"))
+        back = (self._before if low < 4096 else b"") + bytes(block.data[max(0, low - 4096) : low])
         excerpt = Excerpt(
             kind=kind,
             before=_text(back[-4096:]),
-            text=_text(bytes(block.numbered[low : min(block.stop, low + EXCERPT)])),
+            text=_text(bytes(block.data[low : min(block.stop, low + EXCERPT)])),
             line=line,
             stamp=begin.stamp or stamp_above(self._above(block, low), begin.rank),
             order=self._size + low,
@@ -209,7 +224,7 @@ class Reading:
     def _complete(self, block: Block) -> None:
         """Add the start of this block to excerpts that ran into the end of the one before."""
         if self._open:
-            more = _text(bytes(block.numbered[: min(block.stop, EXCERPT)]))
+            more = _text(bytes(block.data[: min(block.stop, EXCERPT)]))
             self._excerpts += [msgspec.structs.replace(item, text=(item.text + more)[:EXCERPT]) for item in self._open]
             self._open = []
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 from collections import deque
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from distkb.evidence.blocks import Block, blocks
+from distkb.evidence.blocks import SMALL, Block, blocks
 from distkb.evidence.files import LogFile
 from distkb.evidence.lines import Stamp
 from distkb.evidence.matcher import Candidates, Matcher
 from distkb.evidence.observation import Quote
+from distkb.evidence.sieve import STRIDE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -144,7 +146,18 @@ class Scanner:
                 yield ready, future.result()
 
     def _locate(self, block: Block, lane: int) -> Located:
-        return locate(block, self._matcher.candidates(memoryview(block.data)[: block.stop], lane))
+        data, stop = block.data, block.stop
+        view = memoryview(data)[:stop]
+        large = stop > SMALL
+        sieve = self._matcher.sieve(lane) if large else None
+        ends = sieve.ends(view) if sieve is not None else None
+        if ends is not None:
+            found = self._matcher.candidates_on(data, _lines_around(data, ends, stop), lane)
+        elif data.find(b"\r", 0, stop) >= 0:
+            found = self._matcher.candidates(bytes(view).replace(b"\r", b"\n"), lane)
+        else:
+            found = self._matcher.candidates(view, lane)
+        return locate(block, found, self._matcher.line_marks(view, lane) if large else [])
 
 
 class Candidate(NamedTuple):
@@ -166,26 +179,48 @@ class Located(NamedTuple):
     newlines: int
 
 
-def locate(block: Block, candidates: Candidates) -> Located:
-    """Find the lines in which candidates lie, counting each line feed of the block once."""
+def _lines_around(data: bytes | bytearray, ends: Sequence[int], stop: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each line that holds one of the offsets."""
+    high = -1
+    for end in ends:
+        if end > high:
+            low, high = _line(data, end, stop)
+            yield low, high
+
+
+def _line(data: bytes | bytearray, end: int, stop: int) -> tuple[int, int]:
+    """Start and end of the line in which something ends; a carriage return ends a line too."""
+    low = data.rfind(b"\n", 0, end) + 1
+    low = max(low, data.rfind(b"\r", low, end) + 1)
+    high = data.find(b"\n", end, stop)
+    high = stop if high < 0 else high
+    earlier = data.find(b"\r", end, high)
+    return low, high if earlier < 0 else earlier
+
+
+def locate(block: Block, candidates: Candidates, marks: Sequence[int]) -> Located:
+    """Find the lines in which candidates lie; `marks` are offsets after each 64th line feed, as far as known."""
     found: list[Candidate] = []
     low = high = -1
-    line = counted = 0
+    line = counted = passed = 0
     seen: set[int] = set()
-    data, numbered, stop = block.data, block.numbered, block.stop
+    data, stop = block.data, block.stop
     for pattern, end in candidates:
         if not low <= end <= high:
-            low = data.rfind(b"\n", 0, end) + 1
-            high = data.find(b"\n", end, stop)
-            high = stop if high < 0 else high
-            line += numbered.count(b"\n", counted, low)
+            low, high = _line(data, end, stop)
+            mark = bisect_right(marks, low, passed)
+            if mark > passed:
+                passed, line, counted = mark, mark * STRIDE, marks[mark - 1]
+            line += data.count(b"\n", counted, low)
             counted = low
             seen.clear()
         elif pattern in seen and high - low < WINDOW:
             continue  # the whole line is looked at for the first candidate
         seen.add(pattern)
         found.append(Candidate(pattern, end, low, high, line))
-    return Located(found, line + block.numbered.count(b"\n", counted, block.stop))
+    if len(marks) > passed:
+        line, counted = len(marks) * STRIDE, marks[-1]
+    return Located(found, line + data.count(b"\n", counted, stop))
 
 
 def hit_quote(scan: FileScan, hit: Hit, rank: int | None, time: float | None) -> Quote:

@@ -124,6 +124,8 @@ def parse(lines: Sequence[str], start: int = 0, before: Sequence[str] = ()) -> C
     prefix, grouped = _prefix(opening[:at])
     if prefix and start + 1 < len(lines) and _FRAME.match(lines[start + 1]):
         prefix, grouped = "", False  # what stands before it is an unfinished line, such as a progress bar
+    elif not grouped:
+        prefix = _without_bar(lines, start, prefix)
     own = _own_lines(lines, start, prefix, grouped=grouped)
     raised: list[Raised] = []
     consumed: set[int] = set()
@@ -149,6 +151,19 @@ def _prefix(opening: str) -> tuple[str, bool]:
     grouped = re.search(r"(?:\+ Exception Group |\| )\s*$", opening)
     lead = opening[: grouped.start()] if grouped else opening
     return lead.rstrip(" \t"), grouped is not None
+
+
+_TAGS = re.compile(r"^(?P<outer>(?:\[[\w-]+\]:|\d{1,5}: ?)*).*?(?P<inner>(?:\[[\w-]+\]:)?)$")
+
+
+def _without_bar(lines: Sequence[str], start: int, prefix: str) -> str:
+    """The prefix without an unfinished line, such as a progress bar, between the tags of launcher and rank."""
+    following = [line for line in lines[start + 1 : start + 40] if 'File "' in line]
+    if any(line.startswith(prefix) for line in following):
+        return prefix
+    tags = _TAGS.match(prefix)
+    short = (tags["outer"] + tags["inner"]).rstrip() if tags else ""
+    return short if short and any(line.startswith(short) for line in following) else prefix
 
 
 _VARYING = re.compile(r"\d+")

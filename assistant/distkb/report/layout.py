@@ -56,17 +56,24 @@ def pad(text: str, columns: int) -> str:
 
 
 def cut(text: str, columns: int) -> str:
-    """Return `text` shortened to `columns` display columns, with an ellipsis where something is left out."""
+    """Return `text` shortened to `columns` display columns, with an ellipsis where something is left out.
+
+    It ends behind a word where one ends in the last third; a longer word, such as a path, is cut inside.
+    """
     if width(text) <= columns:
         return text
     kept: list[str] = []
-    used = 3
+    used = 1
     for char in text:
         used += _columns(char)
         if used > columns:
             break
         kept.append(char)
-    return "".join(kept).rstrip() + "..."
+    short = "".join(kept)
+    words, blank, _ = short.rpartition(" ")
+    if blank and text[len(short)] != " " and width(words) * 3 >= columns * 2:
+        short = words
+    return short.rstrip() + "…"
 
 
 def wrap(text: str, columns: int, first: str = "", rest: str | None = None) -> list[str]:

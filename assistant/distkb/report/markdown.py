@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from distkb.catalogue.model import Fix
+from distkb.catalogue.model import Fix, Step
 from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
 from distkb.evidence.observation import Quote
 from distkb.locale import Say
@@ -12,24 +12,27 @@ from distkb.report.layout import clean
 from distkb.report.meaning import Meanings
 from distkb.report.measure import answer, entry_total, percent, runner_up
 from distkb.report.page import unified
+from distkb.report.story import tell
 
 _SHOWN = 6
 _MARKUP = re.compile(r"([\\*_\[\]<>|#~@!])")
 _BACKTICKS = re.compile(r"`+")
 
 
-def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
-    """Return the diagnosis as a Markdown document."""
+def write(diagnosis: Diagnosis, meanings: Meanings, say: Say, *, collect: Step | None = None) -> str:
+    """Return the diagnosis as a Markdown document; `collect` is shown beside a question to answer."""
     verdict = answer(diagnosis)
     first = diagnosis.causes[0] if diagnosis.causes else None
     if verdict in {"no-evidence", "nothing-wrong"} or first is None:
         return f"## {say(f'verdict.{verdict}')}\n"
     blocks = [f"## {_verdict(diagnosis, first, say)}"]
+    if told := tell(diagnosis.evidence, meanings.is_primary, say):
+        blocks.append(prose(told))
     if verdict in {"named", "leading"}:
         blocks += _found(diagnosis, first, meanings, say)
     else:
         blocks += _candidates(diagnosis, say)
-    blocks += _next(diagnosis, say)
+    blocks += _next(diagnosis, collect, say)
     return "\n\n".join(blocks) + "\n"
 
 
@@ -107,14 +110,17 @@ def _fix(fix: Fix, say: Say) -> list[str]:
     return blocks
 
 
-def _next(diagnosis: Diagnosis, say: Say) -> list[str]:
+def _next(diagnosis: Diagnosis, collect: Step | None, say: Say) -> list[str]:
     step = diagnosis.next.step if diagnosis.next else None
     if step is None:
         return []
-    blocks = [f"### {say(f'report.next.{step.kind}')}", prose(say.text(step.text))]
-    if step.commands:
-        blocks.append(fenced("\n".join(step.commands), "sh"))
-    return blocks
+    blocks = _step(step, f"report.next.{step.kind}", say)
+    return blocks + _step(collect, f"report.or.{collect.kind}", say) if collect and step.kind == "ask" else blocks
+
+
+def _step(step: Step, heading: str, say: Say) -> list[str]:
+    blocks = [f"### {say(heading)}", prose(say.text(step.text))]
+    return [*blocks, fenced("\n".join(step.commands), "sh")] if step.commands else blocks
 
 
 def prose(text: str) -> str:

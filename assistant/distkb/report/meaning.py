@@ -14,6 +14,7 @@ class Meanings:
         known: list[Signature | Finding] = [*catalogue.signatures, *catalogue.findings]
         self._means = {item.id: item.means for item in known}
         self._roles: dict[str, Role] = {item.id: item.role for item in known}
+        self._findings = {finding.id for finding in catalogue.findings}
         self._values = {
             f"{fact.id}={v.value}": (fact.question, v.label) for fact in catalogue.facts for v in fact.values
         }
@@ -34,6 +35,8 @@ class Meanings:
         if observation.id in self._values and observation.source != "log":
             return say("report.said", label=say.text(self._values[observation.id][1]))
         meaning = self.sentence(observation.id, say)
+        if observation.id in self._values:
+            return say("report.derived", meaning=meaning)
         return meaning if observation.present else say("report.absent", meaning=meaning)
 
     def title(self, identity: str, say: Say) -> str:
@@ -44,3 +47,16 @@ class Meanings:
     def is_failure(self, observation: Observation) -> bool:
         """Whether the observation shows that something went wrong, be it the failure or its echo."""
         return observation.present and self._roles.get(observation.id) in {"primary", "collateral"}
+
+    def is_primary(self, observation: Observation) -> bool:
+        """Whether the observation is the failure itself, and neither its echo nor the setting of the run."""
+        return observation.present and self._roles.get(observation.id) == "primary"
+
+    def nearness(self, observation: Observation) -> int:
+        """Return how near an observation is to the failure.
+
+        0: the failure itself; 1: what the readers found; 2: echoes, the setting, and what the user knows.
+        """
+        if self._roles.get(observation.id) == "primary":
+            return 0
+        return 1 if observation.id in self._findings else 2

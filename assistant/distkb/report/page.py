@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
-from distkb.report.layout import clean, fold, pad, wrap
+from distkb.report.layout import clean, cut, fold, pad, width, wrap
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import CodeChange
@@ -16,6 +17,7 @@ Ink = Callable[[str, Role], str]
 
 _QUOTE_LINES = 4
 """Lines that one quote takes at most."""
+_FRAME = r'(File "[^"]+", line \d+, in \S+)\s+(\S.*)'
 
 
 def plain(text: str, _role: Role) -> str:
@@ -62,10 +64,20 @@ class Page:
         first = indent + "".join(pad(cell, columns) + "  " for cell, columns in cells)
         self._add(wrap(text, self.columns, first))
 
+    def line(self, text: str, indent: str = "  ", role: Role | None = None) -> None:
+        """Add one line that is never wrapped: a path is copied whole or not at all."""
+        self._add([f"{indent}{text}"], role)
+
     def quote(self, text: str, indent: str) -> None:
-        """Add words of the evidence, verbatim but for what a terminal would interpret."""
-        room = max(20, self.columns - len(indent) - 2)
-        self._add((f"{indent}| {piece}".rstrip() for piece in fold(clean(text), room, _QUOTE_LINES)), "faint")
+        """Add words of the evidence, verbatim but for what a terminal would interpret.
+
+        A frame of a traceback stands on two lines, as Python prints it.
+        """
+        room = max(20, self.columns - width(indent) - 2)
+        text = clean(text)
+        frame = re.match(_FRAME, text)
+        pieces = [frame[1], f"  {cut(frame[2], room - 2)}"] if frame else fold(text, room, _QUOTE_LINES)
+        self._add((f"{indent}| {piece}".rstrip() for piece in pieces), "faint")
 
     def command(self, command: str, indent: str = "  ") -> None:
         """Add a command to copy; it is never wrapped."""

@@ -2,39 +2,49 @@
 
 from __future__ import annotations
 
-import re
-
-from distkb.catalogue.model import Fix
+from distkb.catalogue.model import Fix, Step
 from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
 from distkb.evidence.observation import Observation, Quote
 from distkb.locale import Say
-from distkb.report.layout import clean
+from distkb.report.citations import Citations, readable, unmarked
+from distkb.report.layout import clean, cut, pad, width
 from distkb.report.meaning import Meanings
 from distkb.report.measure import Answer, answer, entry_total, percent, runner_up, strength
 from distkb.report.page import Ink, Page, plain
+from distkb.report.story import clock, exact, message, tell
 
 FOR_SHOWN, AGAINST_SHOWN, EVENTS_SHOWN, CANDIDATES = 6, 3, 8, 3
 """How many observations for and against, events and candidates are printed; the JSON holds them all."""
-_RANK_MARK = re.compile(r"^\[rank\d+\]:\s*")
-"""What torch puts before each line of a rank's traceback; lines that differ in it alone say the same."""
 _NOISE = 0.15
 """Weight below which an observation changes nothing that a reader could notice."""
 
 
-def write(diagnosis: Diagnosis, meanings: Meanings, say: Say, *, columns: int = 80, ink: Ink = plain) -> str:
-    """Return the diagnosis as text of `columns` display columns."""
-    return _Writer(diagnosis, meanings, say, Page(columns, ink)).write()
+def write(
+    diagnosis: Diagnosis,
+    meanings: Meanings,
+    say: Say,
+    *,
+    columns: int = 80,
+    ink: Ink = plain,
+    collect: Step | None = None,
+) -> str:
+    """Return the diagnosis as text of `columns` display columns; `collect` is shown beside a question to answer."""
+    return _Writer(diagnosis, meanings, say, Page(columns, ink), collect).write()
 
 
 class _Writer:
     """Writes one diagnosis onto one page."""
 
-    def __init__(self, diagnosis: Diagnosis, meanings: Meanings, say: Say, page: Page) -> None:
+    def __init__(self, diagnosis: Diagnosis, meanings: Meanings, say: Say, page: Page, collect: Step | None) -> None:
         self.diagnosis = diagnosis
         self.meanings = meanings
         self.say = say
         self.page = page
+        self.collect = collect
         self.answer: Answer = answer(diagnosis)
+        self.citations = Citations(diagnosis.evidence)
+        self._quoted: set[object] = set()
+        self._base_said = False
 
     def write(self) -> str:
         if self.answer in {"no-evidence", "nothing-wrong"}:
@@ -51,12 +61,18 @@ class _Writer:
             self._found(first)
         return self.page.text()
 
+    def _story(self) -> None:
+        told = tell(self.diagnosis.evidence, self.meanings.is_primary, self.say)
+        if told:
+            self.page.paragraph(told, indent="")
+
     def _found(self, first: RankedCause) -> None:
         say, page = self.say, self.page
         total = percent(entry_total(self.diagnosis, first.entry.id))
         page.title(say(f"verdict.{self.answer}", id=first.entry.id, percent=total))
-        page.title(say.text(first.entry.title), first=f"{first.entry.id}  ")
+        self._story()
         page.blank()
+        page.title(say.text(first.entry.title), first=f"{first.entry.id}  ")
         page.item(f"{first.cause.id} ", self._form(first))
         if self.diagnosis.fix:
             page.item(say("report.fix-in-short"), _fix_title(self.diagnosis.fix, say))
@@ -80,6 +96,7 @@ class _Writer:
     def _undecided(self) -> None:
         say, page = self.say, self.page
         page.title(say("verdict.undecided"))
+        self._story()
         for ranked in self._candidates():
             page.blank()
             probability = percent(entry_total(self.diagnosis, ranked.entry.id))
@@ -96,6 +113,7 @@ class _Writer:
     def _unknown(self, nearest: RankedCause | None) -> None:
         say, page = self.say, self.page
         page.title(say("verdict.unknown", percent=percent(self.diagnosis.other)))
+        self._story()
         if nearest is not None:
             page.heading(say("report.nearest"))
             for ranked in self._candidates():
@@ -107,7 +125,8 @@ class _Writer:
             page.heading(say("report.seen"))
             for observation in seen[:FOR_SHOWN]:
                 page.item("-", self.meanings.seen(observation, say))
-                self._quotes(observation.quotes[:1], indent="    ")
+                for quote in observation.quotes[:1]:
+                    self._quote(quote, indent="    ")
         self._events()
         self._next()
 
@@ -122,7 +141,7 @@ class _Writer:
         supporting, opposing = _for(ranked), _against(ranked)
         if supporting:
             self.page.heading(self.say("report.why"))
-            self._contributions(supporting[:FOR_SHOWN])
+            self._contributions(sorted(supporting[:FOR_SHOWN], key=self._order))
             self._left_out(len(supporting) - FOR_SHOWN)
         self.page.heading(self.say("report.against"))
         if opposing:
@@ -131,14 +150,21 @@ class _Writer:
         else:
             self.page.paragraph(self.say("report.nothing-against"))
 
+    def _order(self, contribution: Contribution) -> tuple[int, float]:
+        """Return the place of an observation: the failure itself, then what was found, then its echoes."""
+        return self.meanings.nearness(contribution.observation), -contribution.weight
+
     def _contributions(self, contributions: list[Contribution], indent: str = "  ") -> None:
         for contribution in contributions:
             observation = contribution.observation
             sentence = self.meanings.seen(observation, self.say)
             self.page.item(f"{strength(contribution.weight):<3}", sentence, indent)
-            if observation.source != "fact":  # what the user typed a moment ago needs no quoting
-                self._quotes(telling(observation), indent=indent + "    ")
-            more = observation.count - len(telling(observation))
+            if observation.source == "fact":  # what the user typed a moment ago needs no quoting
+                continue
+            shown = telling(observation)
+            more = observation.count - len(shown)
+            for quote in shown:
+                more -= self._quote(quote, indent + "    ")
             if more > 0 and observation.quotes:
                 self.page.paragraph(self.say.count("report.more-times", more), indent + "    ", "faint")
 
@@ -146,20 +172,37 @@ class _Writer:
         if number > 0:
             self.page.paragraph(self.say.count("report.left-out", number), role="faint")
 
-    def _quotes(self, quotes: tuple[Quote, ...], indent: str) -> None:
-        for quote in quotes:
-            place = self._place(quote)
-            if place:
-                self.page.paragraph(place, indent, "label")
-            if quote.text:
-                self.page.quote(quote.text, indent)
+    def _quote(self, quote: Quote, indent: str) -> int:
+        """Print a quote, once in the page and with all places of the same line; return how many others there are."""
+        best, also, key = self.citations.best(quote), self.citations.also(quote), self.citations.key(quote)
+        also = [place for place in also if place != self.citations.place(best)]
+        if best.path != quote.path:
+            also.append(self.citations.place(quote))
+        also = sorted(set(also))
+        if key in self._quoted or (quote.line is None and quote.text in self._quoted):
+            file = self._place(best).rpartition("/")[2]
+            self.page.paragraph(self.say("report.quoted-above", place=file), indent, "faint")
+            return len(also)
+        self._quoted |= {key, quote.text}
+        self._say_base(indent)
+        if place := self._place(best):
+            self.page.line(place, indent, "label")
+        if best.text:
+            self.page.quote(readable(best.text), indent)
+        for other in also:
+            self.page.line(self.say("report.also-in", place=other), indent, "faint")
+        return len(also)
+
+    def _say_base(self, indent: str) -> None:
+        """Say once, before the first place, which folder the places are in."""
+        if self.citations.base and not self._base_said:
+            self.page.line(self.say("report.base", path=clean(self.citations.base)), indent, "faint")
+        self._base_said = True
 
     def _place(self, quote: Quote) -> str:
         """Return `path:line` and the rank of a quote, as far as they are known."""
-        place = ""
-        if quote.path is not None:
-            place = clean(quote.path) + (f":{quote.line}" if quote.line is not None else "")
-        elif quote.line is not None:
+        place = self.citations.place(quote)
+        if not place and quote.line is not None:
             place = self.say("report.report-line", line=quote.line)
         if quote.rank is None:
             return place
@@ -172,11 +215,22 @@ class _Writer:
             return
         page = self.page
         page.heading(self.say("report.events"))
-        start = next((n.time for n in notes if n.time is not None), None)
-        for note in notes[:EVENTS_SHOWN]:
-            moment = "" if note.time is None or start is None else f"{note.time - start:+.1f} s"
-            page.row([(moment, 9)], self._place(note), indent="  ")
-            page.quote(note.text, indent=" " * 13)
+        self._say_base("  ")
+        shown = notes[:EVENTS_SHOWN]
+        times = [_moment(note) for note in shown]
+        ranks = ["" if note.rank is None else self.say("report.rank", rank=note.rank) for note in shown]
+        indent = "  " + "".join(" " * (max(map(width, cells)) + 2) for cells in (times, ranks) if any(cells))
+        for time, rank, note in zip(times, ranks, shown, strict=True):
+            first = "  "
+            if any(times):
+                first += pad(time, max(map(width, times))) + "  "
+            if any(ranks):
+                first += pad(rank, max(map(width, ranks))) + "  "
+            best = self.citations.best(note)
+            words = cut(message(best), max(12, page.columns - width(first)))
+            page.line(words, first)
+            if place := self.citations.place(best):
+                page.line(place, indent, "label")
         self._left_out(len(notes) - EVENTS_SHOWN)
 
     def _rival(self, first: RankedCause) -> None:
@@ -217,13 +271,17 @@ class _Writer:
                 self.page.command(f"distkb show {identity}")
 
     def _next(self) -> None:
+        say, page = self.say, self.page
+        if self.answer == "named" and self.diagnosis.fix:
+            page.heading(say("report.next.fix"))
+            page.paragraph(say("report.apply", id=self.diagnosis.fix.id))
         step = self.diagnosis.next.step if self.diagnosis.next else None
-        if step is None:
-            return
-        self.page.heading(self.say(f"report.next.{step.kind}"))
-        self.page.paragraph(self.say.text(step.text))
-        for command in step.commands:
-            self.page.command(command)
+        for position, chosen in enumerate([step, self.collect if step and step.kind == "ask" else None]):
+            if chosen is not None:
+                page.heading(say(f"report.{'next' if position == 0 else 'or'}.{chosen.kind}"))
+                page.paragraph(say.text(chosen.text))
+                for command in chosen.commands:
+                    page.command(command)
 
 
 def telling(observation: Observation) -> tuple[Quote, ...]:
@@ -231,10 +289,17 @@ def telling(observation: Observation) -> tuple[Quote, ...]:
     first, *others = observation.quotes or (None,)
     if first is None:
         return ()
-    words = _RANK_MARK.sub("", first.text)
+    words = unmarked(first.text)
     compared = observation.id.startswith("logs.")
-    other = next((q for q in others if compared and q.rank != first.rank and _RANK_MARK.sub("", q.text) != words), None)
+    other = next((q for q in others if compared and q.rank != first.rank and unmarked(q.text) != words), None)
     return (first,) if other is None else (first, other)
+
+
+def _moment(note: Quote) -> str:
+    """Return the wall clock of an event, marked where its line does not carry it; empty where it is not known."""
+    if note.time is None:
+        return ""
+    return f"{' ' if exact(note) else '~'}{clock(note.time)}"
 
 
 def _for(ranked: RankedCause) -> list[Contribution]:

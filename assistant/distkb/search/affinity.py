@@ -11,6 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from distkb.search.forms import concept_kind
 from distkb.search.score import bag_scores, best_passages, strengths
 from distkb.search.tokens import MAX_CHARS, pieces
 from distkb.search.weights import weight
@@ -62,7 +63,7 @@ def damped_words(index: Index, text: str) -> dict[str, float]:
             kinds[token.text] = max(kinds.get(token.text, 0.0), weight(token.kind))
     for concept in index.forms.tokens(found):
         counts[concept] = counts.get(concept, 0) + 1
-        kinds[concept] = weight("concept")
+        kinds[concept] = weight(concept_kind(concept))
     return {word: kinds[word] * (1.0 + math.log(count)) for word, count in counts.items()}
 
 

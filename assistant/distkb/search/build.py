@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from distkb.search.fields import FIELD_WEIGHT, PASSAGE_WEIGHT, cited, parts
-from distkb.search.forms import CONCEPT, Forms
+from distkb.search.forms import Forms, concept_kind, is_topic
 from distkb.search.index import FORMAT, Payload, SignatureRow, pack_term
 from distkb.search.literals import compiles, required_literals
 from distkb.search.tokens import pieces, written_words
@@ -84,7 +84,7 @@ def _words(text: str, forms: Forms) -> Iterable[tuple[str, float]]:
         for token in piece.tokens:
             yield token.text, weight(token.kind)
     for concept in forms.tokens(text_pieces):
-        yield concept, weight("concept")
+        yield concept, weight(concept_kind(concept))
 
 
 def _impacts(bags: list[_Bag]) -> dict[str, list[tuple[int, float]]]:
@@ -108,7 +108,7 @@ def _idf(impacts: Mapping[str, list[tuple[int, float]]], total: int) -> dict[str
     for word, rows in impacts.items():
         having = sum(max(TOUCH, impact / (K1 + 1.0)) for _, impact in rows)
         rarity = math.log(1.0 + (total - having + 0.5) / (having + 0.5))
-        idf[word] = max(rarity, CONCEPT_RARITY) if word[0] == CONCEPT else rarity
+        idf[word] = max(rarity, CONCEPT_RARITY) if is_topic(word) else rarity
     return idf
 
 

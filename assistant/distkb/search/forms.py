@@ -25,6 +25,19 @@ if TYPE_CHECKING:
 
 CONCEPT = "§"
 """First character of a concept's token: `§hang`."""
+GENERIC = "~"
+"""First character of a generic concept's id, which carries little topic: `§~training`."""
+
+
+def concept_kind(token: str) -> str:
+    """The kind of a concept's token, as `weights.weight` knows it."""
+    return "generic" if token.startswith(CONCEPT + GENERIC) else "concept"
+
+
+def is_topic(token: str) -> bool:
+    """Whether a token is a concept that carries a topic."""
+    return token[0] == CONCEPT and token[1:2] != GENERIC
+
 
 _Group = dict[str, tuple[str, ...]]
 
@@ -64,12 +77,13 @@ class Forms:
         """Read the forms of all terms; forms that come to no atoms are left out."""
         table: dict[str, list[str]] = {}
         for term in terms:
+            name = GENERIC + term.id if term.generic else term.id
             for form in (*term.forms.en, *term.forms.ko):
                 # Lower case as well: without its capitals `SyncBatchNorm` is one part, not three.
                 for key in (form_key(form), form_key(form.lower())):
                     ids = table.setdefault(key, []) if key else []
-                    if term.id not in ids:
-                        ids.append(term.id)
+                    if name not in ids:
+                        ids.append(name)
         groups: dict[str, dict[str, list[str]]] = {}
         for key in sorted(table):
             groups.setdefault(key.split(" ", 1)[0], {})[key] = table[key]

@@ -17,7 +17,7 @@ from distkb.search.forms import Forms
 if TYPE_CHECKING:
     from distkb.catalogue.model import Catalogue
 
-FORMAT = 3
+FORMAT = 4
 """Raised whenever the layout or the tokens change; `load` refuses any other number."""
 
 _HEAD = struct.Struct("<fH")

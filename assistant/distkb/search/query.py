@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from distkb.search.correct import correct_hangul, correct_latin
-from distkb.search.forms import CONCEPT
+from distkb.search.forms import CONCEPT, concept_kind
 from distkb.search.score import bag_scores, best_passages, strengths
 from distkb.search.tokens import MAX_CHARS, normalise, pieces, stem, written_words
 from distkb.search.weights import ASKED_RARITY, CORRECTED, COVERED, PASSAGE, SIGNATURE, weight
@@ -81,7 +81,8 @@ def _add_words(index: Index, words: dict[str, float], found: list[Piece], factor
     for match in index.forms.find(found):
         covered.update(range(match.first, match.last + 1))
         for concept in match.concepts:
-            words[CONCEPT + concept] = max(words.get(CONCEPT + concept, 0.0), factor * weight("concept"))
+            token = CONCEPT + concept
+            words[token] = max(words.get(token, 0.0), factor * weight(concept_kind(token)))
     for number, piece in enumerate(found):
         share = factor * (COVERED if number in covered else 1.0)
         if piece.hangul and piece.tokens:

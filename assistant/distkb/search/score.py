@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from distkb.search.forms import CONCEPT
+from distkb.search.forms import is_topic
 from distkb.search.index import IMPACT_UNIT
 from distkb.search.weights import OTHER_LANGUAGE
 
@@ -30,7 +30,7 @@ def strengths(index: Index, words: Mapping[str, float], concept_rarity: float = 
     for word, value in words.items():
         term = index.term(word)
         if term is not None and value > 0.0:
-            rarity = max(term.idf, concept_rarity) if word[0] == CONCEPT else term.idf
+            rarity = max(term.idf, concept_rarity) if is_topic(word) else term.idf
             found.append((term, value * rarity))
     return found
 

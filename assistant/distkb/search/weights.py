@@ -24,6 +24,7 @@ _KIND = {
     "pair": 0.6,
     "single": 0.6,
     "concept": 1.3,
+    "generic": 0.3,
 }
 
 PASSAGE = 0.9

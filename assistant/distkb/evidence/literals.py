@@ -1,0 +1,104 @@
+"""Literal texts without which a regular expression cannot match: what finds lines that are worth a closer look."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SHORTEST = 3
+"""Characters of a literal that is of use."""
+CHOICES = 32
+"""Texts that a part of a pattern may stand for before it counts as unknown."""
+
+
+class _Shape(NamedTuple):
+    """What a part of a pattern says about the text that it matches."""
+
+    exact: list[str] | None
+    """All texts that it can match; None where there are too many."""
+    best: list[str] | None
+    """Literals of which every match contains at least one."""
+
+
+def required_literals(pattern: str) -> list[str] | None:
+    """Literals of which every match contains at least one, each 3 characters or more; None where there are none.
+
+    They are spelled as in the pattern, whose flags are not looked at. None contains a line break.
+    """
+    try:
+        parser = importlib.import_module("re._parser")
+    except ImportError:
+        parser = importlib.import_module("sre_parse")
+    return _sequence(parser.parse(pattern)).best
+
+
+def _sequence(items: Iterable[Any]) -> _Shape:
+    """Texts side by side: neighbours that are known are put together."""
+    best: list[str] | None = None
+    run = [""]
+    whole = True
+    for operator, argument in items:
+        shape = _item(str(operator), argument)
+        if shape.exact is not None:
+            joined = [left + right for left in run for right in shape.exact]
+            if len(joined) <= CHOICES:
+                run = joined
+                continue
+            best = _better(best, run)
+            run, whole = shape.exact, False
+            continue
+        best = _better(_better(best, run), shape.best)
+        run, whole = [""], False
+    best = _better(best, run)
+    return _Shape(run if whole else None, best)
+
+
+def _item(operator: str, argument: Any) -> _Shape:
+    if operator == "LITERAL":
+        return _Shape([chr(argument)] if chr(argument) not in "\r\n" else None, None)
+    if operator == "AT":
+        return _Shape([""], None)
+    if operator == "IN":
+        return _Shape(_members(argument), None)
+    if operator == "SUBPATTERN":
+        return _sequence(argument[3])
+    if operator == "BRANCH":
+        return _branches([_sequence(branch) for branch in argument[1]])
+    if operator in {"MAX_REPEAT", "MIN_REPEAT"}:
+        return _repeat(argument[0], argument[1], _sequence(argument[2]))
+    return _Shape(None, None)
+
+
+def _members(items: Any) -> list[str] | None:
+    """Characters of a small class."""
+    if len(items) > 4 or any(str(operator) != "LITERAL" for operator, _ in items):
+        return None
+    found = [chr(argument) for _, argument in items]
+    return None if "\n" in found or "\r" in found else found
+
+
+def _branches(shapes: list[_Shape]) -> _Shape:
+    exact: list[str] | None = []
+    best: list[str] | None = []
+    for shape in shapes:
+        exact = None if exact is None or shape.exact is None else exact + shape.exact
+        best = None if best is None or shape.best is None else best + shape.best
+    return _Shape(exact if exact and len(exact) <= CHOICES else None, best or None)
+
+
+def _repeat(least: int, most: int, inner: _Shape) -> _Shape:
+    if inner.exact is not None and (least, most) == (0, 1):
+        return _Shape(["", *inner.exact], None)
+    if inner.exact is not None and (least, most) == (1, 1):
+        return inner
+    return _Shape(None, inner.best if least >= 1 else None)
+
+
+def _better(old: list[str] | None, new: list[str] | None) -> list[str] | None:
+    """The one whose shortest text is longer."""
+    if not new or min(map(len, new)) < SHORTEST:
+        return old
+    return new if old is None or min(map(len, new)) > min(map(len, old)) else old
