@@ -8,8 +8,8 @@ from distkb.report.meaning import Meanings
 from distkb.report.page import Ink, Page, plain
 from distkb.report.text import write_fix
 
-_FOR = ("always", "usually", "often")
-_AGAINST = ("rarely", "never")
+TELLS = 1.5
+"""Least factor by which an observation is likelier, or less likely, under the cause to be worth a line."""
 
 
 def write(entry: Entry, meanings: Meanings, say: Say, *, columns: int = 80, ink: Ink = plain) -> str:
@@ -49,8 +49,10 @@ def _cause(page: Page, cause: Cause, meanings: Meanings, say: Say) -> None:
     page.paragraph(say(f"prior.{cause.prior}"), role="faint")
     page.blank()
     page.paragraph(say.text(cause.explanation))
-    for heading, words in (("entry.speaks-for", _FOR), ("entry.speaks-against", _AGAINST)):
-        chosen = sorted((e for e in cause.evidence if e.likelihood in words), key=lambda e: words.index(e.likelihood))
+    ranked = sorted(cause.evidence, key=meanings.lift)
+    speaks_for = [e for e in reversed(ranked) if meanings.lift(e) >= TELLS]
+    speaks_against = [e for e in ranked if meanings.lift(e) <= 1.0 / TELLS]
+    for heading, chosen in (("entry.speaks-for", speaks_for), ("entry.speaks-against", speaks_against)):
         if chosen:
             page.heading(say(heading))
         for evidence in chosen:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distkb.catalogue.model import Catalogue, Finding, Role, Signature
+from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence, Finding, Role, Signature
 from distkb.evidence.observation import Observation
 from distkb.locale import Say
 
@@ -15,6 +15,8 @@ class Meanings:
         self._means = {item.id: item.means for item in known}
         self._roles: dict[str, Role] = {item.id: item.role for item in known}
         self._findings = {finding.id for finding in catalogue.findings}
+        self._background = {item.id: BACKGROUND[item.background] for item in known}
+        self._background.update({f"{f.id}={v.value}": v.share for f in catalogue.facts for v in f.values})
         self._values = {
             f"{fact.id}={v.value}": (fact.question, v.label) for fact in catalogue.facts for v in fact.values
         }
@@ -38,6 +40,10 @@ class Meanings:
         if observation.id in self._values:
             return say("report.derived", meaning=meaning)
         return meaning if observation.present else say("report.absent", meaning=meaning)
+
+    def lift(self, evidence: Evidence) -> float:
+        """Return how many times as likely the observation is under the cause as it is anywhere."""
+        return PROBABILITY[evidence.likelihood] / self._background.get(evidence.observation, 1.0)
 
     def title(self, identity: str, say: Say) -> str:
         """Return the title of an entry or a cause by its id; empty where there is none."""
