@@ -163,3 +163,38 @@ def test_attempts_are_not_mixed(tmp_path: Path) -> None:
     notes = read(tmp_path).notes
     assert "first" in notes[0].text
     assert not any("second" in note.text for note in notes)
+
+
+WATCHDOG = "[rank{0}]:[E1121 10:0{1}:0{0}.000000000 ProcessGroupNCCL.cpp:1870] we will try to dump the debug info\n"
+
+
+def test_library_lines_are_no_work(tmp_path: Path) -> None:
+    """What a library prints about the failure long after the last step does not make its rank the busy one."""
+    late = [_steps(rank, 6) + WATCHDOG.format(rank, 8 + rank) + TIMEOUT.format(rank) for rank in (0, 1)]
+    assert "rank-still-working" not in findings(read(_tree(tmp_path, *late)))
+
+
+def test_totals_that_differ_are_different_ends(tmp_path: Path) -> None:
+    """17 of 17 on one rank and 17 of 20 on another are not the same place."""
+    bar = "{0}: Training:  85%|########  | 17/{1} [00:03<00:01, 9.8it/s]\n"
+    labelled = ["".join(f"{rank}: {line}\n" for line in TIMEOUT.format(rank).splitlines()) for rank in (0, 1)]
+    log = tmp_path / "srun.log"
+    log.write_text(bar.format(0, 20) + bar.format(1, 17) + "".join(labelled))
+    assert findings(read(log)) == {"only-echoes", "ranks-in-same-call", "last-step-differs"}
+
+
+def test_ranks_that_disagree_have_not_failed_first(tmp_path: Path) -> None:
+    """The rank that prints a size mismatch is no more at fault than its peer."""
+    mismatch = "  what():  op.preamble.length <= op.nbytes. 64 vs 4. Received data size doesn't match expected size\n"
+    closed = TIMEOUT.format(1).replace(
+        "Timed out waiting 8000ms for recv operation to complete", "Connection reset by peer"
+    )
+    assert "one-rank-failed-first" not in findings(
+        read(_tree(tmp_path, _steps(0, 3) + mismatch, _steps(1, 3) + closed))
+    )
+
+
+def test_saving_is_a_common_end(tmp_path: Path) -> None:
+    """A healthy run whose last line tells of saving is not frozen."""
+    last = "2026-11-21 10:01:00,000 [rank0] INFO saving the model to out/final.pt\n"
+    assert findings(read(_tree(tmp_path, _steps(0, 4) + last, _steps(1, 4)))) == set()

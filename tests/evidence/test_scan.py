@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from pathlib import Path
 
@@ -11,13 +12,14 @@ from evidence_samples import signature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distkb.evidence import matcher
+from distkb.evidence import matcher, partner
 from distkb.evidence import scan as scan_module
 from distkb.evidence.blocks import blocks
 from distkb.evidence.files import LogFile
-from distkb.evidence.matcher import Matcher, required_literals
+from distkb.evidence.literals import required_literals
+from distkb.evidence.matcher import Matcher
 from distkb.evidence.reading import FIRST, LAST
-from distkb.evidence.scan import Scanner
+from distkb.evidence.scan import FileScan, Scanner
 
 PATTERNS = (
     r"^start of line",
@@ -32,6 +34,7 @@ PATTERNS = (
 )
 SIGNATURES = tuple(signature(f"s.{number}", pattern) for number, pattern in enumerate(PATTERNS))
 SCANNER = Scanner(SIGNATURES)
+SIEVED = Scanner([one for one in SIGNATURES if required_literals(one.pattern)])
 FILE = LogFile(path=Path("x.log"), name="x.log")
 
 fragments = st.sampled_from(
@@ -112,15 +115,62 @@ def test_block_size_does_not_matter(text: str, size: int) -> None:
     assert whole == data
 
 
-def test_many_blocks_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of many blocks, scanned by several threads, gives what one block gives."""
-    text = "".join(f"line {n}\nrank {n} failed\n" if n % 7 == 0 else f"step {n} loss 0.5\r\n" for n in range(20_000))
+def _long_log(lines: int = 20_000) -> str:
+    return "".join(f"line {n}\nrank {n} failed\n" if n % 7 == 0 else f"step {n} loss 0.5\r\n" for n in range(lines))
+
+
+def _shown(scan: FileScan) -> tuple[object, ...]:
+    hits = [(hit.line, hit.text, hit.order, hit.values) for hit in scan.hits]
+    return hits, scan.counts, scan.lines, scan.size, scan.end_line, scan.start, scan.end, scan.excerpts
+
+
+def test_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of many blocks gives what one block gives."""
+    text = _long_log()
     whole = SCANNER.scan(FILE, io.BytesIO(text.encode()))
-    monkeypatch.setattr(scan_module, "blocks", lambda stream, ring: blocks(stream, 4096, ring))
+    monkeypatch.setattr(scan_module, "blocks", lambda stream: blocks(stream, 4096))
     parts = SCANNER.scan(FILE, io.BytesIO(text.encode()))
-    assert parts.counts == whole.counts
-    assert [(hit.line, hit.text, hit.order) for hit in parts.hits] == [(h.line, h.text, h.order) for h in whole.hits]
-    assert (parts.lines, parts.size, parts.end_line) == (whole.lines, whole.size, whole.end_line)
+    assert _shown(parts) == _shown(whole)
+
+
+@settings(max_examples=150, deadline=None)
+@given(logs)
+def test_sieve_lets_every_match_through(text: str) -> None:
+    """With the cheap first look, even at small blocks, the same lines come out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scan_module, "SMALL", -1)
+        SIEVED.scan(FILE, io.BytesIO(b"open"))
+        scan = SIEVED.scan(FILE, io.BytesIO(text.encode()))
+    assert scan.counts == {name: len(lines) for name, lines in _naive(text).items()}
+
+
+@pytest.mark.parametrize("noise", ["", "\x1b[31m", "\0", "\r"])
+@pytest.mark.parametrize("fails", ["", "fork", "killed"])
+def test_two_processes_find_what_one_finds(
+    noise: str, fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is shared with a second process gives the same, also where there is none or it dies."""
+    path = tmp_path / "big.log"
+    path.write_bytes((_long_log(30_000).replace("failed\n", f"fa{noise}iled and\nTraceback ({noise}x\n")).encode())
+    with path.open("rb", buffering=0) as stream:
+        alone = SCANNER.scan(FILE, stream)
+    for name, value in (("LARGE", 1), ("PART", 90_000), ("OWN", 30_000), ("SIZE", 16_384)):
+        monkeypatch.setattr(partner, name, value)
+    monkeypatch.setattr(partner, "divisible", lambda _: True)
+    monkeypatch.setattr(scan_module, "divisible", lambda _: True)
+    if fails == "fork":
+        monkeypatch.setattr(os, "fork", _no_process)
+    elif fails == "killed":
+        monkeypatch.setattr(partner, "_work", _no_process)
+    with path.open("rb", buffering=0) as stream:
+        shared = SCANNER.scan(FILE, stream)
+    assert _shown(shared) == _shown(alone)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def _no_process(*_: object) -> int:
+    raise BlockingIOError(11, "Resource temporarily unavailable")
 
 
 def test_flood_mode_agrees(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,15 @@ def test_after_a_progress_bar() -> None:
     assert _parse("  3%|#  | 3/100 [00:01<00:32]" + CHAINED).first.type == "KeyError"
 
 
+def test_progress_bar_between_two_tags() -> None:
+    """Launcher's label, unfinished bar and rank tag before a traceback: the frames carry the tags alone."""
+    first, *rest = CHAINED.split("\n")[:5]
+    lines = [f"1: Training:  85%|###  | 17/20 [00:03<00:01][rank1]: {first}", "0: step 17", *rest]
+    lines[2:] = [f"1: [rank1]: {line}" for line in rest]
+    chain = _parse("\n".join(lines))
+    assert (chain.first.type, len(chain.first.frames)) == ("KeyError", 1)
+
+
 def test_group() -> None:
     """The marks of an exception group do not hide its parts."""
     text = (

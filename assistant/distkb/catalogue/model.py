@@ -113,6 +113,9 @@ class Signature(_Record, frozen=True, kw_only=True):
     group: str | None = None
     """Signatures of one group repeat one another: together they count once."""
     where: tuple[Place, ...] = ("log", "report")
+    printed_by: Literal["rank", "launcher", "system"] = "rank"
+    """Who prints the line: a training process, what started it (torchrun, srun), or the machine (kernel log).
+    Its absence from the ranks' output means something only where the ranks print it."""
     implies: tuple[str, ...] = ()
     """Facts, as `fact=value`, that a log with this line answers, so that nobody is asked."""
 

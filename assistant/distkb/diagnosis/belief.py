@@ -192,10 +192,16 @@ def _silence(table: LikelihoodTable, hypothesis: Hypothesis, known: Iterable[Obs
         return 0.0
     seen = {o.id for o in known if o.present}
     stated = table.stated(hypothesis.id)
+    launcher_read = any(table.kinds[key].from_launcher for key in seen if key in table.kinds)
     primaries = {
         key: p
         for key, p in stated.items()
-        if (kind := table.kinds.get(key)) is not None and kind.in_logs and kind.is_signature and kind.role == "primary"
+        if (kind := table.kinds.get(key)) is not None
+        and kind.in_logs
+        and kind.is_signature
+        and kind.role == "primary"
+        # Only the launcher's own output could hold its lines.
+        and (launcher_read or not kind.from_launcher)
     }
     findings = {
         key: p

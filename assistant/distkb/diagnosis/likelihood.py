@@ -32,6 +32,8 @@ class Kind(msgspec.Struct, frozen=True):
     in_logs: bool
     """True where complete logs would show it if it had happened."""
     is_signature: bool
+    from_launcher: bool
+    """True for lines that the launcher prints, so that only its own output could show them."""
 
 
 class Hypothesis(msgspec.Struct, frozen=True):
@@ -127,8 +129,9 @@ def _signature_kind(signature: Signature) -> Kind:
         role=signature.role,
         group=signature.group,
         background=BACKGROUND[signature.background],
-        in_logs="log" in signature.where,
+        in_logs="log" in signature.where and signature.printed_by != "system",
         is_signature=True,
+        from_launcher=signature.printed_by == "launcher",
     )
 
 
@@ -139,6 +142,7 @@ def _finding_kind(finding: Finding) -> Kind:
         background=BACKGROUND[finding.background],
         in_logs=finding.id.startswith("logs."),
         is_signature=False,
+        from_launcher=False,
     )
 
 

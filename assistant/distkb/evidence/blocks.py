@@ -33,29 +33,32 @@ class Block(msgspec.Struct, frozen=True):
     stop: int
     """Where the text ends in the buffer."""
     last: bool
-    continued: bool
-    """True where the block starts inside a line; its first bytes repeat the end of the block before."""
+    continued: int
+    """Where the block starts inside a line: how many of its first bytes repeat the end of the block before."""
+    begin: int = 0
+    """Offset in the stream."""
+    raw: int = 0
+    """Bytes of the stream that it was made of."""
+
+    def in_file(self, *, last: bool) -> Block:
+        """The same block; of a part of a file, the last one is the last of the file only if the part is."""
+        return self if last or not self.last else msgspec.structs.replace(self, last=False)
 
 
-def blocks(stream: Readable, size: int = SIZE, ring: int = 1) -> Iterator[Block]:
+def blocks(stream: Readable, size: int = SIZE, first: int = SMALL) -> Iterator[Block]:
     """Yield a stream's lines in blocks of at most `size` bytes; lines longer than that come in overlapping pieces.
 
-    A block's buffer stays as it is until `ring` more blocks have been taken.
+    The first one has `first` bytes at most. A block's buffer stays as it is until the next one is taken.
     """
-    buffers: list[bytearray] = []
-    filled = turn = 0
+    buffer = bytearray(min(first, size))  # most files end here
+    filled = begin = 0
     rest = b""
-    continued = ended = False
+    continued = 0
+    ended = False
     overlap = min(OVERLAP, size // 4)
-    buffer = bytearray()
     while not ended:
-        if turn == 0:
-            buffer = bytearray(min(SMALL, size))  # most files end here
-        else:
-            if len(buffers) < ring:
-                buffers.append(bytearray(size))
-            buffer = buffers[turn % ring - 1]
-        turn += 1
+        if begin and len(buffer) < size:
+            buffer = bytearray(size)
         view = memoryview(buffer)
         filled = len(rest)
         view[:filled] = rest
@@ -66,9 +69,11 @@ def blocks(stream: Readable, size: int = SIZE, ring: int = 1) -> Iterator[Block]
         cut = filled if ended else _cut(buffer, filled)
         whole = cut > 0 or ended
         stop = cut if whole else filled
-        rest = bytes(view[stop if whole else stop - overlap : filled])
-        yield _block(buffer, stop, last=ended, continued=continued)
-        continued = not whole
+        after = stop if whole else stop - overlap
+        rest = bytes(view[after:filled])
+        yield cleaned(buffer, stop, last=ended, continued=continued, begin=begin)
+        continued = stop - after
+        begin += after
 
 
 def _fill(stream: Readable, room: memoryview) -> int:
@@ -87,12 +92,14 @@ def _cut(buffer: bytearray, filled: int) -> int:
     return cut or buffer.rfind(b"\r", 0, filled) + 1
 
 
-def _block(buffer: bytearray, stop: int, *, last: bool, continued: bool) -> Block:
-    data: bytes | bytearray = buffer
-    if buffer.find(b"\x1b", 0, stop) >= 0:
-        data = _ESCAPES.sub(b"", bytes(memoryview(buffer)[:stop]))
+def cleaned(buffer: bytes | bytearray, stop: int | None = None, *, last: bool, continued: int, begin: int) -> Block:
+    """Block of the first bytes of a buffer, without escape sequences and NULs."""
+    data = buffer
+    raw = stop = len(buffer) if stop is None else stop
+    if data.find(b"\x1b", 0, stop) >= 0:
+        data = _ESCAPES.sub(b"", bytes(memoryview(data)[:stop]))
         stop = len(data)
     if data.find(b"\0", 0, stop) >= 0:
         data = bytes(memoryview(data)[:stop]).replace(b"\0", b"")
         stop = len(data)
-    return Block(data, stop, last, continued)
+    return Block(data, stop, last, continued, begin, raw)

@@ -83,7 +83,7 @@ def quote_text(text: str, start: int = 0, end: int = 0, width: int = WIDTH) -> s
     at = shown.find(core) if core else 0
     if at < 0:
         at = round(len(shown) * start / max(1, len(text)))
-    first = max(0, min(at - width // 4, len(shown) - width))
+    first = 0 if at + len(core) <= width else max(0, min(at - width // 4, len(shown) - width))
     last = min(len(shown), first + width)
     head = "…" if first else ""
     tail = "…" if last < len(shown) else ""

@@ -14,6 +14,8 @@ from distkb.evidence.lines import head
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.steps import Progress, last_progress, says_finished
 from distkb.evidence.timeline import Event, Timeline, quote
+from distkb.evidence.watchdog import different_ops
+from distkb.evidence.work import work_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +45,7 @@ def derive(run: Run, timeline: Timeline, *, hanging: bool = False) -> list[Obser
         _frozen(run, timeline, work, hanging=hanging),
         _user_exception(timeline),
         _only_rank_zero(run),
+        different_ops(run),
     ]
     return [item for item in found if item is not None]
 
@@ -148,25 +151,6 @@ def _frame_quote(event: Event) -> Quote:
     return Quote(text=quote_text(frame.text), path=event.path, line=line, rank=event.rank)
 
 
-def work_lines(process: Process, events: Sequence[Event]) -> list[Line]:
-    """The end of a process's output without what tells of failures."""
-    covered = {(trace.path, trace.line + index) for trace in process.traces for index in trace.chain.consumed} | {
-        (event.path, event.line) for event in events
-    }
-    return [
-        line
-        for line in process.tail
-        if (line.path, line.number) not in covered and not _NO_WORK.search(line.text[:200])
-    ]
-
-
-_NO_WORK = re.compile(
-    r"\b(?:Error|Exception|WARN(?:ING)?|Watchdog|terminate called|what\(\)|NCCL|ProcessGroup)\b"
-    r"|\b\w+\.(?:cpp|cc|hpp|h|cu):\d+\]|^frame #\d+:|^\[TC\]"
-)
-"""Lines that libraries print about failures, however long after the rank's last step."""
-
-
 def _line_quote(line: Line, process: Process, timeline: Timeline) -> Quote:
     time = timeline.times.of(line.stamp)
     return Quote(text=quote_text(line.text), path=line.path, line=line.number, rank=process.rank, time=time)
@@ -218,8 +202,12 @@ def _last_steps(run: Run, timeline: Timeline, work: dict[str, list[Line]]) -> Ob
     wordings = sorted(shared, key=lambda word: (word == "epoch", len(word)))
     for wording in wordings:
         places = [((p[wording].epoch or 0), p[wording].step) for _, p in counters]
-        if max(places) != min(places) if waited else _far_apart(places):
-            return _finding("last-step-differs", _step_quotes(wording, counters, timeline, work))
+        totals = {p[wording].total for _, p in counters}
+        differ = max(places) != min(places) or (len(totals) > 1 and None not in totals)
+        if differ if waited else _far_apart(places):
+            ends = [counters[places.index(min(places))], counters[places.index(max(places))]]
+            ordered = sorted(counters, key=lambda one: 0 if one[0] is ends[0][0] else 1 if one[0] is ends[1][0] else 2)
+            return _finding("last-step-differs", _step_quotes(wording, ordered, timeline, work))
     if not waited or not wordings:
         return None
     return _finding("last-step-same", _step_quotes(wordings[0], counters, timeline, work))

@@ -56,7 +56,7 @@ def _sequence(items: Iterable[Any]) -> _Shape:
     return _Shape(run if whole else None, best)
 
 
-def _item(operator: str, argument: Any) -> _Shape:
+def _item(operator: str, argument: Any) -> _Shape:  # noqa: PLR0911 - one line for each kind
     if operator == "LITERAL":
         return _Shape([chr(argument)] if chr(argument) not in "\r\n" else None, None)
     if operator == "AT":

@@ -14,7 +14,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from distkb.evidence.literals import required_literals
-from distkb.evidence.sieve import LineMarks, Sieve, choose, compile_pieces
+from distkb.evidence.sieve import Sieve, choose, compile_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Candidates = list[tuple[int, int]]
 """(index of the pattern, offset after the match), offsets ascending."""
 
-FLOOD = 120_000
+FLOOD = 30_000
 """Callbacks for one block above which each line is scanned by itself, for at most one match per pattern and line."""
 
 _FORMAT = "3"
@@ -41,40 +41,35 @@ class Matcher:
         self._patterns = tuple(patterns)
         self._utf8 = utf8
         self._cache_dir = cache_dir
-        self._lanes: dict[int, Any] = {}
-        self._single: dict[int, Any] = {}
-        self._sieves: dict[int, Sieve | None] = {}
-        self._marks: dict[int, LineMarks] = {}
+        self._all: Any = None
+        self._single: Any = None
+        self._sieve: Sieve | None = None
+        self._dense = False
         self._gate: _Gate | None = None
 
-    def open(self, lanes: int = 1) -> None:
-        """Make ready for calls from so many threads, each with a lane of its own."""
-        for lane in range(lanes):
-            if self._patterns and self._gate is None and lane not in self._lanes:
-                try:
-                    self._lanes[lane] = _copy(self._lanes[0]) if lane else self._compiled(single=False)
-                except ImportError:
-                    self._gate = _Gate(self._patterns)
+    def open(self) -> None:
+        """Make ready, so that what is forked from this process need not."""
+        self._open()
+        self.sieve()
 
-    def sieve(self, lane: int) -> Sieve | None:
+    def _open(self) -> None:
+        if self._patterns and self._gate is None and self._all is None:
+            try:
+                self._all = self._compiled(single=False)
+            except ImportError:
+                self._gate = _Gate(self._patterns)
+
+    def sieve(self) -> Sieve | None:
         """The first, cheap look at large blocks; None without Hyperscan and for patterns that allow none."""
-        if self._gate is None and lane not in self._sieves:
-            first = self._sieves.get(0) if lane else None
-            database = _copy(first.database) if first else self._stored("sieve", self._pieces)
-            self._sieves[lane] = None if database is None else Sieve(database)
-        return self._sieves.get(lane)
+        if self._sieve is None and self._all is not None and not self._dense:
+            database = self._stored("sieve", self._pieces)
+            self._dense = database is None
+            self._sieve = None if database is None else Sieve(database)
+        return self._sieve
 
-    def line_marks(self, data: memoryview, lane: int) -> list[int]:
-        """Offsets after each 64th line feed, counted while other threads run; none without Hyperscan."""
-        if self._gate is not None or not self._patterns:
-            return []
-        if lane not in self._marks:
-            self._marks[lane] = LineMarks()
-        return self._marks[lane].of(data)
-
-    def candidates(self, data: bytes | memoryview, lane: int = 0) -> Candidates:
+    def candidates(self, data: bytes | memoryview) -> Candidates:
         """Where patterns may match in a block of whole lines. A database scans for one thread at a time."""
-        self.open(1)
+        self._open()
         if self._gate is not None:
             return self._gate.candidates(bytes(data))
         if not self._patterns:
@@ -89,12 +84,12 @@ class Matcher:
             return True if len(found) > FLOOD else None
 
         try:
-            self._lanes[lane].scan(data, match_event_handler=on_match)
+            self._all.scan(data, match_event_handler=on_match)
         except hyperscan.ScanTerminated:
-            return self._line_by_line(bytes(data), lane)
+            return self._line_by_line(bytes(data))
         return found
 
-    def candidates_on(self, data: bytes | bytearray, spans: Iterable[tuple[int, int]], lane: int = 0) -> Candidates:
+    def candidates_on(self, data: bytes | bytearray, spans: Iterable[tuple[int, int]]) -> Candidates:
         """Where patterns may match on some lines, given by start and end; a carriage return ends no line here."""
         found: Candidates = []
         keep = found.append
@@ -106,7 +101,7 @@ class Matcher:
 
         import hyperscan
 
-        scan = self._lanes[lane].scan
+        scan = self._all.scan
         view = memoryview(data)
         for start, stop in spans:
             base, before = start, len(found)
@@ -114,13 +109,13 @@ class Matcher:
                 scan(view[start:stop], match_event_handler=on_match)
             except hyperscan.ScanTerminated:
                 del found[before:]
-                found += [(index, start + end) for index, end in self._line_by_line(bytes(view[start:stop]), lane)]
+                found += [(index, start + end) for index, end in self._line_by_line(bytes(view[start:stop]))]
         return found
 
-    def _line_by_line(self, data: bytes, lane: int) -> Candidates:
+    def _line_by_line(self, data: bytes) -> Candidates:
         """Scan a block in which nearly everything matches: one match per pattern and line."""
-        if lane not in self._single:
-            self._single[lane] = self._compiled(single=True)
+        if self._single is None:
+            self._single = self._compiled(single=True)
         found: Candidates = []
         keep = found.append
         base = 0
@@ -129,7 +124,7 @@ class Matcher:
             keep((index, base + end))
 
         view = memoryview(data)
-        scan = self._single[lane].scan
+        scan = self._single.scan
         for start, stop in _pieces(data):
             base = start
             scan(view[start:stop], match_event_handler=on_match)
@@ -234,15 +229,6 @@ def _load(path: Path) -> Any:
     except hyperscan.error:
         return None
     return database
-
-
-def _copy(database: Any) -> Any:
-    """The same database for another thread: each scans for one at a time."""
-    import hyperscan
-
-    copy = hyperscan.loadb(hyperscan.dumpb(database), mode=hyperscan.HS_MODE_BLOCK)
-    copy.scratch = hyperscan.Scratch(copy)
-    return copy
 
 
 def _store(path: Path, body: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.lines import Stamp, head
+from distkb.evidence.lines import Head, Stamp, head
 from distkb.evidence.scan import Excerpt, FileScan, Hit
 from distkb.evidence.traceback import Chain, parse
 
@@ -127,6 +127,8 @@ class _Owner:
         if scan.file.rank is not None:
             if (scan.file.local and common is not None and len(strong) == 1) or collide:
                 self.rank = common if len(strong) == 1 else None
+        elif len(weak) > 1 and _labelled(heads):
+            self.console = self.weak = True
         elif len(strong) > 1:
             self.console = True
         elif not strong and len(weak) > 1 and sum(weak.values()) > 0.6 * len(heads):
@@ -149,6 +151,13 @@ class _Owner:
         if number is not None:
             return f"rank {number}", number
         return (f"{self._file.name} {source}" if source else f"{self._file.name}"), None
+
+
+def _labelled(heads: Sequence[Head]) -> bool:
+    """Whether nearly all lines carry a number, as under `srun --label`, that is the rank wherever both are printed."""
+    both = [h for h in heads if h.rank is not None and h.weak is not None]
+    numbered_heads = sum(h.weak is not None for h in heads)
+    return bool(both) and numbered_heads > 0.6 * len(heads) and all(h.rank == h.weak for h in both)
 
 
 def _sort(scan: FileScan, run: Run, processes: dict[str, Process], collide: bool) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from distkb.evidence.clean import plain, quote_text
 from distkb.evidence.lines import Head, Stamp, head
-from distkb.evidence.scan import WINDOW, Candidate, Excerpt, FileScan, Hit, Located
+from distkb.evidence.scan import WINDOW, Candidate, Excerpt, FileScan, Hit
 
 if TYPE_CHECKING:
     import re
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from distkb.catalogue.model import Signature
     from distkb.evidence.blocks import Block
     from distkb.evidence.files import LogFile
+    from distkb.evidence.partner import Located
 
 CONFIRMED = 2_000
 """Matching lines of one signature and file that are read closely; the rest is only counted."""
@@ -54,18 +55,22 @@ class _Found(NamedTuple):
         return self.start + self.match.end() - self.match.start()
 
 
-class _Raw(msgspec.Struct, frozen=True, kw_only=True):
-    """A hit before its text is made fit to be shown: most are dropped again."""
+class _Raw(NamedTuple):
+    """A hit before its text is made fit to be shown: most are dropped again, so nothing is worked out yet."""
 
-    index: int
-    begin: Head
-    lead: bytes
-    core: bytes
-    rest: bytes
-    above: bytes
-    groups: dict[str, bytes]
+    pattern: int
+    match: re.Match[bytes]
     line: int
     order: int
+    start: bytes | bytearray
+    """Of the line, from which rank and time are read."""
+    part: bytes | bytearray
+    """Of the line, around the match."""
+    lead: int
+    """Bytes of the part before the match."""
+    above: bytes | bytearray
+    before: bytes
+    """What stands above that, where it belongs to the block before."""
 
 
 class Reading:
@@ -89,7 +94,7 @@ class Reading:
         self._open: list[Excerpt] = []
         self._previous_line: dict[int, int] = {}
         self._start = b""
-        self._end = b""
+        self._end = bytearray()
         self._before = b""
         self._line = 1
         self._size = 0
@@ -97,13 +102,14 @@ class Reading:
     def take(self, block: Block, located: Located) -> None:
         """Take one block and the places in it where something may match."""
         self._complete(block)
+        self._size -= block.continued
         if len(self._start) < START:
             self._start += block.data[: min(block.stop, START - len(self._start))]
         at = -1
         done: set[int] = set()
         tries: Counter[int] = Counter()
         counts = self._counts
-        for candidate in located.candidates:
+        for candidate in map(Candidate._make, located.candidates):
             count = counts[candidate.pattern]
             if count >= CONFIRMED and count % 1000 and candidate.high - candidate.low < WINDOW:
                 counts[candidate.pattern] = count + 1
@@ -124,10 +130,16 @@ class Reading:
         """Remember what later blocks need of this one, whose buffer will be used again."""
         for index, recent in self._recent.items():
             self._last.setdefault(index, deque(maxlen=LAST)).extend(
-                self._raw(block, candidate, found, self._head(block, candidate)) for candidate, found in recent
+                self._raw(block, candidate, found) for candidate, found in recent
             )
         self._recent.clear()
-        self._end = (self._end + block.data[max(0, block.stop - END) : block.stop])[-END:]
+        tail = memoryview(block.data)[max(0, block.stop - END) : block.stop]
+        if len(tail) < END:
+            self._end = (self._end + tail)[-END:]
+        elif len(self._end) == END:
+            memoryview(self._end)[:] = tail  # in place: this is done for each block
+        else:
+            self._end = bytearray(tail)
         self._before = bytes(block.data[max(0, block.stop - 4096) : block.stop])
         self._line += newlines
         self._size += block.stop
@@ -156,31 +168,30 @@ class Reading:
         index = candidate.pattern
         kept = self._kept.setdefault(index, [])
         if len(kept) < KEPT and self._stale[index] < STALE:
-            begin = self._head(block, candidate)
+            begin = _head(_start(block, candidate))
             slot = (index, begin.rank if begin.rank is not None else begin.weak)
             self._per_rank[slot] += 1
             if self._per_rank[slot] <= PER_RANK or len(kept) < FIRST:
-                kept.append(self._raw(block, candidate, found, begin))
+                kept.append(self._raw(block, candidate, found))
                 self._stale[index] = 0
                 return
             self._stale[index] += 1
         self._recent.setdefault(index, deque(maxlen=LAST)).append((candidate, found))
 
-    def _head(self, block: Block, candidate: Candidate) -> Head:
-        return head(block.data[candidate.low : min(candidate.high, candidate.low + 240)].decode("utf-8", "replace"))
-
-    def _raw(self, block: Block, candidate: Candidate, found: _Found, begin: Head) -> _Raw:
-        _, _, low, high, line = candidate
+    def _raw(self, block: Block, candidate: Candidate, found: _Found) -> _Raw:
+        index, _, low, high, line = candidate
+        data, (start, match) = block.data, found
+        first = max(low, start - 4096)
         return _Raw(
-            index=candidate.pattern,
-            begin=begin,
-            lead=bytes(block.data[max(low, found.start - 4096) : found.start]),
-            core=found.match[0][:4096],
-            rest=bytes(block.data[found.end : min(high, found.end + 4096)]),
-            above=b"" if begin.stamp else self._above(block, low),
-            groups={name: value for name, value in found.match.groupdict().items() if value is not None},
-            line=self._line + line,
-            order=self._size + low,
+            index,
+            match,
+            self._line + line,
+            self._size + low,
+            data[low : min(high, low + 240)],
+            data[first : min(high, found.end + 4096)],
+            start - first,
+            data[max(0, low - 3072) : low],
+            self._before if low < 1024 else b"",
         )
 
     def _above(self, block: Block, low: int) -> bytes:
@@ -189,19 +200,23 @@ class Reading:
         return self._before + above if low < 1024 else above
 
     def _hit(self, raw: _Raw) -> Hit:
-        lead, core = raw.lead.decode("utf-8", "replace"), raw.core.decode("utf-8", "replace")
-        text = lead + core + raw.rest.decode("utf-8", "replace")
-        begin = raw.begin
+        match, stop = raw.match, raw.lead + raw.match.end() - raw.match.start()
+        lead = raw.part[: raw.lead].decode("utf-8", "replace")
+        core = raw.part[raw.lead : min(stop, raw.lead + 4096)].decode("utf-8", "replace")
+        text = lead + core + raw.part[stop:].decode("utf-8", "replace")
+        begin = _head(raw.start)
+        above = raw.before + raw.above.replace(b"\r", b"\n")
+        groups = {name: value for name, value in match.groupdict().items() if value is not None}
         return Hit(
-            signature=self._names[raw.index],
+            signature=self._names[raw.pattern],
             line=raw.line,
             rank=begin.rank,
             weak=begin.weak,
             source=begin.source,
-            stamp=begin.stamp or stamp_above(raw.above, begin.rank),
+            stamp=begin.stamp or stamp_above(above, begin.rank),
             exact=begin.stamp is not None,
             text=quote_text(text, len(lead), len(lead) + len(core)),
-            values={name: plain(value.decode("utf-8", "replace"))[:80] for name, value in raw.groups.items()},
+            values={name: plain(value.decode("utf-8", "replace"))[:80] for name, value in groups.items()},
             order=raw.order,
         )
 
@@ -231,7 +246,7 @@ class Reading:
     def finish(self, *, damaged: bool) -> FileScan:
         """Everything that was kept."""
         hits = [self._hit(raw) for index in self._kept for raw in (*self._kept[index], *self._last.get(index, ()))]
-        end = self._end
+        end = bytes(self._end)
         if len(end) == END:
             end = end[end.find(b"\n") + 1 :]
         return FileScan(
@@ -247,6 +262,14 @@ class Reading:
             size=self._size,
             damaged=damaged,
         )
+
+
+def _start(block: Block, candidate: Candidate) -> bytes | bytearray:
+    return block.data[candidate.low : min(candidate.high, candidate.low + 240)]
+
+
+def _head(start: bytes | bytearray) -> Head:
+    return head(start.decode("utf-8", "replace"))
 
 
 def stamp_above(above: bytes, rank: int | None) -> Stamp | None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-from bisect import bisect_right
-from collections import deque
-from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import closing
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 import msgspec
 
@@ -16,19 +13,15 @@ from distkb.evidence.files import LogFile
 from distkb.evidence.lines import Stamp
 from distkb.evidence.matcher import Candidates, Matcher
 from distkb.evidence.observation import Quote
-from distkb.evidence.sieve import STRIDE
+from distkb.evidence.partner import Located, divisible, shared_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.opening import Readable
 
-LANES = max(2, min(3, os.cpu_count() or 2))
-"""Threads that scan a large file."""
-AHEAD = LANES + 1
-"""Blocks that are read before the first of them must have been scanned."""
 WINDOW = 1 << 16
 """Bytes on either side of a candidate in which a long line is looked at."""
 
@@ -110,54 +103,32 @@ class Scanner:
         from distkb.evidence.reading import Reading
 
         reading = Reading(file, self.signatures, self.regex)
-        for block, located in self._located(blocks(stream, ring=AHEAD + 1)):
-            reading.take(block, located)
+        with closing(self._located(stream)) as parts:
+            for block, located in parts:
+                reading.take(block, located)
         return reading.finish(damaged=bool(getattr(stream, "damaged", False)))
 
-    def _located(self, parts: Iterator[Block]) -> Iterator[tuple[Block, Located]]:
-        """Blocks with their candidates; of a large file, threads scan some while the next ones are read."""
-        first = next(parts)
-        if first.last:
-            yield first, self._locate(first, 0)
+    def _located(self, stream: Readable) -> Generator[tuple[Block, Located], None, None]:
+        """Blocks with their candidates; a large file is shared with a second process."""
+        if divisible(stream):
+            self._matcher.open()
+            yield from shared_blocks(cast("BinaryIO", stream), self._locate)
             return
-        from concurrent.futures import Future, ThreadPoolExecutor
-        from queue import SimpleQueue
+        for block in blocks(stream):
+            yield block, self._locate(block)
 
-        self._matcher.open(LANES)
-        lanes: SimpleQueue[int] = SimpleQueue()
-        for lane in range(LANES):
-            lanes.put(lane)
-
-        def work(block: Block) -> Located:
-            lane = lanes.get()
-            try:
-                return self._locate(block, lane)
-            finally:
-                lanes.put(lane)
-
-        with ThreadPoolExecutor(LANES) as pool:
-            waiting: deque[tuple[Block, Future[Located]]] = deque()
-            for block in chain([first], parts):
-                waiting.append((block, pool.submit(work, block)))
-                if len(waiting) == AHEAD:
-                    ready, future = waiting.popleft()
-                    yield ready, future.result()
-            for ready, future in waiting:
-                yield ready, future.result()
-
-    def _locate(self, block: Block, lane: int) -> Located:
+    def _locate(self, block: Block) -> Located:
         data, stop = block.data, block.stop
         view = memoryview(data)[:stop]
-        large = stop > SMALL
-        sieve = self._matcher.sieve(lane) if large else None
+        sieve = self._matcher.sieve() if stop > SMALL else None
         ends = sieve.ends(view) if sieve is not None else None
         if ends is not None:
-            found = self._matcher.candidates_on(data, _lines_around(data, ends, stop), lane)
+            found = self._matcher.candidates_on(data, _lines_around(data, ends, stop))
         elif data.find(b"\r", 0, stop) >= 0:
-            found = self._matcher.candidates(bytes(view).replace(b"\r", b"\n"), lane)
+            found = self._matcher.candidates(bytes(view).replace(b"\r", b"\n"))
         else:
-            found = self._matcher.candidates(view, lane)
-        return locate(block, found, self._matcher.line_marks(view, lane) if large else [])
+            found = self._matcher.candidates(view)
+        return locate(block, found)
 
 
 class Candidate(NamedTuple):
@@ -170,13 +141,6 @@ class Candidate(NamedTuple):
     high: int
     line: int
     """Lines of the block before it."""
-
-
-class Located(NamedTuple):
-    """The candidates of a block, in order, and its number of line feeds."""
-
-    candidates: list[Candidate]
-    newlines: int
 
 
 def _lines_around(data: bytes | bytearray, ends: Sequence[int], stop: int) -> Iterator[tuple[int, int]]:
@@ -198,19 +162,16 @@ def _line(data: bytes | bytearray, end: int, stop: int) -> tuple[int, int]:
     return low, high if earlier < 0 else earlier
 
 
-def locate(block: Block, candidates: Candidates, marks: Sequence[int]) -> Located:
-    """Find the lines in which candidates lie; `marks` are offsets after each 64th line feed, as far as known."""
+def locate(block: Block, candidates: Candidates) -> Located:
+    """Find the lines in which candidates lie, counting each line feed of the block once."""
     found: list[Candidate] = []
     low = high = -1
-    line = counted = passed = 0
+    line = counted = 0
     seen: set[int] = set()
     data, stop = block.data, block.stop
     for pattern, end in candidates:
         if not low <= end <= high:
             low, high = _line(data, end, stop)
-            mark = bisect_right(marks, low, passed)
-            if mark > passed:
-                passed, line, counted = mark, mark * STRIDE, marks[mark - 1]
             line += data.count(b"\n", counted, low)
             counted = low
             seen.clear()
@@ -218,8 +179,6 @@ def locate(block: Block, candidates: Candidates, marks: Sequence[int]) -> Locate
             continue  # the whole line is looked at for the first candidate
         seen.add(pattern)
         found.append(Candidate(pattern, end, low, high, line))
-    if len(marks) > passed:
-        line, counted = len(marks) * STRIDE, marks[-1]
     return Located(found, line + data.count(b"\n", counted, stop))
 
 

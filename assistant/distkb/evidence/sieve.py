@@ -1,7 +1,7 @@
 """A first, cheap look at large files: short pieces of text, one of which is in every line that may match.
 
 Far fewer and simpler than the patterns themselves, they are looked for about twice as fast; only the lines in which
-one is found are then scanned with the patterns. A second tiny database counts lines without holding the interpreter.
+one is found are then scanned with the patterns.
 """
 
 from __future__ import annotations
@@ -16,20 +16,18 @@ if TYPE_CHECKING:
 
 LENGTHS = (4, 5)
 """Characters of a piece: shorter ones are found everywhere, longer ones are shared by fewer patterns."""
-STRIDE = 64
-"""Lines from one mark of the line counter to the next."""
 
 _USUAL = b"""
 2026-11-21 10:15:32,123 [rank0] info step 1200 loss=2.3456 lr=3.0e-04 tokens/s=12345 grad_norm: 0.531 perplexity
 info:root:epoch: [3][ 40/500] time 0.123 (0.130) data 0.002 loss 1.2345e+00 acc@1 71.09 global_step learning_rate
 iteration 100/ 5000 | consumed samples: 800 | elapsed time per iteration (ms): 531.2 | throughput per gpu (tflop/s)
 node1:12345:12367 [0] nccl info channel 00/0 : 0[1000] -> 1[2000] via p2p/ipc/read net/ib/socket gdrdma connected
-[1] nccl info comm 0x7f rank 1 nranks 8 cudadev 1 nvmldev 1 busid commid init complete bootstrap : using eth0:10.0.0.1<0>
+[1] nccl info comm 0x7f rank 1 nranks 8 cudadev 1 nvmldev 1 busid commid init complete bootstrap : using eth0:10.0.0<0>
 nccl info setting affinity for gpu 0 to ffff trees [0] 1/-1/-1->0->-1 rings threadthresholds 8/8/64 coll channels peer
 training:  30%|###       | 4000/12500 [01:23<12:34, 11.26it/s, loss=0.512] evaluating validation: 100% map: examples/s
 loading checkpoint shards saving model checkpoint to output/checkpoint-500 configuration saved in config.json model
 ***** running training ***** num examples = 1000 num epochs = 3 gradient accumulation total optimization steps = 375
-userwarning: the argument will be removed in a future version, please use this instead. warnings.warn( futurewarning
+userwarning: the argument will be removed in a future version, please use this instead. warnings.warn(
 [rank1]:[w1121 10:15:32.123456789 utils.hpp:136] warning: nccl_blocking_wait is deprecated, use torch_nccl (function)
 {'loss': 2.1, 'grad_norm': 1.1, 'learning_rate': 2e-05, 'epoch': 0.01} wandb: syncing run dataset started finished
 debug memory allocated max reserved samples per second forward backward optimizer step time evaluation accuracy
@@ -91,7 +89,7 @@ def compile_pieces(pieces: Sequence[bytes]) -> Any:
 
 
 class Sieve:
-    """Finds the places in a block that deserve a closer look; for one thread at a time."""
+    """Finds the places in a block that deserve a closer look."""
 
     def __init__(self, database: Any) -> None:
         """Take a database of pieces."""
@@ -121,29 +119,4 @@ class Sieve:
             self._skip = self._rest
             return None
         self._rest = 0
-        return found
-
-
-class LineMarks:
-    """Counts the lines of large blocks while other threads run; for one thread at a time."""
-
-    def __init__(self) -> None:
-        """Compile what is needed: some milliseconds."""
-        import hyperscan
-
-        # one match after each 64th line feed, counted from the start of the block
-        expression = rb"\A(?:(?:[^\n]*\n){%d})+" % STRIDE
-        database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        database.compile(expressions=[expression], ids=[0], elements=1, flags=[hyperscan.HS_FLAG_DOTALL])
-        self._database = database
-
-    def of(self, data: memoryview) -> list[int]:
-        """Offsets after each 64th line feed."""
-        found: list[int] = []
-        keep = found.append
-
-        def on_match(_index: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            keep(end)
-
-        self._database.scan(data, match_event_handler=on_match)
         return found

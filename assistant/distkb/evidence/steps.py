@@ -32,6 +32,7 @@ _COUNTERS = (
     re.compile(r"(?P<word>\[)(?P<step>\d{1,10})/(?P<total>\d{1,10})\]"),
     re.compile(r"(?P<word>\|) *(?P<step>\d{1,10})/(?P<total>\d{1,10}) *\["),
 )
+_DESCRIBED = re.compile(r"\s*([A-Za-z][A-Za-z _-]{0,40}):")
 _EPOCH = re.compile(r"(?i)\bepoch\b[ \t]*[:=#]?[ \t]*\[?(\d{1,6})")
 _EPOCH_ONLY = re.compile(r"(?i)(?P<word>epoch)\b" + _NUMBER)
 _WORDS = {"iter": "iteration", "it": "iteration", "batch_idx": "batch", "minibatch": "batch", "steps": "step"}
@@ -61,13 +62,19 @@ def last_progress(lines: Iterable[str]) -> dict[str, Progress]:
             if (found := pattern.search(line)) is not None:
                 word = found["word"].lower().replace(" ", "_")
                 word = _WORDS.get(word, word)
-                lead = re.sub(r"\d+", "#", line[max(0, found.start() - 12) : found.start()]) if kind else ""
-                last[word + lead.strip()] = _progress(word + lead.strip(), epoch, found, index)
+                name = word + (_name(line, found.start()) if kind else "")
+                last[name] = _progress(name, epoch, found, index)
                 break
         else:
             if (found := _EPOCH_ONLY.search(line)) is not None:
                 last["epoch"] = _progress("epoch", None, found, index)
     return last
+
+
+def _name(line: str, end: int) -> str:
+    """What stands before a bare counter, without the numbers and the bar that change from line to line."""
+    described = _DESCRIBED.match(line)
+    return (described[1] if described else re.sub(r"[^A-Za-z]+", "#", line[max(0, end - 12) : end])).strip()
 
 
 def _progress(wording: str, epoch: int | None, found: re.Match[str], index: int) -> Progress:

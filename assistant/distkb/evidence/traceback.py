@@ -124,8 +124,9 @@ def parse(lines: Sequence[str], start: int = 0, before: Sequence[str] = ()) -> C
     prefix, grouped = _prefix(opening[:at])
     if prefix and start + 1 < len(lines) and _FRAME.match(lines[start + 1]):
         prefix, grouped = "", False  # what stands before it is an unfinished line, such as a progress bar
-    elif not grouped:
-        prefix = _without_bar(lines, start, prefix)
+    elif not grouped and (tags := _without_bar(lines, start, prefix)) != prefix:
+        lines = [*lines[:start], f"{tags} {opening[at:]}", *lines[start + 1 :]]
+        prefix = tags
     own = _own_lines(lines, start, prefix, grouped=grouped)
     raised: list[Raised] = []
     consumed: set[int] = set()

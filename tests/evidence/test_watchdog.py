@@ -1,0 +1,61 @@
+"""What the NCCL watchdogs of several ranks say together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from evidence_samples import FINDINGS, KB
+
+from distkb.catalogue.load import load_sources
+from distkb.evidence.read import read_evidence
+from distkb.evidence.watchdog import FINDING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIGNATURES = load_sources([KB])[0].signatures
+
+
+def _line(rank: int, work: str, group: str = "default_pg") -> str:
+    start = f"[rank{rank}]:[E1118 10:00:0{rank}.000000000 ProcessGroupNCCL.cpp:"
+    return (
+        f"{start}607] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL({work}, "
+        "Timeout(ms)=600000) ran for 600012 milliseconds before timing out.\n"
+        f"{start}1664] [PG 0 ({group}) Rank {rank}] Exception (either an error or timeout) detected by watchdog at "
+        "work: 7, last enqueued NCCL work: 7, last completed NCCL work: 6.\n"
+    )
+
+
+def _certainty(tmp_path: Path, *lines: str) -> float | None:
+    log = tmp_path / "console.log"
+    log.write_text("".join(lines))
+    found = read_evidence(SIGNATURES, (), FINDINGS, [log]).observations
+    return next((o.certainty for o in found if o.id == FINDING), None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("SeqNum=7, OpType=ALLREDUCE, NumelIn=8, NumelOut=8", "SeqNum=7, OpType=ALLGATHER, NumelIn=8, NumelOut=16"),
+        ("SeqNum=7, OpType=ALLREDUCE, NumelIn=8, NumelOut=8", "SeqNum=7, OpType=ALLREDUCE, NumelIn=9, NumelOut=9"),
+    ],
+)
+def test_other_collective_or_size_at_one_number(tmp_path: Path, one: str, other: str) -> None:
+    """Two ranks of one group that waited at one number in different collectives or sizes differ."""
+    assert _certainty(tmp_path, _line(0, one), _line(1, one), _line(2, other)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("other", "group"),
+    [
+        ("SeqNum=7, OpType=ALLREDUCE, NumelIn=8, NumelOut=8", "default_pg"),
+        ("SeqNum=6, OpType=BROADCAST, NumelIn=8, NumelOut=8", "default_pg"),
+        ("SeqNum=7, OpType=BROADCAST, NumelIn=8, NumelOut=8", "mesh_tp"),
+        ("SeqNum=7, OpType=SEND, NumelIn=8, NumelOut=8", "default_pg"),
+    ],
+)
+def test_what_may_well_differ(tmp_path: Path, other: str, group: str) -> None:
+    """Equal collectives, other numbers, other groups and point-to-point calls say nothing."""
+    one = "SeqNum=7, OpType=ALLREDUCE, NumelIn=8, NumelOut=8"
+    assert _certainty(tmp_path, _line(0, one), _line(1, other, group)) is None
