@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from distkb.evidence.opening import Readable
 
-SIZE = 1 << 20
+SIZE = 1 << 19
 """Bytes of a block: what the cache of one core holds, with room to spare."""
 SMALL = 1 << 18
 """Bytes of the first block, so that small files cost little."""

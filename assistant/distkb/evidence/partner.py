@@ -23,7 +23,7 @@ LARGE = 64 << 20
 """Bytes above which a file is worth a second process."""
 PART = 9 << 20
 """Bytes from the start of one part to that of the next but one."""
-OWN = 2 << 20
+OWN = 3 << 20
 """Bytes of those that this process scans itself: it has more to do with each."""
 REACH = 1 << 20
 """Bytes in which a part must find the start of a line."""
