@@ -81,8 +81,8 @@ def _add_words(index: Index, words: dict[str, float], found: list[Piece], factor
     for match in index.forms.find(found):
         covered.update(range(match.first, match.last + 1))
         for concept in match.concepts:
-            token = CONCEPT + concept
-            words[token] = max(words.get(token, 0.0), factor * weight(concept_kind(token)))
+            name = CONCEPT + concept
+            words[name] = max(words.get(name, 0.0), factor * weight(concept_kind(name)))
     for number, piece in enumerate(found):
         share = factor * (COVERED if number in covered else 1.0)
         if piece.hangul and piece.tokens:
