@@ -57,11 +57,11 @@ def test_permission_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
-def test_fifo_and_socket_never_block(tmp_path: Path) -> None:
+def test_fifo_and_socket_never_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A FIFO without a writer and a socket are refused at once, named or found in a directory."""
     os.mkfifo(tmp_path / "pipe.log")
     with socket.socket(socket.AF_UNIX) as server:
-        os.chdir(tmp_path)
+        monkeypatch.chdir(tmp_path)  # the path of a socket may have 107 characters
         server.bind("s.log")
         assert _skips(tmp_path / "pipe.log") == {"pipe.log": "not-a-file"}
         assert _skips(tmp_path) == {"pipe.log": "not-a-file", "s.log": "not-a-file"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 SLOW = ("yaml", "numpy", "rapidfuzz", "hyperscan", "textual", "rich", "torch", "jinja2")
 
@@ -30,11 +31,11 @@ def test_search_does_not_build() -> None:
 def test_rapidfuzz_is_imported_for_unknown_words_only() -> None:
     """Known words must be answered without the typo machinery."""
     code = (
-        "import sys; sys.path.insert(0, 'tests/search')\n"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from search_catalogue import catalogue\n"
         "from distkb.search.index import build, load\n"
         "from distkb.search.query import search\n"
-        "search(load(build(catalogue())), {!r})"
+        "search(load(build(catalogue())), "
     )
-    assert "rapidfuzz" not in imported(code.format("hang barrier 멈춤"))
-    assert "rapidfuzz" in imported(code.format("hang bariers"))
+    assert "rapidfuzz" not in imported(f"{code}{'hang barrier 멈춤'!a})")
+    assert "rapidfuzz" in imported(f"{code}'hang bariers')")
