@@ -18,8 +18,8 @@ from distkb.intake import read
 ENTRIES = entries_with_repro()
 
 TORCH_EXIT_RACE = "terminate called without an active exception"
-"""What torch 2.13.0 on CPU prints when one of its threads outlives the interpreter: about one exit in a hundred on a
-loaded machine, after `destroy_process_group` and the program's last line. It is torch's own; the run is repeated once."""
+"""What torch 2.13.0 on CPU prints when one of its threads outlives the interpreter, after `destroy_process_group` and
+the program's last line: seen once in about a hundred exits, on a loaded machine. The run is then repeated once."""
 
 pytestmark = [pytest.mark.torchrun, pytest.mark.parametrize("entry", ENTRIES, ids=[e.id for e in ENTRIES])]
 
