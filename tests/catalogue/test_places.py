@@ -43,4 +43,3 @@ def test_the_cache_is_where_platformdirs_says(monkeypatch: pytest.MonkeyPatch, v
     """The short way gives the same answer as the library."""
     monkeypatch.setenv("XDG_CACHE_HOME", variable)
     assert places.cache_directory() == platformdirs.user_cache_path("distkb", appauthor=False)
-    assert places.state_directory() == platformdirs.user_state_path("distkb", appauthor=False)

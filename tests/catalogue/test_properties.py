@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from catalogue_samples import DATA, QUIET
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from distkb.catalogue.check import check
@@ -91,6 +91,9 @@ def test_random_bytes_never_raise(data: bytes) -> None:
 
 
 @given(VALUES.filter(lambda value: value not in ("", None)))
+@example("0E0")
+@example("1.5e5")
+@example(1e-7)
 def test_what_is_dumped_is_read_back(value: Any) -> None:
     """Ordinary YAML means what it says: what is read without a problem equals what was written."""
     document, problems = read_bytes(Path("x.yaml"), YAML.safe_dump(value, allow_unicode=False).encode())

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 def check_directories(directories: Sequence[Path]) -> list[Problem]:
     """Load knowledge bases, the built-in one first, and return every problem in order of file and line."""
-    loaded = load_located(directories)
+    return all_problems(load_located(directories))
+
+
+def all_problems(loaded: Loaded) -> list[Problem]:
+    """Return what did not load and what does not hold across the rest, in order of file and line."""
     return sorted({*loaded.problems, *check(loaded)})
 
 

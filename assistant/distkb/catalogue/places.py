@@ -44,13 +44,6 @@ def cache_directory() -> Path:
     return platformdirs.user_cache_path("distkb", appauthor=False)
 
 
-def state_directory() -> Path:
-    """Return the directory for what the user would miss, such as saved sessions. It need not exist."""
-    import platformdirs
-
-    return platformdirs.user_state_path("distkb", appauthor=False)
-
-
 def code_directories() -> list[Path]:
     """Return the directories whose modules decide what is compiled; none in an installed copy, which never changes."""
     return [_PACKAGE / "catalogue", _PACKAGE / "search"] if checkout() else []

@@ -284,13 +284,17 @@ def _short_tag(tag: str) -> str:
 
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+")
+_DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+][0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?")
 _SIXTIES = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9_]+")
 _GROUPED = re.compile(r"[-+]?[0-9][0-9_]*_[0-9_]*(?:\.[0-9_]*)?")
 _BASE = re.compile(r"[-+]?0[xXbBoO][0-9a-fA-F_]+")
-_ODD_DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+# YAML 1.1 reads 1e5 and 1.5e5 as texts, YAML 1.2 as numbers.
+_ODD_DECIMAL = re.compile(
+    r"[-+]?(?:\.[0-9]+|[0-9]+\.|[0-9]+\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
 _WORDS: Final = {"": None, "~": None, "null": None, "Null": None, "NULL": None, "true": True, "false": False}
 _YES = frozenset({"y", "yes", "on", "true"})
 _NO = frozenset({"n", "no", "off", "false"})

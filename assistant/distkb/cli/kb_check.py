@@ -17,13 +17,13 @@ from distkb.report.layout import clean
 @click.pass_context
 def command(ctx: click.Context) -> ExitCode:
     """Print every problem as `file:line:column: message`."""
-    from distkb.catalogue.check import check
+    from distkb.catalogue.check import all_problems
     from distkb.catalogue.load import load_located
     from distkb.catalogue.places import knowledge_bases
 
     current = session(ctx)
     loaded = load_located(knowledge_bases(current.overlays))
-    problems = sorted({*loaded.problems, *check(loaded)})
+    problems = all_problems(loaded)
     here = Path.cwd()
     lines = [clean(problem.shown(here)) for problem in problems]
     errors = sum(problem.severity == "error" for problem in problems)
