@@ -132,7 +132,7 @@ def test_files_that_nothing_reads_are_problems(tmp_path: Path) -> None:
         (kb / name).parent.mkdir(parents=True, exist_ok=True)
         (kb / name).write_text("terms: []\n", encoding="utf-8")
     messages = problems(kb)
-    assert messages.count("is not read: expected glossary.yaml and observations/*.yaml") == 2
+    assert messages.count("is not read: expected glossary.yaml, observations/*.yaml, settings/*.yaml") == 2
     assert "holds no entry.yaml" in messages
     assert any(message.startswith("'hang' is no family") for message in messages)
 

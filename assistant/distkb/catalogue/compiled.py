@@ -19,22 +19,24 @@ from distkb.catalogue.model import (
     Fact,
     Family,
     Finding,
+    Setting,
     Signature,
     Step,
     Term,
     Text,
+    Timer,
 )
 from distkb.catalogue.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Raised whenever the layout changes."""
 _MAGIC: Final = b"distkb\x00c"
 _HEAD = struct.Struct("<8sIIII")
 """Magic, length and checksum of the header, length and checksum of the sections."""
-_LISTS: Final = ("signatures", "facts", "findings", "steps", "terms")
+_LISTS: Final = ("signatures", "facts", "findings", "steps", "terms", "settings", "timers")
 
 Item = TypeVar("Item")
 
@@ -118,6 +120,14 @@ class Compiled:
         """Return the glossary."""
         return self._section("terms", tuple[Term, ...])
 
+    def settings(self) -> tuple[Setting, ...]:
+        """Return the variables, flags, keys and arguments that are known."""
+        return self._section("settings", tuple[Setting, ...])
+
+    def timers(self) -> tuple[Timer, ...]:
+        """Return the clocks that can end a run."""
+        return self._section("timers", tuple[Timer, ...])
+
     def catalogue(self) -> Catalogue:
         """Return everything, decoded."""
         return Catalogue(
@@ -127,6 +137,8 @@ class Compiled:
             findings=self.findings(),
             steps=self.steps(),
             terms=self.terms(),
+            settings=self.settings(),
+            timers=self.timers(),
         )
 
     def search_index(self) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import msgspec
 
@@ -14,9 +14,11 @@ from distkb.catalogue.model import (
     Entry,
     Fact,
     Finding,
+    Setting,
     Signature,
     Step,
     Term,
+    Timer,
 )
 from distkb.catalogue.problem import Problem
 from distkb.catalogue.source import INVALID, Document, Key, read
@@ -24,7 +26,7 @@ from distkb.catalogue.source import INVALID, Document, Key, read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Kind = Literal["entry", "signature", "fact", "finding", "step", "term"]
+Kind = Literal["entry", "signature", "fact", "finding", "step", "term", "setting", "timer"]
 
 _OBSERVATIONS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
     "facts": ("fact", Fact),
@@ -33,6 +35,10 @@ _OBSERVATIONS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
     "steps": ("step", Step),
 }
 _GLOSSARY: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {"terms": ("term", Term)}
+_SETTINGS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
+    "settings": ("setting", Setting),
+    "timers": ("timer", Timer),
+}
 _SHARED_NAMES: Final[dict[Kind, Kind]] = {"fact": "signature", "finding": "signature", "step": "step"}
 """Kinds that share their names with signatures: evidence refers to any of the three by id alone."""
 
@@ -73,8 +79,7 @@ class Loaded:
     def catalogue(self) -> Catalogue:
         """Return the records alone."""
         by_kind: dict[str, tuple[Any, ...]] = {
-            kind: tuple(record.value for record in self.of(kind))
-            for kind in ("entry", "signature", "fact", "finding", "step", "term")
+            kind: tuple(record.value for record in self.of(kind)) for kind in get_args(Kind)
         }
         return Catalogue(
             entries=by_kind["entry"],
@@ -83,6 +88,8 @@ class Loaded:
             findings=by_kind["finding"],
             steps=by_kind["step"],
             terms=by_kind["term"],
+            settings=by_kind["setting"],
+            timers=by_kind["timer"],
         )
 
     def add(self, record: Located) -> bool:
@@ -131,7 +138,9 @@ def _take_file(loaded: Loaded, document: Document, relative: str, layer: int) ->
     if relative.startswith("entries/"):
         _take_entry(loaded, document, layer)
     else:
-        _take_lists(loaded, document, _GLOSSARY if relative == "glossary.yaml" else _OBSERVATIONS, layer)
+        directory = relative.partition("/")[0]
+        lists = {"glossary.yaml": _GLOSSARY, "settings": _SETTINGS}.get(directory, _OBSERVATIONS)
+        _take_lists(loaded, document, lists, layer)
 
 
 def _take_entry(loaded: Loaded, document: Document, layer: int) -> None:

@@ -10,8 +10,57 @@ from typing import Literal
 
 import msgspec
 
-Language = Literal["en", "ko"]
-LANGUAGES: tuple[Language, ...] = ("en", "ko")
+from distkb.catalogue.records import (
+    LANGUAGES,
+    How,
+    Language,
+    Record,
+    Reference,
+    Text,
+    Version,
+    Words,
+)
+from distkb.catalogue.settings import Setting, Timer
+
+__all__ = [
+    "BACKGROUND",
+    "LANGUAGES",
+    "PRIOR_WEIGHT",
+    "PROBABILITY",
+    "Catalogue",
+    "Cause",
+    "CodeChange",
+    "Confusion",
+    "Cost",
+    "Entry",
+    "Evidence",
+    "Fact",
+    "FactValue",
+    "Family",
+    "Finding",
+    "Fix",
+    "GlossaryFile",
+    "How",
+    "Language",
+    "Likelihood",
+    "ObservationFile",
+    "Place",
+    "Prior",
+    "Reference",
+    "Repro",
+    "Risk",
+    "Role",
+    "Setting",
+    "Severity",
+    "Signature",
+    "Status",
+    "Step",
+    "Term",
+    "Text",
+    "Timer",
+    "Version",
+    "Words",
+]
 
 Likelihood = Literal["always", "usually", "often", "sometimes", "rarely", "never"]
 """How probable an observation is, in words; `PROBABILITY` is the one table of numbers."""
@@ -56,44 +105,13 @@ Role = Literal["primary", "collateral", "context"]
 `context`: says what the run was doing or how it is set up, and is no failure."""
 Place = Literal["log", "report", "frame"]
 """Where a pattern is looked for: program output, a person's words, or the user's frames of a traceback."""
+Severity = Literal["error", "warning", "note"]
+"""`error`: the run cannot work like this. `warning`: it may fail or misbehave. `note`: worth knowing, nothing wrong."""
 Cost = Literal["seconds", "edit", "rerun", "reinstall", "admin"]
 Risk = Literal["none", "low", "medium", "high"]
-How = Literal["run", "source", "wheel", "report", "docs"]
-"""How a text was seen: printed by a run of ours, read in the source, found in the wheel's binaries,
-printed in a public report, or quoted by the documentation."""
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Immutable record that refuses fields it does not know."""
-
-
-class Text(_Record, frozen=True, kw_only=True):
-    """One text, written in both languages."""
-
-    en: str
-    ko: str
-
-
-class Words(_Record, frozen=True, kw_only=True):
-    """Lists of words or phrases in both languages; the lists need not pair up."""
-
-    en: tuple[str, ...] = ()
-    ko: tuple[str, ...] = ()
-
-
-class Version(_Record, frozen=True, kw_only=True):
-    """A component and the range of its versions that something holds for."""
-
-    component: str
-    """Distribution name in lower case: torch, nccl, gloo, accelerate, transformers, deepspeed, python, linux, slurm."""
-    since: str | None = None
-    """First version, inclusive; None when older versions were not looked at."""
-    until: str | None = None
-    """Last version, inclusive; None when it still holds in the newest version looked at."""
-    how: How = "source"
-
-
-class Signature(_Record, frozen=True, kw_only=True):
+class Signature(Record, frozen=True, kw_only=True):
     """A line that a program prints, or a thing that people say, with what it means."""
 
     id: str
@@ -120,7 +138,7 @@ class Signature(_Record, frozen=True, kw_only=True):
     """Facts, as `fact=value`, that a log with this line answers, so that nobody is asked."""
 
 
-class FactValue(_Record, frozen=True, kw_only=True):
+class FactValue(Record, frozen=True, kw_only=True):
     """One possible value of an intake fact."""
 
     value: str
@@ -131,7 +149,7 @@ class FactValue(_Record, frozen=True, kw_only=True):
     """Words that show this value in a person's report. Whole words in English, substrings in Korean."""
 
 
-class Fact(_Record, frozen=True, kw_only=True):
+class Fact(Record, frozen=True, kw_only=True):
     """An intake fact: what a specialist asks first. Observed as `name=value`."""
 
     id: str
@@ -140,20 +158,33 @@ class Fact(_Record, frozen=True, kw_only=True):
     values: tuple[FactValue, ...]
 
 
-class Finding(_Record, frozen=True, kw_only=True):
+class Finding(Record, frozen=True, kw_only=True):
     """Something that a reader or a probe can find, other than a line with a signature."""
 
     id: str
     """Dotted, the source first: `logs.one-rank-failed-first`, `stacks.one-rank-elsewhere`."""
     means: Text
+    """What it says about the run, whatever the values."""
     role: Role = "context"
     background: Likelihood = "rarely"
     group: str | None = None
     implies: tuple[str, ...] = ()
     """Facts, as `fact=value`, that this finding answers, so that nobody is asked."""
+    severity: Severity | None = None
+    """Set for what a probe or a lint reports to the user by itself."""
+    says: Text | None = None
+    """`means` with the values of this case put in: `port {port} is held by {holder}`. Particles that agree with a
+    value are written `{을/를}`."""
+    entry: str | None = None
+    """The entry or cause (`D4`, `D18.b`) that it points to. A cause of it that does not state a likelihood of its own
+    for this finding gets `often`."""
+    fix: Text | None = None
+    """The command or edit that repairs it, with the values put in."""
+    commands: tuple[str, ...] = ()
+    """To copy, with the values put in."""
 
 
-class Step(_Record, frozen=True, kw_only=True):
+class Step(Record, frozen=True, kw_only=True):
     """Something to ask, collect or probe that would tell causes apart."""
 
     id: str
@@ -167,7 +198,7 @@ class Step(_Record, frozen=True, kw_only=True):
     """What it costs the user, waiting and typing together."""
 
 
-class Evidence(_Record, frozen=True, kw_only=True):
+class Evidence(Record, frozen=True, kw_only=True):
     """How likely an observation is if the cause is the true one."""
 
     observation: str
@@ -176,7 +207,7 @@ class Evidence(_Record, frozen=True, kw_only=True):
     why: Text | None = None
 
 
-class CodeChange(_Record, frozen=True, kw_only=True):
+class CodeChange(Record, frozen=True, kw_only=True):
     """The faulty code and its repair, side by side."""
 
     language: str = "python"
@@ -184,7 +215,7 @@ class CodeChange(_Record, frozen=True, kw_only=True):
     after: str
 
 
-class Fix(_Record, frozen=True, kw_only=True):
+class Fix(Record, frozen=True, kw_only=True):
     """One way to repair a cause. Fixes of a cause are in the order to try them."""
 
     id: str
@@ -205,14 +236,14 @@ class Fix(_Record, frozen=True, kw_only=True):
     """True where it only hides the cause."""
 
 
-class Confusion(_Record, frozen=True, kw_only=True):
+class Confusion(Record, frozen=True, kw_only=True):
     """Another entry or cause that looks the same, and how to tell."""
 
     id: str
     how_to_tell: Text
 
 
-class Cause(_Record, frozen=True, kw_only=True):
+class Cause(Record, frozen=True, kw_only=True):
     """One way in which the failure comes about."""
 
     id: str
@@ -225,18 +256,7 @@ class Cause(_Record, frozen=True, kw_only=True):
     confused_with: tuple[Confusion, ...] = ()
 
 
-class Reference(_Record, frozen=True, kw_only=True):
-    """A primary source: documentation, source code, or a maintainer's word."""
-
-    url: str
-    title: str
-    accessed: str
-    """Date on which it was read, YYYY-MM-DD."""
-    supports: str
-    """What it is cited for, in English, in a few words."""
-
-
-class Repro(_Record, frozen=True, kw_only=True):
+class Repro(Record, frozen=True, kw_only=True):
     """How the entry's `repro.py` is run: broken as it stands, repaired with `--fixed`."""
 
     nproc: int
@@ -246,12 +266,12 @@ class Repro(_Record, frozen=True, kw_only=True):
     shows: tuple[str, ...]
     """Signatures or findings of which at least one must come out of the broken run."""
     launch: Literal["torchrun", "python"] = "torchrun"
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     first: Literal["first", "top3"] = "first"
     """Where the entry must rank when only this run's logs are diagnosed."""
 
 
-class Entry(_Record, frozen=True, kw_only=True):
+class Entry(Record, frozen=True, kw_only=True):
     """One failure with one name: its symptoms, its causes, and what repairs each."""
 
     id: str
@@ -276,7 +296,7 @@ class Entry(_Record, frozen=True, kw_only=True):
     repro: Repro | None = None
 
 
-class Term(_Record, frozen=True, kw_only=True):
+class Term(Record, frozen=True, kw_only=True):
     """A word of the field, with the forms that people type in both languages."""
 
     id: str
@@ -290,7 +310,7 @@ class Term(_Record, frozen=True, kw_only=True):
     """True for words that nearly every report has (training, GPU): they bridge the languages but carry no topic."""
 
 
-class ObservationFile(_Record, frozen=True, kw_only=True):
+class ObservationFile(Record, frozen=True, kw_only=True):
     """The content of one file in `kb/observations/`."""
 
     facts: tuple[Fact, ...] = ()
@@ -299,13 +319,13 @@ class ObservationFile(_Record, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
 
 
-class GlossaryFile(_Record, frozen=True, kw_only=True):
+class GlossaryFile(Record, frozen=True, kw_only=True):
     """The content of `kb/glossary.yaml`."""
 
     terms: tuple[Term, ...]
 
 
-class Catalogue(_Record, frozen=True, kw_only=True):
+class Catalogue(Record, frozen=True, kw_only=True):
     """Everything distkb knows, loaded and linked. Order is by id, so that it is the same on every machine."""
 
     entries: tuple[Entry, ...]
@@ -315,3 +335,5 @@ class Catalogue(_Record, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     steps: tuple[Step, ...]
     terms: tuple[Term, ...]
+    settings: tuple[Setting, ...] = ()
+    timers: tuple[Timer, ...] = ()

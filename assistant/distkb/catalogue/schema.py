@@ -10,13 +10,14 @@ from typing import Any, Final
 
 import msgspec
 
-from distkb.catalogue import model
+from distkb.catalogue import model, records, settings
 from distkb.catalogue.validate import in_order
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 FILES: Final[dict[str, tuple[type[msgspec.Struct], str]]] = {
     "entry.schema.json": (model.Entry, "An entry of the distkb knowledge base"),
     "observations.schema.json": (model.ObservationFile, "Observations of the distkb knowledge base"),
+    "settings.schema.json": (settings.SettingsFile, "Settings and timers of the distkb knowledge base"),
     "glossary.schema.json": (model.GlossaryFile, "Glossary of the distkb knowledge base"),
 }
 """File name → the record that such a file holds, and the schema's title."""
@@ -77,10 +78,14 @@ def _schema(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
 
 def _docstrings() -> dict[tuple[str, str], str]:
     """Return what the model's source says under each field, or under the alias that is the field's type."""
-    tree = ast.parse(Path(model.__file__).read_text(encoding="utf-8"))
-    aliases = _documented(tree.body)
+    body = [
+        statement
+        for module in (records, settings, model)
+        for statement in ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
+    ]
+    aliases = _documented(body)
     found: dict[tuple[str, str], str] = {}
-    for node in tree.body:
+    for node in body:
         if not isinstance(node, ast.ClassDef):
             continue
         own = _documented(node.body)

@@ -11,13 +11,27 @@ from functools import cached_property
 
 import msgspec
 
-from distkb.catalogue.model import BACKGROUND, PRIOR_WEIGHT, PROBABILITY, Cause, Entry, Fact, Finding, Role, Signature
+from distkb.catalogue.model import (
+    BACKGROUND,
+    PRIOR_WEIGHT,
+    PROBABILITY,
+    Cause,
+    Entry,
+    Fact,
+    Finding,
+    Likelihood,
+    Role,
+    Signature,
+)
 
 OTHER = "other"
 """Id of the hypothesis that the cause is none of the catalogue's."""
 
 OTHER_SHARE = 0.06
 """Prior of `OTHER`: the share of distributed-training failures we expect to have no entry."""
+
+POINTED_AT: Likelihood = "often"
+"""P(finding | a cause that the finding itself points to), where the cause does not state it."""
 
 _FLOOR = 0.02
 """Least probability of any value of a fact under any cause: people misreport, and entries are incomplete."""
@@ -55,6 +69,7 @@ class LikelihoodTable:
         findings: Iterable[Finding],
         facts: Iterable[Fact],
     ) -> None:
+        findings = tuple(findings)
         self.hypotheses = _hypotheses(tuple(entries))
         self.kinds: dict[str, Kind] = {
             **{s.id: _signature_kind(s) for s in signatures},
@@ -65,6 +80,16 @@ class LikelihoodTable:
             h.id: {} if h.cause is None else {e.observation: PROBABILITY[e.likelihood] for e in h.cause.evidence}
             for h in self.hypotheses
         }
+        self._add_pointed_at(findings)
+
+    def _add_pointed_at(self, findings: Iterable[Finding]) -> None:
+        """Give the causes that a finding points to a likelihood for it, where they state none themselves."""
+        for finding in findings:
+            if finding.entry is None:
+                continue
+            for h in self.hypotheses:
+                if h.cause is not None and finding.entry in (h.cause.id, h.cause.id.partition(".")[0]):
+                    self._stated[h.id].setdefault(finding.id, PROBABILITY[POINTED_AT])
 
     def stated(self, hypothesis: str) -> Mapping[str, float]:
         """The likelihoods that the cause itself states, by observation id."""

@@ -1,6 +1,7 @@
 """Every sentence of the interface, in English and Korean.
 
-The sentences live in `en.json` and `ko.json`: flat keys to `str.format` templates.
+The sentences live in `en.json` and `ko.json`, those of the areas in `AREAS` in files of their own beside them:
+flat keys to `str.format` templates.
 A field of the form `{을/를}` is a Korean particle that agrees with what stands before it.
 """
 
@@ -34,11 +35,20 @@ class Translated(Protocol):
         """Return the Korean text."""
 
 
+AREAS: tuple[str, ...] = ("probe", "session", "timer", "tui")
+"""Keys that begin with one of these and a dot are read only when they are needed, from `<area>.<lang>.json`."""
+
+
 @cache
-def sentences(lang: Language) -> dict[str, str]:
-    """Return the templates of one language by key."""
-    content = Path(__file__).with_name(f"{lang}.json").read_bytes()
+def sentences(lang: Language, area: str | None = None) -> dict[str, str]:
+    """Return the templates of one language by key: those of one area, or those of no area."""
+    content = Path(__file__).with_name(f"{area}.{lang}.json" if area else f"{lang}.json").read_bytes()
     return msgspec.json.decode(content, type=dict[str, str])
+
+
+def _area(key: str) -> str | None:
+    name = key.partition(".")[0]
+    return name if name in AREAS else None
 
 
 def sentence(key: str, lang: Language, /, **values: object) -> str:
@@ -46,7 +56,14 @@ def sentence(key: str, lang: Language, /, **values: object) -> str:
 
     Raises KeyError for a key or a field that does not exist: both are mistakes in the program.
     """
-    template = sentences(lang)[key]
+    return fill(sentences(lang, _area(key))[key], values)
+
+
+def fill(template: str, values: Mapping[str, object]) -> str:
+    """Return a template with `values` put in, and Korean particles that agree with them.
+
+    Raises KeyError for a field without a value.
+    """
     if not any(f"{{{pair}}}" in template for pair in PARTICLES):
         return template.format_map(values)
     import string  # only Korean sentences with a particle come this far
@@ -75,7 +92,7 @@ class Say:
 
     def knows(self, key: str) -> bool:
         """Whether there is a sentence `key`."""
-        return key in sentences(self.lang)
+        return key in sentences(self.lang, _area(key))
 
     def count(self, key: str, n: int, /, **values: object) -> str:
         """Return `key.one` for one thing and `key.many` for any other number; `{n}` is the number."""

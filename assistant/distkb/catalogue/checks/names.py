@@ -24,12 +24,15 @@ _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+){1,2}")
 _OVERLAY_ID = re.compile(r"[A-Z]{1,8}[1-9][0-9]*")
 _DOTTED = re.compile(r"[a-z0-9_]+(?:-[a-z0-9_]+)*(?:\.[a-z0-9_]+(?:-[a-z0-9_]+)*)+")
+_SETTING = re.compile(r"[A-Z][A-Z0-9_]+|[a-z][a-z-]*\.[\w.-]+")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _IDS: Final = {
     "signature": (_DOTTED, "lower-case words joined by dots, the printing component first"),
     "finding": (_DOTTED, "lower-case words joined by dots, the source first"),
     "fact": (re.compile(r"[a-z][a-z0-9_]*"), "one lower-case word"),
     "step": (re.compile(r"[a-z0-9]+(?:[.-][a-z0-9_]+)*"), "lower-case words joined by dots or hyphens"),
+    "setting": (_SETTING, "the name itself, or `place.name`"),
+    "timer": (_DOTTED, "lower-case words joined by dots, the owner first"),
     "term": (_SLUG, "lower-case words joined by hyphens"),
 }
 
@@ -193,7 +196,7 @@ def _stray(directory: Path) -> Iterator[Problem]:
         for home in sorted(family.glob("*")):
             if not (home / "entry.yaml").is_file():
                 yield Problem(str(home), 1, 1, "holds no entry.yaml")
-    for path in sorted([*directory.glob("observations/*"), *directory.glob("*.y*ml")]):
-        is_observations = path.parent != directory and path.suffix == ".yaml"
-        if not is_observations and path != directory / "glossary.yaml":
-            yield Problem(str(path), 1, 1, "is not read: expected glossary.yaml and observations/*.yaml")
+    for path in sorted([*directory.glob("observations/*"), *directory.glob("settings/*"), *directory.glob("*.y*ml")]):
+        is_list = path.parent != directory and path.suffix == ".yaml"
+        if not is_list and path != directory / "glossary.yaml":
+            yield Problem(str(path), 1, 1, "is not read: expected glossary.yaml, observations/*.yaml, settings/*.yaml")

@@ -1,0 +1,114 @@
+"""The types of what a run can be set up with: variables, flags, keys and arguments, and the timers that they move.
+
+A rename, a removal or a changed default is one record here, and serves every lint, the timeout explainer and the site.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from distkb.catalogue.records import Record, Reference, Text, Version
+
+SettingKind = Literal["variable", "flag", "key", "argument"]
+"""`variable`: of the environment. `flag`: of a command line. `key`: of a configuration file.
+`argument`: of a Python call."""
+SettingStatus = Literal["current", "deprecated", "renamed", "removed", "unread"]
+"""`renamed`: the old name may still work as an alias, `read_by` says until when.
+`unread`: no version of anything that was looked at reads the name."""
+SettingType = Literal["bool", "int", "float", "string", "enum", "duration", "size", "path", "list"]
+Unit = Literal["ms", "s", "min"]
+
+
+class Default(Record, frozen=True, kw_only=True):
+    """The value that holds where nobody sets one."""
+
+    value: str
+    component: str
+    since: str | None = None
+    """First version, inclusive."""
+    until: str | None = None
+    """Last version, inclusive."""
+    when: str | None = None
+    """Condition as `name=value`, such as `backend=nccl`; None where it always holds."""
+
+
+class Setting(Record, frozen=True, kw_only=True):
+    """One name that people set, with who reads it."""
+
+    id: str
+    """The name itself for variables; `place.name` for the rest: `torchrun.--rdzv-conf`,
+    `deepspeed-config.zero_optimization.stage`, `accelerate-config.fsdp_config.fsdp_version`,
+    `python.init_process_group.timeout`."""
+    name: str
+    """As it is typed."""
+    kind: SettingKind
+    place: str
+    """Where it is written: environment, torchrun, accelerate-launch, accelerate-config, deepspeed-config,
+    training-arguments, fsdp-config, lightning, python."""
+    status: SettingStatus = "current"
+    means: Text
+    """What it does; for a name that nothing reads, what people expect of it and that nothing happens."""
+    read_by: tuple[Version, ...] = ()
+    """Components and their versions that read the name; empty for `unread`."""
+    type: SettingType | None = None
+    unit: Unit | None = None
+    allowed: tuple[str, ...] = ()
+    defaults: tuple[Default, ...] = ()
+    changed: Version | None = None
+    """Component and first version (`since`) in which the status began to hold."""
+    replaced_by: tuple[str, ...] = ()
+    """Ids of the settings to use in its place."""
+    instead: Text | None = None
+    """What to do in its place, where no other name does the same."""
+    traps: tuple[Text, ...] = ()
+    entry: str | None = None
+    """The entry that a wrong use of it leads to."""
+    references: tuple[Reference, ...] = ()
+
+
+class Knob(Record, frozen=True, kw_only=True):
+    """A setting that moves a timer."""
+
+    setting: str
+    """Id of the setting."""
+    factor: float = 1.0
+    """Seconds per unit of the setting's value."""
+
+
+class TimerDefault(Record, frozen=True, kw_only=True):
+    """How long a timer runs where nobody moves it."""
+
+    seconds: float
+    component: str
+    since: str | None = None
+    until: str | None = None
+    when: str | None = None
+    """Condition as `name=value`, such as `backend=nccl`; None where it always holds."""
+
+
+class Timer(Record, frozen=True, kw_only=True):
+    """A clock that can end a run, or a wait inside it."""
+
+    id: str
+    """Dotted, the owner first: `torch.store.connect`, `torch.pg.nccl`, `accelerate.process-group`."""
+    title: Text
+    ends: Text
+    """What happens when it runs out, and what does not."""
+    when: tuple[str, ...] = ()
+    """Conditions as `name=value` that must all hold for the timer to matter: `backend=nccl`, `framework=accelerate`."""
+    defaults: tuple[TimerDefault, ...]
+    knobs: tuple[Knob, ...] = ()
+    """In the order in which they win."""
+    not_moved_by: tuple[str, ...] = ()
+    """Ids of settings that people try and that do not move it."""
+    fired_by: tuple[str, ...] = ()
+    """Ids of the signatures that show that it ran out."""
+    entry: str | None = None
+    references: tuple[Reference, ...] = ()
+
+
+class SettingsFile(Record, frozen=True, kw_only=True):
+    """The content of one file in `kb/settings/`."""
+
+    settings: tuple[Setting, ...] = ()
+    timers: tuple[Timer, ...] = ()
