@@ -1,1 +1,1 @@
-"""Probes that run in the user's own environment: standard library and torch only."""
+"""Live probes of distkb. They run in the user's environment: standard library and torch only, never distkb."""

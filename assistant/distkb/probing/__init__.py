@@ -1,0 +1,1 @@
+"""Runs probes under the user's interpreter and judges what they saw."""
