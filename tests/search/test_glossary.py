@@ -70,11 +70,66 @@ def test_no_form_is_empty_or_listed_twice() -> None:
         ("Hugging Face", "허깅페이스"),
         ("DeepSpeed", "딥스피드"),
         ("ZeRO", "제로"),
+        ("checkpoint", "첵포가"),
+        ("jupyter", "쥬피터에서"),
+        ("notebook", "코랩"),
+        ("windows", "윈도우"),
+        ("tqdm", "진행바가"),
+        ("gradient accumulation", "그래드 누적"),
+        ("not divisible", "나눠떨어지지 않아요"),
+        ("different order", "순서가 달라요"),
+        ("different order", "통신 순서가 다름"),
+        ("different lengths", "길이가 다릅니다"),
+        ("weights differ", "가중치가 달라서"),
+        ("num gpus", "GPU 갯수"),
+        ("every gpu", "카드별로"),
+        ("already in use", "이미 쓰고 있대요"),
+        ("does not fit", "한 장에 안 들어가요"),
+        ("memory jumps", "메모리가 확 튀어요"),
+        ("no progress", "감감무소식"),
+        ("crash", "튕긴 뒤에"),
+        ("slow", "속도가 기어가요"),
+        ("which rank", "어느 카드가 문제"),
+        ("loss does not decrease", "로스가 안 줄어요"),
+        ("illegal memory access", "잘못된 메모리 접근"),
+        ("ssh disconnects", "SSH 끊기면"),
+        ("terminal closed", "터미널을 닫았더니"),
+        ("upload", "허브에 올리다가"),
+        ("MoE expert", "전문가에 토큰이"),
+        ("vision tower", "비전 타워"),
+        ("discriminator", "판별기"),
+        ("nvidia-smi", "엔비디아 스미"),
+        ("python exception", "파이썬 오류"),
     ],
 )
 def test_languages_share_the_concept(forms: Forms, english: str, korean: str) -> None:
     """What people type in one language must give a concept that the other language's word gives too."""
     assert set(forms.tokens(pieces(english))) & set(forms.tokens(pieces(korean)))
+
+
+@pytest.mark.parametrize(
+    ("text", "concept"),
+    [
+        ("데이터에서", "step"),
+        ("메모리를 다시", "oom"),
+        ("프로그램을 다시", "oom"),
+        ("프로그램을 다시", "host-memory"),
+        ("도메인에서", "main-process"),
+        ("배치는 같은데", "same-spot"),
+        ("시드를 고정했습니다", "frozen"),
+        ("까지로 바꿈", "zero"),
+        ("클러스터", "loss"),
+        ("모델이 크래시", "model-size"),
+        ("서로 다른 포트", "mismatch"),
+        ("training freezes", "frozen"),
+        ("the GPU is full", "every-rank"),
+        ("exit code 0", "from-scratch"),
+        ("4번 GPU", "side-effect"),
+    ],
+)
+def test_colloquial_forms_stay_out_of_other_words(forms: Forms, text: str, concept: str) -> None:
+    """A short form, or what is left of one without its particle, must not be found in an ordinary phrase."""
+    assert f"§{concept}" not in forms.tokens(pieces(text))
 
 
 @pytest.mark.parametrize("text", ["실행 계획", "다운로드", "파이토치"])
