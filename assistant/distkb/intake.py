@@ -8,9 +8,11 @@ from pathlib import Path
 import msgspec
 
 from distkb.catalogue.model import Catalogue
+from distkb.evidence.configs import find_configs, read_configs
+from distkb.evidence.configs import implied_facts as implied_by_configs
 from distkb.evidence.implied import implied_facts
-from distkb.evidence.observation import Evidence
-from distkb.evidence.read import read_evidence
+from distkb.evidence.observation import Evidence, Observation
+from distkb.evidence.read import Progress, read_evidence
 from distkb.evidence.report import take_apart
 from distkb.evidence.telling import telling
 from distkb.search.affinity import affinity
@@ -26,22 +28,26 @@ def read(
     facts: Mapping[str, str] | None = None,
     index: Index | None = None,
     cache_dir: Path | None = None,
+    progress: Progress | None = None,
 ) -> Evidence:
     """Read all of it; what cannot be read is listed in `skipped` and the rest still counts.
 
     `report_name` is the path that quotes of the report carry; None where it came from a pipe. Without an `index`
     one is built when there is a report to compare. Raises FactError (a ValueError) for a fact that is not one.
     """
+    configs = find_configs(paths)
     evidence = read_evidence(
         catalogue.signatures,
         catalogue.facts,
         {finding.id for finding in catalogue.findings},
-        paths,
+        [path for path in paths if path not in configs],
         report=report,
         report_name=report_name,
         fact_values=facts,
         cache_dir=cache_dir,
+        progress=progress,
     )
+    evidence = _with_configs(evidence, catalogue, paths, configs)
     implies = {s.id: s.implies for s in catalogue.signatures} | {f.id: f.implies for f in catalogue.findings}
     implied = implied_facts(evidence.observations, implies)
     evidence = msgspec.structs.replace(evidence, observations=(*evidence.observations, *implied))
@@ -50,6 +56,28 @@ def read(
     if index is None:
         index = load(build(catalogue))
     return msgspec.structs.replace(evidence, affinity=_affinity(index, report))
+
+
+def _with_configs(
+    evidence: Evidence, catalogue: Catalogue, paths: Sequence[Path], configs: Sequence[Path]
+) -> Evidence:
+    """Add what the job's configurations say; a folder that holds only them is no folder without logs."""
+    if not configs:
+        return evidence
+    reading = read_configs(configs, catalogue.settings, {})
+    known = {finding.id for finding in catalogue.findings}
+    said = {o.id.partition("=")[0] for o in evidence.observations if "=" in o.id}
+    facts = [o for o in implied_by_configs(reading) if o.id.partition("=")[0] not in said]
+    clear = [Observation(id=name, source="probe", present=False) for name in reading.clear if name in known]
+    found = [o for o in reading.observations if o.id in known]
+    whole = {str(path) for path in paths if path.is_dir() and any(path in config.parents for config in configs)}
+    kept = [s for s in evidence.skipped if not (s.code == "no-logs" and s.path in whole)]
+    return msgspec.structs.replace(
+        evidence,
+        observations=(*evidence.observations, *found, *clear, *facts),
+        skipped=(*kept, *reading.skipped),
+        bytes_read=evidence.bytes_read + sum(config.stat().st_size for config in configs),
+    )
 
 
 TELLING_SHARE = 0.7

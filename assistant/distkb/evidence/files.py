@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from distkb.evidence.documents import HEAD_BYTES, is_probe_document
 from distkb.evidence.observation import Skipped
-from distkb.evidence.opening import is_binary, open_regular, reason
+from distkb.evidence.opening import UnreadableError, is_binary, open_regular, reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +50,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     logs: tuple[LogFile, ...] = ()
     error_files: tuple[LogFile, ...] = ()
     """torchrun's error.json files."""
+    documents: tuple[LogFile, ...] = ()
+    """Answers of probes, saved as JSON."""
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -111,7 +114,10 @@ def discover(paths: Sequence[Path]) -> Found:
     for path in paths:
         finder.add(path)
     return Found(
-        logs=tuple(with_sibling_ranks(finder.logs)), error_files=tuple(finder.errors), skipped=tuple(finder.skipped)
+        logs=tuple(with_sibling_ranks(finder.logs)),
+        error_files=tuple(finder.errors),
+        documents=tuple(finder.documents),
+        skipped=tuple(finder.skipped),
     )
 
 
@@ -121,6 +127,7 @@ class _Finder:
     def __init__(self) -> None:
         self.logs: list[LogFile] = []
         self.errors: list[LogFile] = []
+        self.documents: list[LogFile] = []
         self.skipped: list[Skipped] = []
         self._seen: set[tuple[int, int]] = set()
         self._files = 0
@@ -137,14 +144,17 @@ class _Finder:
             self.skip(name, *reason(error))
             return
         if stat.S_ISDIR(status.st_mode):
-            before = len(self.logs) + len(self.errors), len(self.skipped)
+            before = self._taken(), len(self.skipped)
             self._walk(name, name, depth=0)
-            if len(self.logs) + len(self.errors) == before[0] and len(self.skipped) == before[1]:
+            if (self._taken(), len(self.skipped)) == before:
                 self.skip(name, "no-logs")
         elif not stat.S_ISREG(status.st_mode):
             self.skip(name, "not-a-file")
         else:
             self._take(name, explicit=True)
+
+    def _taken(self) -> int:
+        return len(self.logs) + len(self.errors) + len(self.documents)
 
     def _walk(self, root: str, directory: str, depth: int) -> None:
         try:
@@ -193,6 +203,9 @@ class _Finder:
             (self.errors if elastic["file"] == "error.json" else self.logs).append(file)
             return
         name = path.replace(os.sep, "/").rpartition("/")[2]
+        if name.lower().endswith(".json") and is_probe_document(_head(path, HEAD_BYTES)):
+            self.documents.append(LogFile(path=Path(path), name=path))
+            return
         if not explicit and not looks_like_log(name) and (_is_other(name) or not _reads_like_log(path)):
             return
         self.logs.append(
@@ -232,12 +245,17 @@ def _is_other(name: str) -> bool:
 
 def _reads_like_log(path: str) -> bool:
     """Whether a file with a name that says nothing holds what looks like program output."""
+    start = _head(path, _SNIFF)
+    return bool(start) and not is_binary(start) and len(_LOG_CONTENT.findall(start)) >= 2
+
+
+def _head(path: str, size: int) -> bytes:
+    """Return the first bytes of a file; none where it cannot be read, which the reader will say."""
     try:
         with open_regular(path) as raw:
-            start = os.read(raw.fileno(), _SNIFF)
-    except OSError:
-        return False
-    return not is_binary(start) and len(_LOG_CONTENT.findall(start)) >= 2
+            return os.read(raw.fileno(), size)
+    except (OSError, UnreadableError):
+        return b""
 
 
 def stream_of(name: str) -> Stream:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.evidence import facts as stated
 from distkb.evidence.derive import Derived, derive
+from distkb.evidence.documents import MOST_BYTES, read_document
 from distkb.evidence.elastic import MAX_ERROR_FILE, ErrorFile, parse_error_file
 from distkb.evidence.files import Found, LogFile, discover
 from distkb.evidence.observation import Evidence, Observation, Quote, Skipped
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from distkb.catalogue.model import Fact, Signature
     from distkb.evidence.timeline import Timeline
 
+Progress = Callable[[int, int], None]
+"""Told how many bytes of how many were read."""
+
 QUOTES = 6
 """Quotes of one observation."""
 
@@ -32,6 +37,10 @@ class Logs(msgspec.Struct, frozen=True, kw_only=True):
 
     scans: tuple[FileScan, ...] = ()
     error_files: tuple[tuple[LogFile, ErrorFile], ...] = ()
+    probed: tuple[Observation, ...] = ()
+    """What saved answers of probes say."""
+    documents: int = 0
+    """Bytes of those answers."""
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -44,42 +53,50 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     report_name: str | None = None,
     fact_values: Mapping[str, str] | None = None,
     cache_dir: Path | None = None,
+    progress: Progress | None = None,
 ) -> Evidence:
     """Read logs, a person's report and stated facts into observations.
 
     `findings` are the ids that the catalogue knows; others are not emitted. What cannot be read is listed
     in `skipped` and never stops the rest. Compiled patterns are kept in `cache_dir`, if one is given.
+    `progress` is told how many bytes of how many were read.
 
     Raises:
         FactError: a stated fact or value does not exist.
     """
     given = stated.check_facts(fact_values or {}, facts)
-    logs = read_logs(signatures, paths, cache_dir)
+    logs = read_logs(signatures, paths, cache_dir, progress)
     words = read_report(signatures, facts, report, report_name, cache_dir) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
     hanging = given.get("symptom") == "hang" or any(o.id == "symptom=hang" for o in words)
     result = derive(logs.scans, logs.error_files, signatures, hanging=hanging)
     seen = signature_observations(logs.scans, result)
     known = {signature.id for signature in signatures} | set(findings)
-    observations = merge([*seen, *result.observations, *words, *stated.observed(given)])
+    observations = merge([*seen, *result.observations, *logs.probed, *words, *stated.observed(given)])
     return Evidence(
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
         skipped=logs.skipped,
         log_coverage=result.coverage,
         notes=result.notes,
-        bytes_read=sum(scan.size for scan in logs.scans),
+        bytes_read=sum(scan.size for scan in logs.scans) + logs.documents,
     )
 
 
-def read_logs(signatures: Sequence[Signature], paths: Sequence[Path], cache_dir: Path | None = None) -> Logs:
+def read_logs(
+    signatures: Sequence[Signature],
+    paths: Sequence[Path],
+    cache_dir: Path | None = None,
+    progress: Progress | None = None,
+) -> Logs:
     """Find and scan all logs under the given paths."""
     found = discover(paths)
     scans: list[FileScan] = []
     skipped = list(found.skipped)
     named = {str(path) for path in paths}
     scanner = Scanner(signatures, cache_dir)
+    count = _Count(found.logs, progress) if progress is not None else None
     for file in found.logs:
-        scan = _scan(scanner, file)
+        scan = _scan(scanner, file, count)
         if isinstance(scan, Skipped) and scan.code == "empty" and file.name not in named:
             scan = FileScan(file=file)  # an empty stream of a rank says something too
         if isinstance(scan, Skipped):
@@ -90,14 +107,43 @@ def read_logs(signatures: Sequence[Signature], paths: Sequence[Path], cache_dir:
             skipped.append(Skipped(path=file.name, code="bad-gzip", detail=str(scan.lines)))
     error_files = _error_files(found, skipped)
     skipped += _all_empty(paths, scans, error_files)
-    return Logs(scans=tuple(scans), error_files=tuple(error_files), skipped=tuple(skipped))
+    probed, size = _probed(found, skipped)
+    return Logs(
+        scans=tuple(scans),
+        error_files=tuple(error_files),
+        probed=tuple(probed),
+        documents=size,
+        skipped=tuple(skipped),
+    )
 
 
-def _scan(scanner: Scanner, file: LogFile) -> FileScan | Skipped:
+class _Count:
+    """Adds up what was read of all files."""
+
+    def __init__(self, files: Sequence[LogFile], progress: Progress) -> None:
+        self._progress = progress
+        self._total = sum(_size(file) for file in files)
+        self._done = 0
+        progress(0, self._total)
+
+    def __call__(self, read: int) -> None:
+        self._done += read
+        # Packed files hold more than their size says.
+        self._progress(min(self._done, self._total), self._total)
+
+
+def _size(file: LogFile) -> int:
+    try:
+        return file.path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _scan(scanner: Scanner, file: LogFile, count: _Count | None) -> FileScan | Skipped:
     try:
         raw, stream = open_text(file.path)
         with raw:
-            return scanner.scan(file, stream)
+            return scanner.scan(file, stream, count)
     except UnreadableError as error:
         return Skipped(path=file.name, code=error.code, detail=error.detail)
     except OSError as error:
@@ -123,7 +169,7 @@ def _all_empty(
 def _error_files(found: Found, skipped: list[Skipped]) -> list[tuple[LogFile, ErrorFile]]:
     contents: list[tuple[LogFile, ErrorFile]] = []
     for file in found.error_files:
-        data = _bytes(file)
+        data = _bytes(file, MAX_ERROR_FILE)
         if isinstance(data, Skipped):
             skipped.append(data)
         elif (content := parse_error_file(data)) is not None:
@@ -131,10 +177,27 @@ def _error_files(found: Found, skipped: list[Skipped]) -> list[tuple[LogFile, Er
     return contents
 
 
-def _bytes(file: LogFile) -> bytes | Skipped:
+def _probed(found: Found, skipped: list[Skipped]) -> tuple[list[Observation], int]:
+    """Observations of saved probe answers, and how many bytes they hold."""
+    observations: list[Observation] = []
+    size = 0
+    for file in found.documents:
+        data = _bytes(file, MOST_BYTES)
+        if isinstance(data, Skipped):
+            skipped.append(data)
+        elif (content := read_document(data)) is None:
+            skipped.append(Skipped(path=file.name, code="bad-document"))
+        else:
+            observations += content
+            size += len(data)
+    seen = {o.id for o in observations if o.present}
+    return [o for o in observations if o.present or o.id not in seen], size
+
+
+def _bytes(file: LogFile, most: int) -> bytes | Skipped:
     try:
         with open_regular(file.path) as raw:
-            return raw.read(MAX_ERROR_FILE)
+            return raw.read(most)
     except UnreadableError as error:
         return Skipped(path=file.name, code=error.code, detail=error.detail)
     except OSError as error:

@@ -16,7 +16,7 @@ from distkb.evidence.observation import Quote
 from distkb.evidence.partner import Located, divisible, shared_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
     from distkb.catalogue.model import Signature
@@ -98,14 +98,16 @@ class Scanner:
             compiled = self._compiled[index] = re.compile(pattern.encode(), re.MULTILINE)
         return compiled
 
-    def scan(self, file: LogFile, stream: Readable) -> FileScan:
-        """Read a whole stream; memory does not grow with its length."""
+    def scan(self, file: LogFile, stream: Readable, progress: Callable[[int], None] | None = None) -> FileScan:
+        """Read a whole stream; memory does not grow with its length. `progress` is told how many bytes were read."""
         from distkb.evidence.reading import Reading
 
         reading = Reading(file, self.signatures, self.regex)
         with closing(self._located(stream)) as parts:
             for block, located in parts:
                 reading.take(block, located)
+                if progress is not None:
+                    progress(block.raw or block.stop)
         return reading.finish(damaged=bool(getattr(stream, "damaged", False)))
 
     def _located(self, stream: Readable) -> Generator[tuple[Block, Located], None, None]:

@@ -1,0 +1,71 @@
+"""Reads what probes have left behind: the documents `distkb.probe/1` and `distkb.probe-raw/1`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from distkb.evidence.clean import quote_text
+from distkb.evidence.observation import Observation, Quote
+
+MOST_BYTES = 64 << 20
+"""Size of a document that is read; a larger one is not ours."""
+HEAD_BYTES = 256
+_MARK = b'"distkb.probe'
+_SCHEMAS = ("distkb.probe/1", "distkb.probe-raw/1")
+_MOST_QUOTES = 6
+
+
+class _Place(msgspec.Struct, frozen=True):
+    text: str
+    path: str | None = None
+    line: int | None = None
+    rank: int | None = None
+
+
+class _Item(msgspec.Struct, frozen=True):
+    id: str
+    values: dict[str, str] = {}
+    quotes: tuple[_Place, ...] = ()
+    evidence: tuple[_Place, ...] = ()
+
+
+class _Document(msgspec.Struct, frozen=True):
+    schema: str
+    found: tuple[_Item, ...] = ()
+    findings: tuple[_Item, ...] = ()
+    clear: tuple[str, ...] = ()
+
+
+def is_probe_document(head: bytes) -> bool:
+    """Whether the beginning of a file is that of a probe's document: `schema` is always the first key."""
+    return head.lstrip().startswith(b"{") and _MARK in head[:HEAD_BYTES]
+
+
+def read_document(data: bytes) -> tuple[Observation, ...] | None:
+    """Return what a probe found and what it looked for in vain; None where the bytes are no whole document."""
+    try:
+        document = msgspec.json.decode(data, type=_Document)
+    except msgspec.DecodeError:
+        return None
+    if document.schema not in _SCHEMAS:
+        return None
+    found = tuple(_observation(item) for item in (*document.found, *document.findings))
+    return (*found, *(Observation(id=identity, source="probe", present=False) for identity in document.clear))
+
+
+def _observation(item: _Item) -> Observation:
+    places = (item.quotes or item.evidence)[:_MOST_QUOTES]
+    return Observation(
+        id=item.id,
+        source="probe",
+        values={name: quote_text(value) for name, value in item.values.items()},
+        quotes=tuple(
+            Quote(
+                text=quote_text(place.text),
+                path=None if place.path is None else quote_text(place.path),
+                line=place.line,
+                rank=place.rank,
+            )
+            for place in places
+        ),
+    )

@@ -1,0 +1,165 @@
+"""Reads evidence in a process of its own, so that a screen stays quick and reading can be cancelled at any time.
+
+The parent writes one `Request`; the child answers with `Progress` while it reads and one `Evidence` or `Refused` at the
+end, each as four bytes of length and the message in msgpack. A child whose parent is gone fails on its next write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from distkb.evidence.observation import Evidence
+
+_MOST_BYTES = 1 << 30
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What to read."""
+
+    paths: tuple[str, ...] = ()
+    report: str | None = None
+    overlays: tuple[str, ...] = ()
+
+
+class Progress(msgspec.Struct, frozen=True, tag="progress"):
+    """How many bytes of how many were read."""
+
+    done: int
+    total: int
+
+
+class Read(msgspec.Struct, frozen=True, tag="read"):
+    """All of it was read."""
+
+    evidence: Evidence
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """Reading failed as a whole."""
+
+    reason: str
+
+
+Message = Progress | Read | Refused
+
+
+class CancelledError(Exception):
+    """Reading was cancelled."""
+
+
+class ReadingFailedError(Exception):
+    """The process that reads ended without an answer; the text says why."""
+
+
+class Reading:
+    """One reading process. `result` waits for it; `cancel`, from any thread, ends it."""
+
+    def __init__(self, request: Request, progress: Callable[[int, int], None] | None = None) -> None:
+        """Start it."""
+        self._progress = progress
+        self._cancelled = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "distkb.intake_process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        stdin = self._process.stdin
+        if stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                stdin.write(msgspec.json.encode(request))
+                stdin.close()
+
+    def result(self) -> Evidence:
+        """Wait for the evidence. Raises CancelledError, or ReadingFailedError."""
+        stdout = self._process.stdout
+        try:
+            while stdout is not None:
+                match _receive(stdout):
+                    case Progress(done=done, total=total):
+                        if self._progress is not None and not self._cancelled:
+                            self._progress(done, total)
+                    case Read(evidence=evidence):
+                        return evidence
+                    case Refused(reason=reason):
+                        raise ReadingFailedError(reason)
+                    case None:
+                        break
+        finally:
+            self._end()
+        if self._cancelled:
+            raise CancelledError
+        raise ReadingFailedError(str(self._process.returncode))
+
+    def cancel(self) -> None:
+        """End the reading at once."""
+        self._cancelled = True
+        self._process.kill()
+
+    def _end(self) -> None:
+        with contextlib.suppress(OSError):
+            self._process.kill()
+        self._process.wait()
+
+
+def _receive(stream: IO[bytes]) -> Message | None:
+    head = stream.read(4)
+    size = int.from_bytes(head, "little")
+    if len(head) < 4 or size > _MOST_BYTES:
+        return None
+    try:
+        message: Message = msgspec.msgpack.decode(stream.read(size), type=Message)
+    except msgspec.DecodeError:
+        return None
+    return message
+
+
+def _send(descriptor: int, message: Message) -> None:
+    data = msgspec.msgpack.encode(message)
+    data = len(data).to_bytes(4, "little") + data
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def main() -> None:
+    """Serve one request from stdin."""
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
+    out = os.dup(1)
+    os.dup2(2, 1)  # nothing that is printed by accident gets between the messages
+    try:
+        _send(out, Read(_read(request, lambda done, total: _send(out, Progress(done, total)))))
+    except BrokenPipeError:
+        os._exit(1)
+    except Exception as problem:  # noqa: BLE001 - the parent says it
+        with contextlib.suppress(OSError):
+            _send(out, Refused(f"{type(problem).__name__}: {problem}"))
+
+
+def _read(request: Request, progress: Callable[[int, int], None]) -> Evidence:
+    from distkb import intake, knowledge
+    from distkb.catalogue.places import cache_directory
+    from distkb.search.index import load
+
+    compiled = knowledge.open_knowledge([Path(name) for name in request.overlays])
+    paths: Sequence[Path] = [Path(name) for name in request.paths]
+    return intake.read(
+        compiled.catalogue(),
+        paths,
+        report=request.report,
+        index=load(compiled.search_index()) if request.report else None,
+        cache_dir=cache_directory(),
+        progress=progress,
+    )
+
+
+if __name__ == "__main__":
+    main()
