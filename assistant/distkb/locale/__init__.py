@@ -35,7 +35,7 @@ class Translated(Protocol):
         """Return the Korean text."""
 
 
-AREAS: tuple[str, ...] = ("probe", "session", "timer", "tui")
+AREAS: tuple[str, ...] = ("probe", "session", "setting", "timer", "tui")
 """Keys that begin with one of these and a dot are read only when they are needed, from `<area>.<lang>.json`."""
 
 

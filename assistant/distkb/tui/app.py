@@ -1,0 +1,309 @@
+"""The application: which screens there are, how one leads to another, and what holds at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual import work
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import Screen
+
+from distkb.evidence.clean import plain
+from distkb.locale import Say
+from distkb.tui import saved
+from distkb.tui.desk import Desk, SessionChanged
+from distkb.tui.keys import key
+from distkb.tui.screens.start import StartScreen
+from distkb.tui.voice import speak_all
+
+if TYPE_CHECKING:
+    from textual.command import Provider
+
+    from distkb.diagnosis.session import Event, Session
+    from distkb.diagnosis.view import SessionView
+    from distkb.tui.knowledge import Knowledge
+
+DARK, LIGHT = "textual-dark", "textual-light"
+
+
+def _commands() -> type[Provider]:
+    """Return the provider of the command palette; imported when the palette is opened."""
+    from distkb.tui.palette import Commands
+
+    return Commands
+
+
+class DistkbApp(App[int]):
+    """distkb on a terminal."""
+
+    CSS_PATH = "styles.tcss"
+    TITLE = "distkb"
+    ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar[set[Any]] = {_commands}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        key("ctrl+l", "toggle_language", "language", priority=True),
+        key("ctrl+t", "toggle_theme", "theme", show=False),
+        key("f1,question_mark", "help", "help"),
+        key("ctrl+q", "quit", "quit", priority=True),
+    ]
+
+    class KnowledgeReady(Message):
+        """The catalogue is loaded."""
+
+    class Looked(Message):
+        """What a session amounts to is computed."""
+
+        def __init__(self, session: Session, view: SessionView) -> None:
+            super().__init__()
+            self.session = session
+            self.view = view
+
+    class Unsaved(Message):
+        """A session could not be saved."""
+
+        def __init__(self, problem: saved.UnsavedError) -> None:
+            super().__init__()
+            self.problem = problem
+
+    class KnowledgeBroken(Message):
+        """The catalogue cannot be loaded."""
+
+        def __init__(self, reason: str) -> None:
+            super().__init__()
+            self.reason = reason
+
+    def __init__(
+        self,
+        say: Say,
+        *,
+        paths: Sequence[Path] = (),
+        overlays: Sequence[Path] = (),
+        resume: str | None = None,
+    ) -> None:
+        """Prepare the app. `paths` are read as soon as the catalogue is there; `resume` is a session's id."""
+        super().__init__()
+        self.say = say
+        self.knowledge: Knowledge | None = None
+        self.desk: Desk | None = None
+        self._paths = tuple(paths)
+        self._overlays = tuple(overlays)
+        self._resume = resume
+
+    def on_mount(self) -> None:
+        """Show the start screen at once, and load the catalogue behind it."""
+        self.theme = DARK
+        self.push_screen(StartScreen())
+        self.call_after_refresh(self._load)
+
+    @work(thread=True, group="knowledge", exclusive=True)
+    def _load(self) -> None:
+        from distkb.catalogue.problem import CatalogueError
+        from distkb.tui.knowledge import Knowledge
+
+        try:
+            loaded = Knowledge(self._overlays)
+            loaded.warm()
+        except (CatalogueError, OSError) as problem:
+            self.post_message(self.KnowledgeBroken(str(problem)))
+            return
+        self.knowledge = loaded
+        self.post_message(self.KnowledgeReady())
+
+    def on_distkb_app_knowledge_ready(self) -> None:
+        """Go where the command line said."""
+        for screen in self.screen_stack:
+            ready = getattr(screen, "knowledge_ready", None)
+            if callable(ready):
+                ready()
+        if self._resume is not None:
+            self.resume_session(self._resume)
+        elif self._paths:
+            self.begin(paths=self._paths)
+
+    def on_distkb_app_knowledge_broken(self, message: KnowledgeBroken) -> None:
+        """End with one line: without a catalogue there is nothing to show."""
+        from rich.text import Text
+
+        self.exit(3, message=Text(self.say("tui.knowledge-broken", reason=plain(message.reason))))
+
+    # Ways from screen to screen
+
+    def begin(self, description: str = "", paths: Sequence[Path] = ()) -> None:
+        """Start a session from words, from files, or from both."""
+        from distkb.tui.screens.reading import ReadingScreen
+
+        if self.knowledge is None:
+            return
+        self.push_screen(ReadingScreen(description=description, paths=tuple(paths)), self._read)
+
+    def _read(self, read: tuple[Session, Event | None] | None) -> None:
+        """Open the session that reading led to; None where it was cancelled."""
+        if read is None:
+            return
+        session, event = read
+        self.open_session(session, event)
+
+    def open_session(self, session: Session, event: Event | None = None) -> None:
+        """Show a session, after one more event where there is one."""
+        from distkb.tui.screens.session import SessionScreen
+
+        if self.knowledge is None:
+            return
+        self.desk = Desk(self.knowledge, session)
+        self.push_screen(SessionScreen())
+        if event is None:
+            self._look()
+        else:
+            self.apply(event)
+
+    def back_to_session(self) -> None:
+        """Close whatever was opened above the session."""
+        from distkb.tui.screens.session import SessionScreen
+
+        while not isinstance(self.screen, SessionScreen) and len(self.screen_stack) > 2:
+            self.pop_screen()
+
+    def close_session(self) -> None:
+        """Put the session away, saved."""
+        if self.desk is not None:
+            self._save(self.desk)
+        self.desk = None
+
+    def on_unmount(self) -> None:
+        """Save what a thread did not come to."""
+        self.close_session()
+
+    def resume_session(self, identity: str) -> None:
+        """Go on with a saved session; `latest` is the one that was worked on last."""
+        try:
+            self.open_session(saved.load(identity))
+        except saved.UnsavedError as problem:
+            self.complain(problem)
+
+    def complain(self, problem: saved.UnsavedError) -> None:
+        """Say that a session could not be loaded or saved."""
+        self.notify(plain(problem.sentence(self.say)), severity="error", markup=False)
+
+    def apply(self, event: Event) -> None:
+        """Add an event to the open session; what it changes is shown as soon as it is saved and known."""
+        if self.desk is not None:
+            self.desk.add(event)
+            self._look()
+
+    def _look(self) -> None:
+        if self.desk is not None:
+            self._look_at(self.desk, self.desk.session)
+
+    @work(thread=True, group="view")
+    def _look_at(self, desk: Desk, session: Session) -> None:
+        self._save(desk)
+        view = desk.look(session)
+        if view is not None:
+            self.post_message(self.Looked(session, view))
+
+    def _save(self, desk: Desk) -> None:
+        try:
+            desk.save()
+        except saved.UnsavedError as problem:
+            self.post_message(self.Unsaved(problem))
+
+    def on_distkb_app_unsaved(self, message: Unsaved) -> None:
+        """Say it; the session goes on."""
+        self.complain(message.problem)
+
+    def on_distkb_app_looked(self, message: Looked) -> None:
+        """Show what the last event changed."""
+        if self.desk is not None and self.desk.show(message.session, message.view):
+            for screen in self.screen_stack:
+                screen.post_message(SessionChanged(message.view))
+
+    def show_entry(self, identity: str) -> None:
+        """Read one entry."""
+        from distkb.tui.screens.entry import EntryScreen
+
+        if self.knowledge is not None and identity in self.knowledge.entries:
+            self.push_screen(EntryScreen(identity))
+
+    def show_fix(self, identity: str) -> None:
+        """Read one fix, with the question whether it helped."""
+        from distkb.tui.screens.fix import FixScreen
+
+        if self.knowledge is not None and identity in self.knowledge.guide.fixes:
+            self.push_screen(FixScreen(identity))
+
+    def browse(self) -> None:
+        """Look through all entries."""
+        from distkb.tui.screens.browse import BrowseScreen
+
+        if self.knowledge is not None:
+            self.push_screen(BrowseScreen())
+
+    def show_glossary(self) -> None:
+        """Look up a word."""
+        from distkb.tui.screens.glossary import GlossaryScreen
+
+        if self.knowledge is not None:
+            self.push_screen(GlossaryScreen())
+
+    def check_machine(self, probe: str | None = None, step: str | None = None) -> None:
+        """Offer the probes, or one of them; `step` is the session's step that it answers."""
+        from distkb.tui.screens.probes import ProbesScreen
+
+        if self.knowledge is not None:
+            self.push_screen(ProbesScreen(probe, step))
+
+    # What holds at any moment
+
+    def action_toggle_language(self) -> None:
+        """Speak the other language from now on; nothing else changes."""
+        self.say = Say("en" if self.say.lang == "ko" else "ko")
+        speak_all(self)
+
+    def action_toggle_theme(self) -> None:
+        """Change between dark and light."""
+        self.theme = LIGHT if self.theme == DARK else DARK
+
+    def action_help_quit(self) -> None:
+        """Say how to quit: Ctrl+C copies, and too many press it by habit."""
+        self.notify(self.say("tui.how-to-quit"), markup=False)
+
+    def action_command_palette(self) -> None:
+        """Offer all commands."""
+        from textual.command import CommandPalette
+
+        if not CommandPalette.is_open(cast("App[object]", self)):
+            self.push_screen(CommandPalette(placeholder=self.say("tui.palette.placeholder"), id="--command-palette"))
+
+    def action_help(self) -> None:
+        """Explain what has the focus."""
+        from distkb.tui.screens.help import HelpScreen
+
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self.screen))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """List what the command palette offers."""
+        say = self.say
+        commands = {
+            "language": self.action_toggle_language,
+            "theme": self.action_toggle_theme,
+            "browse": self.browse,
+            "glossary": self.show_glossary,
+            "check": self.check_machine,
+            "help": self.action_help,
+        }
+        for name, action in commands.items():
+            yield SystemCommand(say(f"tui.command.{name}"), say(f"tui.command.{name}.help"), action)
+        own = getattr(screen, "commands", None)
+        if callable(own):
+            yield from own()
+        yield SystemCommand(say("tui.command.quit"), say("tui.command.quit.help"), self.exit)
+
+
+def run(say: Say, *, paths: Sequence[Path] = (), overlays: Sequence[Path] = (), resume: str | None = None) -> int:
+    """Run the screen until it is left; returns the exit code."""
+    return DistkbApp(say, paths=paths, overlays=overlays, resume=resume).run() or 0

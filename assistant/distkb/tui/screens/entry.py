@@ -1,0 +1,169 @@
+"""One entry in full, with ways to its fixes and to the entries it is related to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from distkb.report.entry import TELLS
+from distkb.tui.keys import KeyBar, key
+from distkb.tui.voice import shown, voice
+from distkb.tui.widgets.listing import refill
+
+if TYPE_CHECKING:
+    from distkb.catalogue.model import Cause, Entry, Evidence
+    from distkb.locale import Say
+    from distkb.tui.app import DistkbApp
+
+
+class EntryScreen(Screen[None]):
+    """Shows one entry; Tab walks through its links."""
+
+    app: DistkbApp
+    BINDINGS: ClassVar[list[BindingType]] = [
+        key("tab", "app.focus_next", "next-link"),
+        key("b", "to_start", "to-start"),
+        key("escape", "back", "back"),
+    ]
+
+    def __init__(self, identity: str) -> None:
+        """Take the entry's id."""
+        super().__init__()
+        self._identity = identity
+
+    @property
+    def entry(self) -> Entry | None:
+        """Return the entry that is shown."""
+        return None if self.app.knowledge is None else self.app.knowledge.entries.get(self._identity)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the entry: text, and a list of links wherever one leads on."""
+        entry = self.entry
+        if entry is None:
+            return
+        yield Static(id="entry-title")
+        with VerticalScroll(id="entry-body"):
+            yield Static(id="entry-opening")
+            for number, cause in enumerate(entry.causes):
+                yield Static(id=f"entry-cause-{number}")
+                yield OptionList(id=f"entry-fixes-{number}", classes="links")
+                if cause.confused_with:
+                    yield Static(id=f"entry-confused-title-{number}")
+                    yield OptionList(id=f"entry-confused-{number}", classes="links")
+            yield Static(id="entry-closing")
+            yield OptionList(id="entry-related", classes="links")
+            yield Static(id="entry-references")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Show the entry from its top."""
+        self.speak()
+        self.query_one("#entry-body").focus()
+
+    def speak(self) -> None:
+        """Say everything in the language of the app."""
+        entry, known = self.entry, self.app.knowledge
+        if entry is None or known is None:
+            return
+        say = voice(self)
+        self._put("#entry-title", Content.assemble((f"{entry.id}  ", "bold $accent"), (say.text(entry.title), "bold")))
+        self._put("#entry-opening", self._beginning(entry, say))
+        for number, cause in enumerate(entry.causes):
+            self._put(f"#entry-cause-{number}", self._cause(cause, say))
+            self._link(f"#entry-fixes-{number}", [(fix.id, say.text(fix.title)) for fix in cause.fixes])
+            if cause.confused_with:
+                self._put(f"#entry-confused-title-{number}", _heading(say("entry.confused-with")))
+                rows = [(c.id, say.text(c.how_to_tell)) for c in cause.confused_with]
+                self._link(f"#entry-confused-{number}", rows)
+        self._put("#entry-closing", self._ending(entry, say))
+        self._link("#entry-related", [(name, known.meanings.title(name, say)) for name in entry.related])
+        references = [f"- {reference.title}\n  {reference.url}" for reference in entry.references]
+        content = Content("\n").join([_heading(say("entry.references")), Content("\n".join(references))])
+        self._put("#entry-references", content)
+
+    def _put(self, selector: str, content: Content) -> None:
+        self.query_one(selector, Static).update(content)
+
+    def _link(self, selector: str, rows: list[tuple[str, str]]) -> None:
+        links = self.query_one(selector, OptionList)
+        options = (Option(Content.assemble((f"{name}  ", "bold $accent"), text), id=name) for name, text in rows)
+        refill(links, options, highlighted=0)
+        links.display = bool(rows)
+
+    def _beginning(self, entry: Entry, say: Say) -> Content:
+        line = say("entry.line", family=say(f"family.{entry.family}"), status=say(f"status.{entry.status}"))
+        parts = [Content.styled(line, "dim"), Content(say.text(entry.summary)), _heading(say("entry.symptoms"))]
+        parts += [Content(f"- {say.text(symptom)}") for symptom in entry.symptoms]
+        printed = [(s, s.example) for s in entry.signatures if s.example]
+        if printed:
+            parts.append(_heading(say("entry.messages")))
+        for signature, example in printed:
+            parts.append(Content(f"- {say.text(signature.means)}"))
+            parts.append(Content.assemble("  | ", (shown(example or "").plain, "dim")))
+        return Content("\n").join(parts)
+
+    def _cause(self, cause: Cause, say: Say) -> Content:
+        known = self.app.knowledge
+        title = say("entry.cause", id=cause.id, title=say.text(cause.title))
+        parts = [Content.styled(f"\n{title}", "bold $accent"), Content.styled(say(f"prior.{cause.prior}"), "dim")]
+        parts.append(Content(say.text(cause.explanation)))
+        if known is None:
+            return Content("\n").join(parts)
+        ranked = sorted(cause.evidence, key=known.meanings.lift)
+        parts += self._evidence(
+            "entry.speaks-for", [e for e in reversed(ranked) if known.meanings.lift(e) >= TELLS], say
+        )
+        against = [e for e in ranked if known.meanings.lift(e) <= 1.0 / TELLS]
+        parts += self._evidence("entry.speaks-against", against, say)
+        parts.append(_heading(say("entry.fixes", id=cause.id)))
+        return Content("\n").join(parts)
+
+    def _evidence(self, heading: str, evidence: list[Evidence], say: Say) -> list[Content]:
+        known = self.app.knowledge
+        if not evidence or known is None:
+            return []
+        rows = [_heading(say(heading))]
+        for one in evidence:
+            sentence = known.meanings.sentence(one.observation, say)
+            text = say("entry.evidence", likelihood=say(f"likelihood.{one.likelihood}"), text=sentence)
+            rows.append(Content(f"- {text}"))
+        return rows
+
+    def _ending(self, entry: Entry, say: Say) -> Content:
+        parts: list[Content] = []
+        if entry.does_not_help:
+            parts.append(_heading(say("entry.does-not-help")))
+            parts += [Content(f"- {say.text(text)}") for text in entry.does_not_help]
+        if entry.related:
+            parts.append(_heading(say("entry.related")))
+        return Content("\n").join(parts)
+
+    @on(OptionList.OptionSelected)
+    def _follow(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        name = event.option.id or ""
+        if name.count(".") == 2:
+            self.app.show_fix(name)
+        else:
+            self.app.show_entry(name.partition(".")[0])
+
+    def action_to_start(self) -> None:
+        """Go back over all entries that led here."""
+        while isinstance(self.app.screen, EntryScreen):
+            self.app.pop_screen()
+
+    def action_back(self) -> None:
+        """Go back to what led here."""
+        self.dismiss(None)
+
+
+def _heading(text: str) -> Content:
+    return Content.styled(f"\n{text}", "bold underline")

@@ -1,0 +1,281 @@
+"""Probes: what each will run, how long it takes and what it touches; its live output; and what it found."""
+
+from __future__ import annotations
+
+from threading import Thread
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import OptionList, RichLog, Static
+from textual.widgets.option_list import Option
+
+from distkb.diagnosis.session import ProbeResult
+from distkb.evidence.clean import plain
+from distkb.probing.document import ProbeAnswer
+from distkb.probing.run import ProbeRun, Stage
+from distkb.report import probe as report
+from distkb.tui.keys import KeyBar, key
+from distkb.tui.voice import voice
+from distkb.tui.widgets.listing import refill
+from distkb.tui.widgets.move import PROBES
+
+if TYPE_CHECKING:
+    from distkb.probing.interpreter import Interpreter
+    from distkb.tui.app import DistkbApp
+    from distkb.tui.knowledge import Knowledge
+
+
+class ProbesScreen(Screen[None]):
+    """Offers the probes and runs one at a time. Leaving or cancelling ends it with all its processes."""
+
+    app: DistkbApp
+    BINDINGS: ClassVar[list[BindingType]] = [
+        key("k", "cancel_run", "cancel"),
+        key("o", "read_entry", "read-entry"),
+        key("escape", "back", "back"),
+    ]
+
+    class Output(Message):
+        """The probe said something."""
+
+        def __init__(self, event: Stage | str) -> None:
+            super().__init__()
+            self.event = event
+
+    class Broken(Message):
+        """The probe could not be started."""
+
+        def __init__(self, reason: str) -> None:
+            super().__init__()
+            self.reason = reason
+
+    class PythonFound(Message):
+        """It is known which Python the probes run under."""
+
+        def __init__(self, python: Interpreter) -> None:
+            super().__init__()
+            self.python = python
+
+    class Answered(Message):
+        """The probe came to its end."""
+
+        def __init__(self, answer: ProbeAnswer) -> None:
+            super().__init__()
+            self.answer = answer
+
+    def __init__(self, probe: str | None = None, step: str | None = None) -> None:
+        """Offer all probes, with `probe` chosen; `step` is the session's step that it answers."""
+        super().__init__()
+        self._wanted = probe
+        self._step = step
+        self._run: ProbeRun | None = None
+        self._probing = False
+        self._given_up = False
+        self._said: list[Stage | str] = []
+        self._answer: ProbeAnswer | None = None
+        self._python: Interpreter | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the choice above the output."""
+        yield Static(id="probes-title")
+        yield OptionList(id="probes-list")
+        yield Static(id="probes-what")
+        yield Static(id="probes-state")
+        yield RichLog(id="probes-output", markup=False, highlight=False, wrap=True, max_lines=2000)
+        with VerticalScroll(id="probes-result"):
+            yield Static(id="probes-answer", markup=False)
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Offer the probes and find the Python to run them with."""
+        self.query_one("#probes-result").display = False
+        self.speak()
+        listing = self.query_one("#probes-list", OptionList)
+        names = list(PROBES)
+        listing.highlighted = names.index(self._wanted) if self._wanted in names else 0
+        listing.focus()
+        self._find_python()
+
+    def speak(self) -> None:
+        """Say everything in the language of the app."""
+        say = voice(self)
+        self.query_one("#probes-title", Static).update(Content.styled(say("tui.probes.title"), "bold"))
+        listing = self.query_one("#probes-list", OptionList)
+        refill(
+            listing,
+            (
+                Option(Content.assemble((f"{name:<11}", "bold $accent"), say(f"tui.probes.{name}")), id=name)
+                for name in PROBES
+            ),
+        )
+        self._say_what()
+        self._say_state()
+        log = self.query_one(RichLog)
+        log.clear()
+        for event in self._said:
+            self._say_line(event)
+        if self._answer is not None:
+            self._show_answer(self._answer)
+
+    @on(OptionList.OptionHighlighted, "#probes-list")
+    def _say_what(self) -> None:
+        """Say what the chosen probe would run, before it runs."""
+        listing, say = self.query_one("#probes-list", OptionList), voice(self)
+        if listing.highlighted is None:
+            return
+        name = list(PROBES)[listing.highlighted]
+        python = say("tui.probes.looking") if self._python is None else plain(str(self._python.path))
+        text = say(f"tui.probes.{name}.what", python=python)
+        self.query_one("#probes-what", Static).update(Content(text))
+
+    def _say_state(self) -> None:
+        """Say whether a probe runs, and how it begins and ends."""
+        name = "running" if self._probing else "idle" if self._answer is None else "done"
+        self.query_one("#probes-state", Static).update(Content(voice(self)(f"tui.probes.{name}")))
+
+    @work(thread=True, group="python")
+    def _find_python(self) -> None:
+        from distkb.probing.interpreter import find_interpreter
+
+        self.post_message(self.PythonFound(find_interpreter()))
+
+    def on_probes_screen_python_found(self, message: PythonFound) -> None:
+        """Say which Python it is."""
+        self._python = message.python
+        self._say_what()
+
+    # Running
+
+    @on(OptionList.OptionSelected, "#probes-list")
+    def _start(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if self._probing or not event.option.id:
+            return
+        if self._python is None:
+            self.notify(voice(self)("tui.probes.looking"), markup=False)
+            return
+        self._probing, self._given_up, self._answer = True, False, None
+        self._said.clear()
+        self.query_one(RichLog).clear()
+        self.query_one("#probes-result").display = False
+        self._say_state()
+        self.refresh_bindings()
+        self._carry_out(event.option.id, PROBES[event.option.id], self._python)
+
+    @work(thread=True, group="probe")
+    def _carry_out(self, probe: str, deadline_s: float, python: Interpreter) -> None:
+        known = self.app.knowledge
+        if known is None:
+            return
+
+        def listen(event: Stage | str) -> None:
+            self.post_message(self.Output(event))
+
+        try:
+            self._run = ProbeRun(probe, {}, python.path, deadline_s=deadline_s, listener=listen)
+            if self._given_up:
+                self._run.cancel()
+            raw = self._run.result()
+        except OSError as problem:
+            self.post_message(self.Broken(problem.strerror or type(problem).__name__))
+            return
+        finally:
+            self._run = None
+        self.post_message(self.Answered(conclude(probe, raw, known, python)))
+
+    def on_probes_screen_output(self, message: Output) -> None:
+        """Show the live output."""
+        self._said.append(message.event)
+        self._say_line(message.event)
+
+    def _say_line(self, event: Stage | str) -> None:
+        say = voice(self)
+        if isinstance(event, Stage):
+            name = f"probe.stage.{event.stage}"
+            event = say(name, **event.values) if say.knows(name) else event.stage
+        self.query_one(RichLog).write(Text(plain(event)))
+
+    def on_probes_screen_broken(self, message: Broken) -> None:
+        """Say that it could not be started."""
+        self._probing = False
+        self._say_state()
+        self.refresh_bindings()
+        self.notify(voice(self)("tui.probes.broken", reason=message.reason), severity="error", markup=False)
+
+    def on_probes_screen_answered(self, message: Answered) -> None:
+        """Show what was found, and tell the session."""
+        answer = self._answer = message.answer
+        self._probing = False
+        self._say_state()
+        self.refresh_bindings()
+        self._show_answer(answer)
+        if self.app.desk is not None:
+            present = tuple(o for o in answer.observations if o.present)
+            clear = tuple(o.id for o in answer.observations if not o.present)
+            failed = answer.status if answer.status in ("skipped", "error") else "ok"
+            status = "cancelled" if answer.reason == "cancelled" else failed
+            step = self._step or f"probe.{answer.probe}"
+            self.app.apply(ProbeResult(step=step, observations=present, clear=clear, status=_status(status)))
+
+    def _show_answer(self, answer: ProbeAnswer) -> None:
+        say = voice(self)
+        text = report.write(answer, say, columns=max(40, self.app.size.width - 4))
+        self.query_one("#probes-answer", Static).update(Content(text))
+        self.query_one("#probes-result").display = True
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Offer to cancel only what runs, and to read only what was found."""
+        if action == "cancel_run":
+            return self._probing
+        return action != "read_entry" or self._entry() is not None
+
+    def action_cancel_run(self) -> None:
+        """End the running probe; a thread waits until all its processes are gone."""
+        self._given_up = True
+        run = self._run
+        if run is not None:
+            Thread(target=run.cancel).start()
+
+    def _entry(self) -> str | None:
+        for reported in () if self._answer is None else self._answer.reported:
+            if reported.finding.entry:
+                return reported.finding.entry.partition(".")[0]
+        return None
+
+    def action_read_entry(self) -> None:
+        """Read the entry that the first finding points to."""
+        entry = self._entry()
+        if entry is not None:
+            self.app.show_entry(entry)
+
+    def action_back(self) -> None:
+        """Go back; what runs is ended."""
+        self.dismiss(None)
+
+    def on_unmount(self) -> None:
+        """Leave no process behind, however the screen was closed."""
+        self.action_cancel_run()
+
+
+def conclude(probe: str, raw: Any, known: Knowledge, python: Interpreter) -> ProbeAnswer:
+    """Return the probe's answer with what the catalogue concludes from its facts."""
+    from distkb.probing.conclude import conclude_env
+    from distkb.probing.judge import answer
+
+    findings = known.catalogue.findings
+    if probe != "env":
+        return answer(raw, findings, interpreter=python)
+    concluded = conclude_env(raw.facts, known.catalogue)
+    facts = {**raw.facts, "timers": concluded.timer_facts()}
+    return answer(raw, findings, more=concluded.observations, facts=facts, interpreter=python)
+
+
+def _status(name: str) -> Any:
+    return name if name in ("ok", "skipped", "error", "cancelled") else "error"

@@ -1,0 +1,178 @@
+"""Reads what was given, in a process of its own, with progress; it can be cancelled at any time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import ProgressBar, Static
+
+from distkb.diagnosis.session import Event, EvidenceAdded, Session
+from distkb.intake_process import CancelledError, Reading, ReadingFailedError, Request
+from distkb.tui import saved
+from distkb.tui.keys import KeyBar, key
+from distkb.tui.voice import shown, voice
+
+if TYPE_CHECKING:
+    from distkb.evidence.observation import Evidence, Skipped
+    from distkb.tui.app import DistkbApp
+
+TITLE_LENGTH = 60
+_MEBI = 1 << 20
+_EVERY_S = 0.1
+"""Seconds between two steps of the progress bar."""
+
+Outcome = tuple[Session, Event | None]
+
+
+class ReadingScreen(ModalScreen[Outcome | None]):
+    """Shows how far reading has come; closes with the session that begins with what was read."""
+
+    app: DistkbApp
+    BINDINGS: ClassVar[list[BindingType]] = [key("escape", "cancel", "cancel")]
+
+    class Progressed(Message):
+        """So many bytes of so many were read."""
+
+        def __init__(self, done: int, total: int) -> None:
+            super().__init__()
+            self.done = done
+            self.total = total
+
+    class Finished(Message):
+        """All was read."""
+
+        def __init__(
+            self, evidence: Evidence, session: Session | None, problem: saved.UnsavedError | None = None
+        ) -> None:
+            super().__init__()
+            self.evidence = evidence
+            self.session = session
+            self.problem = problem
+
+    class Failed(Message):
+        """Reading came to nothing."""
+
+        def __init__(self, reason: str) -> None:
+            super().__init__()
+            self.reason = reason
+
+    def __init__(self, *, description: str = "", paths: tuple[Path, ...] = (), session: Session | None = None) -> None:
+        """Read words, files or both; into `session`, or into a new one."""
+        super().__init__()
+        self._description = description
+        self._paths = paths
+        self._session = session
+        self._reading: Reading | None = None
+        self._amount = (0, 0)
+        self._told = 0.0
+        self._given_up = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the box."""
+        with Vertical(id="reading-box"):
+            yield Static(id="reading-title")
+            yield Static(id="reading-what")
+            yield ProgressBar(id="reading-bar", show_eta=False)
+            yield Static(id="reading-amount")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Begin."""
+        self.speak()
+        self._read()
+
+    def speak(self) -> None:
+        """Say what is being read."""
+        self.query_one("#reading-title", Static).update(Content(voice(self)("tui.reading.title")))
+        what = ", ".join(str(path) for path in self._paths) or self._description
+        self.query_one("#reading-what", Static).update(shown(what))
+        self._show_amount()
+
+    def _show_amount(self) -> None:
+        done, total = self._amount
+        text = voice(self)("tui.reading.amount", done=f"{done / _MEBI:.1f}", total=f"{total / _MEBI:.1f}")
+        self.query_one("#reading-amount", Static).update(Content(text if total else ""))
+
+    @work(thread=True, group="reading")
+    def _read(self) -> None:
+        request = Request(
+            paths=tuple(str(path) for path in self._paths),
+            report=self._description or None,
+            overlays=tuple(str(path) for path in (self.app.knowledge.overlays if self.app.knowledge else ())),
+        )
+        try:
+            self._reading = Reading(request, self._read_so_far)
+            if self._given_up:
+                self._reading.cancel()
+            evidence = self._reading.result()
+            if self._paths and not evidence.bytes_read and not self._description:
+                self.post_message(self.Finished(evidence, None))
+                return
+            session, problem = (self._session, None) if self._session else saved.begin(self._title())
+            self.post_message(self.Finished(evidence, session, problem))
+        except CancelledError:
+            return
+        except (ReadingFailedError, OSError) as problem:
+            self.post_message(self.Failed(str(problem)))
+
+    def _read_so_far(self, done: int, total: int) -> None:
+        """Tell the screen how far it is, at most so often as somebody could see; called from the reading thread."""
+        now = monotonic()
+        if now - self._told >= _EVERY_S:
+            self._told = now
+            self.post_message(self.Progressed(done, total))
+
+    def on_reading_screen_progressed(self, message: Progressed) -> None:
+        """Show how far it is."""
+        self._amount = (message.done, message.total)
+        self.query_one(ProgressBar).update(total=message.total or None, progress=message.done)
+        self._show_amount()
+
+    def on_reading_screen_finished(self, message: Finished) -> None:
+        """Hand over the session; where nothing at all could be read, say why and stay out of it."""
+        evidence = message.evidence
+        self._say_skipped(evidence.skipped)
+        if message.problem is not None:
+            self.app.complain(message.problem)
+        if message.session is None:
+            self.dismiss(None)
+            return
+        label = ", ".join(str(path) for path in self._paths) or "description"
+        event = EvidenceAdded(label=label, evidence=evidence, paths=tuple(str(path) for path in self._paths))
+        self.dismiss((message.session, event))
+
+    def _title(self) -> str:
+        words = " ".join(self._description.split())
+        return (words or ", ".join("/".join(path.absolute().parts[-2:]) for path in self._paths))[:TITLE_LENGTH]
+
+    def _say_skipped(self, skipped: tuple[Skipped, ...]) -> None:
+        say = voice(self)
+        for item in skipped[:3]:
+            code = f"skip.{item.code}"
+            reason = say(code if say.knows(code) else "skip.unreadable", detail=item.detail or item.code)
+            self.app.notify(say("note.skipped", path=item.path, reason=reason), severity="warning", markup=False)
+
+    def on_reading_screen_failed(self, message: Failed) -> None:
+        """Say that it failed and go back."""
+        text = voice(self)("tui.reading.failed", reason=message.reason)
+        self.app.notify(text, severity="error", markup=False)
+        self.dismiss(None)
+
+    def action_cancel(self) -> None:
+        """End the reading process and go back."""
+        self.dismiss(None)
+
+    def on_unmount(self) -> None:
+        """Leave no process behind, however the screen was closed."""
+        self._given_up = True
+        if self._reading is not None:
+            self._reading.cancel()

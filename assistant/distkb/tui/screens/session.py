@@ -1,0 +1,309 @@
+"""The session: the next move, the causes, and the trail of what led to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual import on
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
+from distkb.diagnosis.session import Event, Redone, Session, StepDeclined, Undone, can_redo, can_undo
+from distkb.report.measure import percent
+from distkb.tui.desk import SessionChanged
+from distkb.tui.keys import KeyBar, key
+from distkb.tui.voice import fit, voice
+from distkb.tui.widgets.causes import CauseList, bar
+from distkb.tui.widgets.move import UNKNOWN, MovePanel, runnable
+from distkb.tui.widgets.trail import Trail
+
+if TYPE_CHECKING:
+    from distkb.diagnosis.view import SessionView
+    from distkb.tui.app import DistkbApp
+
+WIDE = 110
+"""Columns from which the causes stand beside the question."""
+
+
+class SessionScreen(Screen[None]):
+    """Shows the open session and turns decisions into its events."""
+
+    app: DistkbApp
+    BINDINGS: ClassVar[list[BindingType]] = [
+        key("f", "fix", "fix"),
+        key("u", "undo", "undo"),
+        key("r", "redo", "redo", show=False),
+        key("s", "other_move", "other-move"),
+        *(Binding(str(n), f"choose({n})", show=False) for n in range(10)),
+        key("d", "unknown", "unknown", show=False),
+        key("w", "why", "why", show=False),
+        key("a", "add", "add"),
+        key("c", "focus_causes", "causes"),
+        key("e", "focus_trail", "evidence"),
+        key("q", "focus_move", "question", show=False),
+        key("x", "export", "export"),
+        key("escape", "leave", "back"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._offered = 0
+        """Which of the moves is shown: 0 is the best one, the rest are the alternatives."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the three parts; the style sheet puts them beside or below one another."""
+        known = self.app.knowledge
+        if known is None:
+            return
+        yield Static(id="session-title")
+        with Horizontal(id="session-body"):
+            with Vertical(id="session-left"):
+                yield MovePanel(id="session-move")
+                yield Static(id="session-trail-title")
+                yield Trail(known, id="session-trail")
+            with Vertical(id="session-right"):
+                yield Static(id="session-causes-title")
+                yield CauseList(known, id="session-causes")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Show the session as it stands."""
+        self.set_class(self.app.size.width >= WIDE, "wide")
+        self.speak()
+        if self.app.desk is not None and self.app.desk.view is not None:
+            self._show(self.app.desk.view)
+        self.query_one(MovePanel).focus_options()
+
+    def on_resize(self) -> None:
+        """Put the causes beside the question where there is room."""
+        self.set_class(self.app.size.width >= WIDE, "wide")
+        self._title()
+
+    def speak(self) -> None:
+        """Say the headings; the parts speak for themselves."""
+        say = voice(self)
+        self.query_one("#session-causes-title", Static).update(Content(say("tui.session.causes")))
+        self.query_one("#session-trail-title", Static).update(Content(say("tui.session.trail")))
+        self._title()
+
+    def _title(self) -> None:
+        desk = self.app.desk
+        if desk is None:
+            return
+        say, view = voice(self), desk.view
+        share = 0.0 if view is None else view.progress.share
+        tail = say("tui.session.known", share=percent(share)) + " " + bar(share, 10)
+        room = max(10, self.app.size.width - cell_len(tail) - 12)
+        title = fit(desk.session.title or desk.session.id, room)
+        self.query_one("#session-title", Static).update(
+            Content.assemble(
+                ("distkb", "bold $accent"), "  ", title, " " * (room - cell_len(title)), "  ", (tail, "dim")
+            )
+        )
+
+    # Showing
+
+    @on(SessionChanged)
+    def _changed(self, message: SessionChanged) -> None:
+        self._show(message.view)
+
+    def _show(self, view: SessionView) -> None:
+        self._offered = 0
+        self.query_one(MovePanel).show(view.next)
+        self.query_one(CauseList).show(view)
+        self.query_one(Trail).show(view)
+        self._title()
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Offer to undo or redo only what there is."""
+        view = None if self.app.desk is None else self.app.desk.view
+        if action == "undo":
+            return view is not None and view.can_undo
+        if action == "redo":
+            return view is not None and view.can_redo
+        return True
+
+    def commands(self) -> Iterator[SystemCommand]:
+        """Yield what the command palette offers here."""
+        say = voice(self)
+        for name in ("fix", "undo", "redo", "other-move", "add", "export", "leave"):
+            action = getattr(self, f"action_{name.replace('-', '_')}")
+            yield SystemCommand(say(f"tui.command.{name}"), say(f"tui.command.{name}.help"), action)
+
+    # Decisions
+
+    @on(MovePanel.Decided)
+    def _decided(self, message: MovePanel.Decided) -> None:
+        if self.app.desk is None or self.app.desk.busy:
+            return  # the answer was to what is no longer asked
+        options, panel = message.options, self.query_one(MovePanel)
+        match message.move:
+            case Ask(question=question):
+                panel.wait()
+                self.app.apply(question.unknown() if options == (UNKNOWN,) else question.answer(*options))
+            case Take():
+                self._take(message.move, options[0])
+            case TryFix(fix=fix):
+                if options == ("open",):
+                    self.app.show_fix(fix.id)
+                else:
+                    self._check_more()
+            case Done(entry=entry) if options == ("read",):
+                self.app.show_entry(entry.id)
+            case _ if options == ("add",):
+                self.action_add()
+            case _:
+                self._export(upstream=options == ("report",))
+
+    def _take(self, move: Take, option: str) -> None:
+        if option == "run":
+            self.app.check_machine(runnable(move.step), move.step.id)
+        elif option == "commands":
+            self.app.copy_to_clipboard("\n".join(move.step.commands))
+            self.notify(voice(self)("tui.copied"), markup=False)
+        elif option == "add":
+            self._open(move.step.id)
+        else:
+            self.query_one(MovePanel).wait()
+            self.app.apply(StepDeclined(step=move.step.id))
+
+    def _moves(self) -> tuple[Move, ...]:
+        view = None if self.app.desk is None else self.app.desk.view
+        return () if view is None else (view.next, *view.alternatives)
+
+    def _offer(self, number: int) -> None:
+        self._offered = number
+        panel = self.query_one(MovePanel)
+        panel.show(self._moves()[number])
+        panel.focus_options()
+
+    def action_other_move(self) -> None:
+        """Show the next best move instead; after the last one the best comes again."""
+        moves = self._moves()
+        if len(moves) > 1:
+            self._offer((self._offered + 1) % len(moves))
+
+    def _check_more(self) -> None:
+        """Show the best move that is no fix."""
+        checks = [number for number, move in enumerate(self._moves()) if isinstance(move, Ask | Take)]
+        if checks:
+            self._offer(checks[0])
+        else:
+            self.notify(voice(self)("tui.session.nothing-more"), markup=False)
+
+    def action_choose(self, number: int) -> None:
+        """Answer, wherever the focus is."""
+        self.query_one(MovePanel).action_choose(number)
+
+    def action_unknown(self) -> None:
+        """Say that it is not known, wherever the focus is."""
+        self.query_one(MovePanel).action_unknown()
+
+    def action_why(self) -> None:
+        """Show or hide why this is asked, wherever the focus is."""
+        self.query_one(MovePanel).action_why()
+
+    def action_undo(self) -> None:
+        """Take the last event back."""
+        desk = self.app.desk
+        if desk is not None and can_undo(desk.session.events):
+            self.app.apply(Undone())
+
+    def action_redo(self) -> None:
+        """Take the last undo back."""
+        desk = self.app.desk
+        if desk is not None and can_redo(desk.session.events):
+            self.app.apply(Redone())
+
+    def action_fix(self) -> None:
+        """Read the first fix of the chosen entry, or of the most probable cause."""
+        view = None if self.app.desk is None else self.app.desk.view
+        if view is None:
+            return
+        at = self.query_one(CauseList)
+        entry = at.get_option_at_index(at.highlighted).id if at.has_focus and at.highlighted is not None else None
+        for ranked in view.diagnosis.causes:
+            if ranked.cause.fixes and (entry is None or ranked.entry.id == entry):
+                self.app.show_fix(ranked.cause.fixes[0].id)
+                return
+
+    def action_add(self) -> None:
+        """Add a folder or file to what is known."""
+        self._open(None)
+
+    def _open(self, step: str | None) -> None:
+        from distkb.tui.screens.open import OpenScreen
+
+        self.app.push_screen(OpenScreen(), lambda path: self._read(path, step) if path else None)
+
+    def _read(self, path: Path, step: str | None) -> None:
+        from distkb.tui.screens.reading import ReadingScreen
+
+        desk = self.app.desk
+        if desk is None:
+            return
+
+        def done(read: tuple[Session, Event | None] | None) -> None:
+            if read is not None and read[1] is not None:
+                import msgspec
+
+                self.app.apply(msgspec.structs.replace(read[1], step=step))
+
+        self.app.push_screen(ReadingScreen(paths=(path,), session=desk.session), done)
+
+    # Looking closer
+
+    @on(CauseList.Chosen)
+    def _read_entry(self, message: CauseList.Chosen) -> None:
+        self.app.show_entry(message.entry)
+
+    @on(Trail.QuoteChosen)
+    def _show_quote(self, message: Trail.QuoteChosen) -> None:
+        from distkb.tui.screens.context import ContextScreen
+
+        self.app.push_screen(ContextScreen(message.quote))
+
+    @on(Trail.EventChosen)
+    def _change_event(self, message: Trail.EventChosen) -> None:
+        from distkb.tui.screens.change import ChangeScreen
+
+        if self.app.desk is not None:
+            self.app.push_screen(
+                ChangeScreen(self.app.desk.session.events[message.number], message.number),
+                lambda event: self.app.apply(event) if event else None,
+            )
+
+    def action_focus_causes(self) -> None:
+        """Go to the causes."""
+        self.query_one(CauseList).focus()
+
+    def action_focus_trail(self) -> None:
+        """Go to the trail."""
+        self.query_one(Trail).focus()
+
+    def action_focus_move(self) -> None:
+        """Go back to the question."""
+        self.query_one(MovePanel).focus_options()
+
+    def action_export(self) -> None:
+        """Write the session as Markdown and JSON."""
+        self._export(upstream=False)
+
+    def _export(self, *, upstream: bool) -> None:
+        from distkb.tui.screens.export import ExportScreen
+
+        self.app.push_screen(ExportScreen(upstream=upstream))
+
+    def action_leave(self) -> None:
+        """Go back to the start; the session is saved."""
+        self.app.close_session()
+        self.dismiss(None)

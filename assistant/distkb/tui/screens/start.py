@@ -1,0 +1,252 @@
+"""The first screen: describe it, open a run, check this machine, browse, or go on with an earlier session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from distkb.evidence.clean import plain
+from distkb.tui import saved
+from distkb.tui.keys import KeyBar, key
+from distkb.tui.voice import shown, voice
+from distkb.tui.widgets.listing import refill
+
+if TYPE_CHECKING:
+    from textual.events import Paste
+
+    from distkb.tui.app import DistkbApp
+    from distkb.tui.saved import SavedSession
+
+RESULTS = 8
+"""Search results that are shown while typing."""
+
+RECENT = 5
+"""Earlier sessions that are listed."""
+
+BREAK = " ⏎ "
+"""How a line break in pasted text is shown in the one line of the input."""
+
+_WAYS = (("open", "F2"), ("check", "F3"), ("browse", "F4"), ("resume", "F5"))
+_SESSION = "session:"
+
+
+class Words(Input):
+    """The input; it keeps all lines of what is pasted."""
+
+    def on_paste(self, event: Paste) -> None:
+        """Put a pasted text in, its line breaks made visible."""
+        lines = [plain(line).rstrip() for line in event.text.splitlines()]
+        if len(lines) > 1:
+            event.prevent_default()
+            event.stop()
+            self.insert_text_at_cursor(BREAK.join(line for line in lines if line.strip()))
+
+
+class StartScreen(Screen[None]):
+    """Asks what is wrong. Whatever is typed is searched for at once; Enter starts a session with it."""
+
+    app: DistkbApp
+
+    class Recent(Message):
+        """The earlier sessions are known."""
+
+        def __init__(self, sessions: Sequence[SavedSession]) -> None:
+            super().__init__()
+            self.sessions = sessions
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        key("f2", "open", "open"),
+        key("f3", "check", "check"),
+        key("f4", "browse", "browse"),
+        key("f5", "resume", "resume"),
+        key("down", "to_list", "to-list", show=False),
+        key("escape", "clear", "clear", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._recent: Sequence[SavedSession] = ()
+
+    def compose(self) -> ComposeResult:
+        """Lay out the screen."""
+        yield Static(id="start-title")
+        yield Static(id="start-ask")
+        yield Words(id="start-input")
+        with Vertical(id="start-below"):
+            yield OptionList(id="start-results")
+            yield OptionList(id="start-ways")
+        yield Static(id="start-status")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Begin at the input."""
+        self.query_one("#start-results").display = False
+        self.speak()
+        self.query_one(Input).focus()
+
+    def on_screen_resume(self) -> None:
+        """List the sessions anew: one may have come to its end."""
+        if self.app.knowledge is not None:
+            self._find_recent()
+
+    def speak(self) -> None:
+        """Say everything in the language of the app."""
+        say = voice(self)
+        self.query_one("#start-title", Static).update(
+            Content.assemble(("distkb", "bold $accent"), "  ", say("tui.start.what"))
+        )
+        self.query_one("#start-ask", Static).update(Content(say("tui.start.ask")))
+        self.query_one(Input).placeholder = say("tui.start.placeholder")
+        self._list_ways()
+        self._status()
+        self._search(self.query_one(Input).value)
+
+    def _list_ways(self) -> None:
+        say = voice(self)
+        rows = [
+            Option(Content.assemble((name, "bold $accent"), "  ", say(f"tui.start.{way}")), id=way)
+            for way, name in _WAYS
+        ]
+        if self._recent:
+            rows.append(Option(Content.styled(f"\n{say('tui.start.recent')}", "underline"), disabled=True))
+        rows += [Option(session_row(session), id=f"{_SESSION}{session.id}") for session in self._recent]
+        refill(self.query_one("#start-ways", OptionList), rows)
+
+    def knowledge_ready(self) -> None:
+        """Say so, and search for what was typed in the meantime."""
+        self._status()
+        self._search(self.query_one(Input).value)
+        self._find_recent()
+
+    @work(thread=True, group="recent", exclusive=True)
+    def _find_recent(self) -> None:
+        self.post_message(self.Recent(saved.recent(RECENT)))
+
+    def on_start_screen_recent(self, message: Recent) -> None:
+        """List the earlier sessions."""
+        if list(message.sessions) != list(self._recent):
+            self._recent = message.sessions
+            self._list_ways()
+
+    def _status(self) -> None:
+        say = voice(self)
+        known = self.app.knowledge
+        text = say("tui.start.loading") if known is None else say("tui.start.ready", n=len(known.entries))
+        self.query_one("#start-status", Static).update(Content(text))
+
+    # Searching
+
+    @on(Input.Changed, "#start-input")
+    def _typed(self, event: Input.Changed) -> None:
+        self.query_one("#start-results", OptionList).highlighted = None
+        self._search(event.value)
+
+    def _search(self, words: str) -> None:
+        results = self.query_one("#start-results", OptionList)
+        known = self.app.knowledge
+        rows: list[Option] = []
+        if known is not None and words.strip():
+            from distkb.search.query import search
+
+            say = voice(self)
+            for result in search(known.index, words, RESULTS, say.lang):
+                title = say.text(known.entries[result.id].title)
+                row = Content.assemble((f"{result.id:<5}", "bold $accent"), shown(title))
+                rows.append(Option(row, id=result.id))
+        refill(results, rows)
+        results.display = bool(rows)
+        self.query_one("#start-ways").display = not rows
+        hint = self.query_one("#start-status", Static)
+        if rows:
+            hint.update(Content(voice(self)("tui.start.go-on")))
+        else:
+            self._status()
+
+    @on(OptionList.OptionSelected, "#start-results")
+    def _read_entry(self, event: OptionList.OptionSelected) -> None:
+        if event.option.id:
+            self.app.show_entry(event.option.id)
+
+    @on(Input.Submitted, "#start-input")
+    def _begin(self, event: Input.Submitted) -> None:
+        words = event.value.strip()
+        if not words:
+            return
+        if self.app.knowledge is None:
+            self.notify(voice(self)("tui.start.loading"), markup=False)
+            return
+        path = existing(words)
+        if path is not None:
+            self.app.begin(paths=[path])
+        else:
+            self.app.begin(description=words.replace(BREAK, "\n"))
+
+    def action_to_list(self) -> None:
+        """Go from the input to the list below it."""
+        results = self.query_one("#start-results", OptionList)
+        listing = results if results.display else self.query_one("#start-ways", OptionList)
+        listing.focus()
+        if listing.highlighted is None:
+            listing.action_first()
+
+    # Ways on
+
+    @on(OptionList.OptionSelected, "#start-ways")
+    def _way(self, event: OptionList.OptionSelected) -> None:
+        way = event.option.id or ""
+        if way.startswith(_SESSION):
+            self.app.resume_session(way.removeprefix(_SESSION))
+        else:
+            getattr(self, f"action_{way}")()
+
+    def action_open(self) -> None:
+        """Choose a folder or a file."""
+        from distkb.tui.screens.open import OpenScreen
+
+        self.app.push_screen(OpenScreen(), lambda path: self.app.begin(paths=[path]) if path else None)
+
+    def action_check(self) -> None:
+        """Check this machine."""
+        self.app.check_machine()
+
+    def action_browse(self) -> None:
+        """Look through the catalogue."""
+        self.app.browse()
+
+    def action_resume(self) -> None:
+        """Go on with an earlier session."""
+        from distkb.tui.screens.resume import ResumeScreen
+
+        self.app.push_screen(ResumeScreen(), lambda session: self.app.resume_session(session) if session else None)
+
+    def action_clear(self) -> None:
+        """Empty the input and go back to it."""
+        words = self.query_one(Input)
+        words.value = ""
+        words.focus()
+
+
+def existing(words: str) -> Path | None:
+    """Return the path that was typed instead of words, where there is such a file or folder."""
+    try:
+        path = Path(words).expanduser()
+        return path if path.exists() else None
+    except (OSError, ValueError, RuntimeError):  # too long, a null character, no such home directory
+        return None
+
+
+def session_row(session: SavedSession) -> Content:
+    """Return an earlier session as a row of a list: when it began and what it is about."""
+    when = shown(session.started.replace("T", " ")[:16])
+    return Content.assemble((when.plain, "bold"), "  ", shown(session.title))

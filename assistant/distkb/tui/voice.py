@@ -1,0 +1,42 @@
+"""How the screen speaks: every widget says its own sentences, and says them anew when the language changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from rich.cells import cell_len, set_cell_size
+from textual.app import App
+from textual.content import Content
+from textual.dom import DOMNode
+
+from distkb.evidence.clean import plain
+
+if TYPE_CHECKING:
+    from distkb.locale import Say
+
+
+def voice(node: DOMNode) -> Say:
+    """Return the voice of the app that a widget or screen belongs to."""
+    return cast("Say", node.app.say)  # type: ignore[attr-defined]
+
+
+def speak_all(app: App[int]) -> None:
+    """Have every widget of every open screen say its sentences anew."""
+    for screen in app.screen_stack:
+        for node in (screen, *screen.walk_children()):
+            speak = getattr(node, "speak", None)
+            if callable(speak):
+                speak()
+
+
+def fit(text: str, columns: int) -> str:
+    """Return untrusted text on one line of at most `columns` cells, with an ellipsis where something is cut."""
+    text = plain(text[: 8 * max(1, columns)])
+    if cell_len(text) <= columns:
+        return text
+    return set_cell_size(text, max(1, columns) - 1).rstrip() + "…"
+
+
+def shown(text: str) -> Content:
+    """Return untrusted text as content: no markup, no escape sequences, nothing that moves the cursor."""
+    return Content(plain(text))

@@ -1,0 +1,96 @@
+"""The causes with their probabilities, and what the last answer changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from distkb.report.measure import percent
+from distkb.tui.voice import fit, voice
+from distkb.tui.widgets.listing import refill, room
+
+if TYPE_CHECKING:
+    from distkb.diagnosis.view import RankedView, SessionView
+    from distkb.tui.knowledge import Knowledge
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+LEAST_SHOWN = 0.005
+MOST_SHOWN = 12
+_NOTICEABLE = 0.005
+"""Change of a probability from which it is marked."""
+
+
+def bar(share: float, columns: int) -> str:
+    """Return a bar of `columns` cells filled to `share` (0 to 1), in eighths of a cell."""
+    eighths = round(max(0.0, min(1.0, share)) * columns * 8)
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(columns)
+
+
+def change(delta: float) -> str:
+    """Return what the last answer changed, in points of a hundred: an arrow and a number, never colour alone."""
+    if abs(delta) < _NOTICEABLE:
+        return ""
+    return f"{'▲' if delta > 0 else '▼'}{abs(delta) * 100:.0f}"
+
+
+class CauseList(OptionList):
+    """Entries, the most probable first. Enter reads one."""
+
+    class Chosen(Message):
+        """An entry was chosen."""
+
+        def __init__(self, entry: str) -> None:
+            super().__init__()
+            self.entry = entry
+
+    def __init__(self, knowledge: Knowledge, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        """Show nothing until `show`."""
+        super().__init__(id=id)
+        self._knowledge = knowledge
+        self._view: SessionView | None = None
+
+    def show(self, view: SessionView) -> None:
+        """Show the causes of a view."""
+        self._view = view
+        self.speak()
+
+    def speak(self) -> None:
+        """Write every row in the language of the app."""
+        if self._view is None:
+            return
+        rows = [r for r in self._view.entries if r.probability >= LEAST_SHOWN][:MOST_SHOWN]
+        options = [Option(self._row(row), id=row.id) for row in rows]
+        other = self._row(self._view.other, voice(self)("tui.causes.other"))
+        refill(self, [*options, Option(other, id="other", disabled=True)], highlighted=0 if rows else None)
+
+    def on_resize(self) -> None:
+        """Use the new width."""
+        self.speak()
+
+    def _row(self, row: RankedView, title: str | None = None) -> Content:
+        columns = 10 if room(self) < 90 else 20
+        name = "" if title is not None else row.id
+        title = voice(self).text(self._knowledge.entries[row.id].title) if title is None else title
+        head = f"{name:<5}{bar(row.probability, columns)} {percent(row.probability):>4} {change(row.delta):<4}"
+        text = fit(title, room(self) - cell_len(head) - 1)
+        style = "$success" if row.delta >= _NOTICEABLE else "$error" if row.delta <= -_NOTICEABLE else ""
+        return Content.assemble(
+            (f"{name:<5}", "bold"),
+            (bar(row.probability, columns), "$accent"),
+            f" {percent(row.probability):>4} ",
+            (f"{change(row.delta):<4}", style),
+            " ",
+            text,
+        )
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Tell which entry was chosen."""
+        event.stop()
+        if event.option.id and event.option.id != "other":
+            self.post_message(self.Chosen(event.option.id))

@@ -1,0 +1,291 @@
+"""The next move: a question with its answers, something to run or collect, a fix to try, or the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
+from distkb.report.measure import percent
+from distkb.tui.keys import key
+from distkb.tui.voice import shown, voice
+from distkb.tui.widgets.listing import refill
+
+if TYPE_CHECKING:
+    from distkb.catalogue.model import Step, Text
+    from distkb.locale import Say
+
+PROBES: dict[str, float] = {"env": 60.0, "allreduce": 60.0}
+"""Probes that need nothing but a key press, with their deadlines in seconds."""
+
+UNKNOWN = "unknown"
+NONE = "none"
+"""None of the offered lines was printed."""
+CONFIRM = "confirm"
+"""What was ticked holds, and nothing else: for the mouse; the keyboard has Enter."""
+_MINUTE = 60.0
+_KEYS = {UNKNOWN: "d", NONE: "0", CONFIRM: "↵"}
+
+
+def duration(seconds: float, say: Say) -> str:
+    """Return a rough time for people."""
+    if seconds < _MINUTE:
+        return say("tui.seconds", n=f"{seconds:.0f}")
+    return say("tui.minutes", n=f"{seconds / _MINUTE:.0f}")
+
+
+class Answers(OptionList):
+    """The answers. It knows whether the last choice was a click: where several may hold, a click ticks."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "tick", show=False)]
+    clicked = False
+
+    class Ticked(Message):
+        """The highlighted answer is to be ticked, or not to be any more."""
+
+    def on_mouse_down(self) -> None:
+        """Remember that the mouse chooses."""
+        self.clicked = True
+
+    def on_key(self) -> None:
+        """Remember that the keyboard chooses."""
+        self.clicked = False
+
+    def action_tick(self) -> None:
+        """Tick the highlighted answer."""
+        self.post_message(self.Ticked())
+
+
+class MovePanel(Vertical):
+    """Shows one move and turns keys into what was decided about it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(str(n), f"choose({n})", show=False) for n in range(10)),
+        key("d", "unknown", "unknown"),
+        key("w", "why", "why"),
+    ]
+
+    class Decided(Message):
+        """Something was chosen: answers (nothing where none holds), `unknown`, or what the move offers (`run`, ...)."""
+
+        def __init__(self, move: Move, options: tuple[str, ...]) -> None:
+            super().__init__()
+            self.move = move
+            self.options = options
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        """Show nothing until `show`."""
+        super().__init__(id=id)
+        self._move: Move | None = None
+        self._why = False
+        self._chosen: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        """Lay out the question above its answers."""
+        yield Static(id="move-kind")
+        yield Static(id="move-text")
+        yield Static(id="move-detail")
+        yield Static(id="move-why")
+        yield Answers(id="move-options")
+
+    def show(self, move: Move) -> None:
+        """Show a move; what was ticked for the one before is forgotten."""
+        self._move = move
+        self._chosen = set()
+        self._why = False
+        self.query_one(Answers).highlighted = None
+        self.speak()
+
+    def wait(self) -> None:
+        """Take no more decisions until the next move is shown."""
+        self._move = None
+
+    @property
+    def shows_something(self) -> bool:
+        """Whether there is a move that a key could decide."""
+        return self._move is not None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Offer `don't know` only for questions, and the reason only where there is one."""
+        if action == "unknown":
+            return isinstance(self._move, Ask)
+        if action == "why":
+            return isinstance(self._move, Ask | Take | TryFix)
+        return True
+
+    def speak(self) -> None:
+        """Say the move in the language of the app."""
+        if self._move is None:
+            return
+        say = voice(self)
+        self.query_one("#move-kind", Static).update(Content(self._kind(say)))
+        self.query_one("#move-text", Static).update(shown(self._text(say)))
+        detail = self.query_one("#move-detail", Static)
+        rows = self._detail(say)
+        detail.update(Content("\n").join(Content(row) for row in rows))
+        detail.display = bool(rows)
+        refill(self.query_one(Answers), self._rows(say), highlighted=0)
+        why = self.query_one("#move-why", Static)
+        why.update(shown(self._reason(say)))
+        why.display = self._why
+        self.refresh_bindings()
+
+    def _rows(self, say: Say) -> Iterator[Option]:
+        for number, (name, label) in enumerate(self._options(say), 1):
+            place = _KEYS.get(name) or (str(number) if number < 10 else " ")
+            mark = self._mark(name)
+            yield Option(Content.assemble((f"{place} ", "bold $accent"), mark, shown(label)), id=name)
+
+    def _mark(self, name: str) -> str:
+        if not self._is_multi() or name in _KEYS:
+            return ""
+        return "[x] " if name in self._chosen else "[ ] "
+
+    def _kind(self, say: Say) -> str:
+        match self._move:
+            case Ask(question=question, seconds=seconds):
+                kind = "tui.move.ask-multi" if question.multi else "tui.move.ask"
+                return say(kind, time=duration(seconds, say))
+            case Take(step=step, seconds=seconds):
+                return say(f"tui.move.{step.kind}", time=duration(seconds, say))
+            case TryFix(chance=chance, seconds=seconds):
+                return say("tui.move.fix", chance=percent(chance), time=duration(seconds, say))
+            case Done():
+                return say("tui.move.done")
+        return say("tui.move.nothing-fits")
+
+    def _text(self, say: Say) -> str:
+        match self._move:
+            case Ask(question=question):
+                return say.text(question.text)
+            case Take(step=step):
+                return say.text(step.text)
+            case TryFix(entry=entry, fix=fix) | Done(entry=entry, fix=fix):
+                return f"{entry.id}  {say.text(fix.title)}"
+        return say("tui.move.nothing-fits.text")
+
+    def _detail(self, say: Say) -> list[str]:
+        """Return what stands between the text and the answers: commands to run, or the cause that a fix is for."""
+        match self._move:
+            case Take(step=step):
+                return [f"$ {command}" for command in step.commands[:4]]
+            case TryFix(cause=cause) | Done(cause=cause):
+                return [say("tui.move.for-cause", cause=say.text(cause.title))]
+        return []
+
+    def _options(self, say: Say) -> list[tuple[str, str]]:
+        names: tuple[str, ...]
+        match self._move:
+            case Ask(question=question):
+                rows = [(option.value, _labelled(option.label, option.example, say)) for option in question.options]
+                if question.kind == "lines":
+                    rows.append((NONE, say("tui.move.none")))
+                rows.append((UNKNOWN, say("tui.move.unknown")))
+                return [*rows, (CONFIRM, say("tui.move.confirm"))] if self._chosen else rows
+            case Take(step=step) if runnable(step) is not None:
+                names = ("run", "decline")
+            case Take(step=step):
+                names = ("commands", "add", "decline") if step.commands else ("add", "decline")
+            case TryFix():
+                names = ("open", "later")
+            case Done():
+                names = ("read", "export")
+            case _:
+                names = ("report", "add", "export")
+        return [(name, say(f"tui.move.option.{name}")) for name in names]
+
+    def _reason(self, say: Say) -> str:
+        match self._move:
+            case Ask(question=question, gain_bits=gain):
+                return say("tui.move.why", why=say.text(question.why), bits=f"{gain:.1f}")
+            case Take(gain_bits=gain):
+                return say("tui.move.why-step", bits=f"{gain:.1f}")
+            case TryFix(chance=chance):
+                return say("tui.move.why-fix", chance=percent(chance))
+        return ""
+
+    # Keys
+
+    def action_choose(self, number: int) -> None:
+        """Choose the answer with this number; 0 says that none of the lines was printed."""
+        names = [option.id or "" for option in self.query_one(Answers).options]
+        if number == 0:
+            if NONE in names:
+                self._decide(())
+        elif number <= len(names) and names[number - 1] not in _KEYS:
+            self._choose(names[number - 1])
+
+    def action_unknown(self) -> None:
+        """Say that it is not known."""
+        if isinstance(self._move, Ask):
+            self._decide((UNKNOWN,))
+
+    def action_why(self) -> None:
+        """Show or hide why this is asked."""
+        self._why = not self._why
+        self.speak()
+
+    @on(OptionList.OptionSelected, "#move-options")
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        answers, name = self.query_one(Answers), event.option.id or ""
+        if name == UNKNOWN:
+            self._decide((UNKNOWN,))
+        elif name == NONE:
+            self._decide(())
+        elif not self._is_multi():
+            self._decide((name,))
+        elif answers.clicked and name != CONFIRM:
+            self._tick(name)
+        else:
+            self._decide(tuple(sorted(self._chosen)) or (name,))
+
+    @on(Answers.Ticked)
+    def _ticked(self) -> None:
+        answers = self.query_one(Answers)
+        at = answers.highlighted
+        name = "" if at is None else answers.get_option_at_index(at).id or ""
+        if name and name not in _KEYS and self._is_multi():
+            self._tick(name)
+
+    def _is_multi(self) -> bool:
+        return isinstance(self._move, Ask) and self._move.question.multi
+
+    def _choose(self, name: str) -> None:
+        """Take an answer; where several may hold, tick it."""
+        if self._is_multi():
+            self._tick(name)
+        else:
+            self._decide((name,))
+
+    def _tick(self, name: str) -> None:
+        self._chosen ^= {name}
+        self.speak()
+
+    def _decide(self, names: tuple[str, ...]) -> None:
+        if self._move is not None:
+            self.post_message(self.Decided(self._move, names))
+
+    def focus_options(self) -> None:
+        """Give the answers the focus."""
+        self.query_one(Answers).focus()
+
+
+def runnable(step: Step) -> str | None:
+    """Return the name of the probe that a step runs, where the screen can run it."""
+    name = step.id.removeprefix("probe.")
+    return name if step.kind == "probe" and name in PROBES else None
+
+
+def _labelled(label: Text, example: str | None, say: Say) -> str:
+    text = say.text(label)
+    return text if example is None else f"{text}  | {example}"

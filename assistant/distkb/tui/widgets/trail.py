@@ -1,0 +1,148 @@
+"""The trail: what is known, where it stands, and how far it moved the belief."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from distkb.diagnosis.session import Answered, DontKnow, EvidenceAdded, FixTried, ProbeResult, StepDeclined
+from distkb.report.layout import width
+from distkb.tui.voice import fit, shown, voice
+from distkb.tui.widgets.listing import refill, room
+
+if TYPE_CHECKING:
+    from distkb.diagnosis.view import SessionView, TrailItem
+    from distkb.evidence.observation import Observation, Quote
+    from distkb.tui.knowledge import Knowledge
+
+_QUOTES = 2
+"""Quotes of one observation that have a row of their own."""
+
+
+class Trail(OptionList):
+    """Every event with what it taught. Enter on a line of evidence shows it where it stands."""
+
+    class QuoteChosen(Message):
+        """A quote was chosen."""
+
+        def __init__(self, quote: Quote) -> None:
+            super().__init__()
+            self.quote = quote
+
+    class EventChosen(Message):
+        """An event was chosen: an answer to change, for example."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
+
+    def __init__(self, knowledge: Knowledge, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        """Show nothing until `show`."""
+        super().__init__(id=id)
+        self._knowledge = knowledge
+        self._view: SessionView | None = None
+        self._targets: list[Quote | int | None] = []
+        self._rows: list[Option] = []
+
+    def show(self, view: SessionView) -> None:
+        """Show the trail of a view, the latest event first."""
+        self._view = view
+        self.speak()
+
+    def speak(self) -> None:
+        """Write every row in the language of the app."""
+        if self._view is None:
+            return
+        self._targets, self._rows = [], []
+        for item in reversed(self._view.trail):
+            if item.state == "counts":
+                self._add_item(item)
+        refill(self, self._rows)
+
+    def on_focus(self) -> None:
+        """Begin at the latest event."""
+        if self.highlighted is None:
+            self.action_first()
+
+    def on_resize(self) -> None:
+        """Use the new width."""
+        self.speak()
+
+    def _add(self, content: Content, target: Quote | int | None) -> None:
+        self._targets.append(target)
+        self._rows.append(Option(content))
+
+    def _add_item(self, item: TrailItem) -> None:
+        say = voice(self)
+        head = self._head(item)
+        moved = say("tui.trail.bits", bits=f"{item.bits:.1f}") if item.bits >= 0.05 else ""
+        self._add(
+            Content.assemble((fit(head, self._room(width(moved) + 2)), "bold"), "  ", (moved, "dim")), item.number
+        )
+        for observation in item.observations:
+            self._add_observation(observation)
+
+    def _head(self, item: TrailItem) -> str:
+        say, event = voice(self), item.event
+        text = ""
+        match event:
+            case Answered():
+                labels = ", ".join(self._label(event.question, value) for value in event.values)
+                text = say(
+                    "tui.trail.answered",
+                    question=self._question(event.question),
+                    answer=labels or say("tui.trail.none"),
+                )
+            case DontKnow():
+                text = say("tui.trail.unknown", question=self._question(event.question))
+            case ProbeResult():
+                text = say("tui.trail.probed", step=event.step)
+            case StepDeclined():
+                text = say("tui.trail.declined", step=event.step)
+            case EvidenceAdded():
+                label = say("tui.trail.words") if event.label == "description" else event.label
+                text = say("tui.trail.read", label=label)
+            case FixTried():
+                text = say(f"tui.trail.fix.{event.outcome}", fix=event.fix)
+        return shown(text).plain
+
+    def _question(self, name: str) -> str:
+        say = voice(self)
+        fact = next((fact for fact in self._knowledge.catalogue.facts if fact.id == name), None)
+        return say("tui.trail.lines") if fact is None else say.text(fact.question)
+
+    def _label(self, question: str, value: str) -> str:
+        say = voice(self)
+        for fact in self._knowledge.catalogue.facts:
+            if fact.id == question:
+                return next((say.text(v.label) for v in fact.values if v.value == value), value)
+        return self._knowledge.meanings.sentence(value, say)
+
+    def _add_observation(self, observation: Observation) -> None:
+        if observation.source == "answer" or ("=" in observation.id and not observation.quotes):
+            return  # the event's own row says it
+        say = voice(self)
+        meaning = self._knowledge.meanings.seen(observation, say)
+        first = observation.quotes[0] if observation.quotes else None
+        self._add(Content(f"  {fit(meaning, self._room(2))}"), first)
+        for quote in observation.quotes[:_QUOTES]:
+            place = "" if quote.path is None else f"{quote.path.rpartition('/')[2]}:{quote.line or ''} "
+            rank = "" if quote.rank is None else say("probe.rank", rank=quote.rank) + " "
+            line = fit(f"{place}{rank}| {quote.text}", self._room(4))
+            self._add(Content.assemble("    ", (line, "dim")), quote)
+
+    def _room(self, used: int) -> int:
+        return max(10, room(self) - used)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Tell what was chosen."""
+        event.stop()
+        target = self._targets[event.option_index] if event.option_index < len(self._targets) else None
+        if isinstance(target, int):
+            self.post_message(self.EventChosen(target))
+        elif target is not None:
+            self.post_message(self.QuoteChosen(target))
