@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from distkb.locale import LANGUAGES, Language, sentence, sentences
+from distkb.locale import AREAS, LANGUAGES, Language, sentence, sentences
 from distkb.locale.particles import PARTICLES
 
 PACKAGE = Path(__file__).parents[2] / "assistant" / "distkb"
-SPEAKING = ("cli", "report")
+SPEAKING = ("cli", "report", "sessions", "tui", "tui/screens", "tui/widgets")
 FAMILIES_OF_KEYS = (
     "cost.",
     "error.new.",
@@ -22,13 +22,24 @@ FAMILIES_OF_KEYS = (
     "help",
     "likelihood.",
     "prior.",
+    "probe.",
     "report.next.",
     "report.or.",
     "risk.",
+    "session.",
+    "setting.",
     "skip.",
     "status.",
     "story.stood",
     "story.waited",
+    "timer.",
+    "tui.command.",
+    "tui.key.",
+    "tui.fix.",
+    "tui.help.",
+    "tui.move.",
+    "tui.start.",
+    "tui.trail.fix.",
     "usage.no-",
     "verdict.",
 )
@@ -38,6 +49,11 @@ CLICKS_OWN = ("does not take",)
 HANGUL = re.compile(r"[가-힣]")
 
 
+def all_sentences(lang: Language) -> dict[str, str]:
+    """The sentences of every area."""
+    return {key: text for area in (None, *AREAS) for key, text in sentences(lang, area).items()}
+
+
 def fields(template: str) -> set[str]:
     """Names of the values that a template takes, particles left out."""
     return {name for _, name, _, _ in string.Formatter().parse(template) if name and name not in PARTICLES}
@@ -45,19 +61,25 @@ def fields(template: str) -> set[str]:
 
 def test_both_languages_have_the_same_keys_in_the_same_order() -> None:
     """A sentence that exists in one language exists in the other, at the same place of the file."""
-    assert list(sentences("en")) == list(sentences("ko"))
+    assert list(all_sentences("en")) == list(all_sentences("ko"))
 
 
-@pytest.mark.parametrize("key", sentences("en"))
+@pytest.mark.parametrize("area", AREAS)
+def test_the_sentences_of_an_area_begin_with_its_name(area: str) -> None:
+    """A key says in which file its sentence is."""
+    assert all(key.startswith(f"{area}.") for key in sentences("en", area))
+
+
+@pytest.mark.parametrize("key", all_sentences("en"))
 def test_both_languages_take_the_same_values(key: str) -> None:
     """A sentence says the same things in both languages."""
-    assert fields(sentences("en")[key]) == fields(sentences("ko")[key])
+    assert fields(all_sentences("en")[key]) == fields(all_sentences("ko")[key])
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_every_sentence_can_be_said(lang: Language) -> None:
     """Every template is well formed, particles included."""
-    for key, template in sentences(lang).items():
+    for key, template in all_sentences(lang).items():
         values = dict.fromkeys(fields(template), "rank 0")
         said = sentence(key, lang, **values)
         assert said.strip() == said
@@ -66,17 +88,17 @@ def test_every_sentence_can_be_said(lang: Language) -> None:
 
 def test_korean_sentences_are_korean_in_one_register() -> None:
     """Korean sentences are written in 합니다체; none ends in 해요체 and none is left in English."""
-    for key, template in sentences("ko").items():
+    for key, template in all_sentences("ko").items():
         assert not re.search(r"[가-힣](요|세요)[.?)]?$", template), key
         words = re.sub(r"\{[^{}]*\}|`[^`]*`|--?\w+", "", template)
-        latin_only = {"error.prefix", "note.prefix", "family.fsdp"}
+        latin_only = {"error.prefix", "note.prefix", "family.fsdp", "tui.key.language"}
         if re.search(r"[A-Za-z]{3}", words) and key not in latin_only:
             assert HANGUL.search(template), key
 
 
 def test_errors_and_notes_in_english_are_lower_case_without_a_full_stop() -> None:
     """`distkb: error: …` reads on after the colon: no capital at its start, no full stop at its end."""
-    for key, template in sentences("en").items():
+    for key, template in all_sentences("en").items():
         if key.startswith(("error.", "usage.", "skip.", "note.")):
             assert not template[0].isupper(), key
             assert not template.endswith("."), key
@@ -101,7 +123,7 @@ def modules() -> list[Path]:
 def test_no_sentence_is_written_in_the_code(path: Path) -> None:
     """A string in the code is a key, a format or a command to copy; sentences are in the locale files."""
     for node, text in literals(ast.parse(path.read_text(encoding="utf-8"))):
-        if text.startswith("distkb "):
+        if text.startswith("distkb ") or "distkb probe" in text:
             continue
         prose = re.search(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}", text) or HANGUL.search(text)
         if text in CLICKS_OWN:
@@ -117,7 +139,7 @@ def test_every_sentence_is_used_and_every_key_exists() -> None:
         for _, text in literals(ast.parse(path.read_text(encoding="utf-8")))
         if re.fullmatch(r"[a-z]+(\.[a-z-]+)+|help", text)
     }
-    known = set(sentences("en"))
+    known = set(all_sentences("en"))
     plural = {key.rsplit(".", 1)[0] for key in known if key.endswith((".one", ".many"))}
     prefixes = {key.split(".")[0] for key in known}
     misspelled = {key for key in used if key.split(".")[0] in prefixes} - known - plural - _modules_named()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distkb.catalogue.checks.evidence import check_evidence
+from distkb.catalogue.checks.findings import check_findings
 from distkb.catalogue.checks.names import check_names
+from distkb.catalogue.checks.settings import check_settings
 from distkb.catalogue.checks.signatures import check_signatures
 from distkb.catalogue.checks.texts import UNWRITTEN, check_texts
 from distkb.catalogue.load import load_located
@@ -33,7 +35,8 @@ def check(loaded: Loaded) -> list[Problem]:
 
     Of a text that is not written yet nothing else is said.
     """
-    found = [*check_names(loaded), *check_evidence(loaded), *check_signatures(loaded), *check_texts(loaded)]
+    checks = (check_names, check_evidence, check_findings, check_settings, check_signatures, check_texts)
+    found = [problem for one in checks for problem in one(loaded)]
     unwritten = {_place(problem) for problem in found if UNWRITTEN in problem.message}
     return sorted({item for item in found if UNWRITTEN in item.message or _place(item) not in unwritten})
 

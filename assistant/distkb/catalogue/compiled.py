@@ -19,6 +19,7 @@ from distkb.catalogue.model import (
     Fact,
     Family,
     Finding,
+    KnownNames,
     Setting,
     Signature,
     Step,
@@ -31,12 +32,12 @@ from distkb.catalogue.problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Raised whenever the layout changes."""
 _MAGIC: Final = b"distkb\x00c"
 _HEAD = struct.Struct("<8sIIII")
 """Magic, length and checksum of the header, length and checksum of the sections."""
-_LISTS: Final = ("signatures", "facts", "findings", "steps", "terms", "settings", "timers")
+_LISTS: Final = ("signatures", "facts", "findings", "steps", "terms", "settings", "names", "timers")
 
 Item = TypeVar("Item")
 
@@ -124,6 +125,10 @@ class Compiled:
         """Return the variables, flags, keys and arguments that are known."""
         return self._section("settings", tuple[Setting, ...])
 
+    def names(self) -> tuple[KnownNames, ...]:
+        """Return the further names that components read."""
+        return self._section("names", tuple[KnownNames, ...])
+
     def timers(self) -> tuple[Timer, ...]:
         """Return the clocks that can end a run."""
         return self._section("timers", tuple[Timer, ...])
@@ -138,6 +143,7 @@ class Compiled:
             steps=self.steps(),
             terms=self.terms(),
             settings=self.settings(),
+            names=self.names(),
             timers=self.timers(),
         )
 

@@ -14,6 +14,7 @@ from distkb.catalogue.model import (
     Entry,
     Fact,
     Finding,
+    KnownNames,
     Setting,
     Signature,
     Step,
@@ -26,7 +27,7 @@ from distkb.catalogue.source import INVALID, Document, Key, read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Kind = Literal["entry", "signature", "fact", "finding", "step", "term", "setting", "timer"]
+Kind = Literal["entry", "signature", "fact", "finding", "step", "term", "setting", "names", "timer"]
 
 _OBSERVATIONS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
     "facts": ("fact", Fact),
@@ -37,6 +38,7 @@ _OBSERVATIONS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
 _GLOSSARY: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {"terms": ("term", Term)}
 _SETTINGS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
     "settings": ("setting", Setting),
+    "names": ("names", KnownNames),
     "timers": ("timer", Timer),
 }
 _SHARED_NAMES: Final[dict[Kind, Kind]] = {"fact": "signature", "finding": "signature", "step": "step"}
@@ -89,6 +91,7 @@ class Loaded:
             steps=by_kind["step"],
             terms=by_kind["term"],
             settings=by_kind["setting"],
+            names=by_kind["names"],
             timers=by_kind["timer"],
         )
 

@@ -20,7 +20,7 @@ from distkb.catalogue.records import (
     Version,
     Words,
 )
-from distkb.catalogue.settings import Setting, Timer
+from distkb.catalogue.settings import KnownNames, Setting, Timer
 
 __all__ = [
     "BACKGROUND",
@@ -41,6 +41,7 @@ __all__ = [
     "Fix",
     "GlossaryFile",
     "How",
+    "KnownNames",
     "Language",
     "Likelihood",
     "ObservationFile",
@@ -150,12 +151,19 @@ class FactValue(Record, frozen=True, kw_only=True):
 
 
 class Fact(Record, frozen=True, kw_only=True):
-    """An intake fact: what a specialist asks first. Observed as `name=value`."""
+    """A question that an engineer can answer from the chair. Observed as `name=value`."""
 
     id: str
     question: Text
     why: Text
+    """Why the answer matters: which causes it tells apart."""
     values: tuple[FactValue, ...]
+    seconds: float = 10.0
+    """What answering costs, in seconds of looking and typing."""
+    multi: bool = False
+    """Whether several values may hold at once."""
+    when: tuple[str, ...] = ()
+    """Facts, as `fact=value`, of which one must hold for the question to make sense; empty where it always does."""
 
 
 class Finding(Record, frozen=True, kw_only=True):
@@ -336,4 +344,5 @@ class Catalogue(Record, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     terms: tuple[Term, ...]
     settings: tuple[Setting, ...] = ()
+    names: tuple[KnownNames, ...] = ()
     timers: tuple[Timer, ...] = ()

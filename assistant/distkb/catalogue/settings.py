@@ -32,6 +32,23 @@ class Default(Record, frozen=True, kw_only=True):
     """Condition as `name=value`, such as `backend=nccl`; None where it always holds."""
 
 
+class Caution(Record, frozen=True, kw_only=True):
+    """Values of a setting that do harm or surprise, with the finding that says so."""
+
+    finding: str
+    """Id of the finding; its text may use `name` and `value`."""
+    values: tuple[str, ...] = ()
+    """Values that it is about, in lower case; empty for any value."""
+    component: str | None = None
+    """Component whose version decides; None where the caution holds for every version."""
+    since: str | None = None
+    """First version, inclusive."""
+    until: str | None = None
+    """Last version, inclusive."""
+    unless: str | None = None
+    """A variable and its value, as `NAME=value`, with which it does not hold."""
+
+
 class Setting(Record, frozen=True, kw_only=True):
     """One name that people set, with who reads it."""
 
@@ -61,9 +78,28 @@ class Setting(Record, frozen=True, kw_only=True):
     instead: Text | None = None
     """What to do in its place, where no other name does the same."""
     traps: tuple[Text, ...] = ()
+    cautions: tuple[Caution, ...] = ()
+    only_when: tuple[str, ...] = ()
+    """Conditions as `name=value`, such as `fsdp_version=1`, of which one must hold for it to be read at all."""
+    harmless: tuple[str, ...] = ()
+    """Values that ask for what holds anyway where it is not read."""
     entry: str | None = None
     """The entry that a wrong use of it leads to."""
     references: tuple[Reference, ...] = ()
+
+
+class KnownNames(Record, frozen=True, kw_only=True):
+    """Variables that a component reads and that need no record of their own: known names are not misspelled ones."""
+
+    id: str
+    """Dotted, the component first: `nccl.since-2-29-2`."""
+    component: str
+    since: str | None = None
+    """First version that reads them, inclusive; None when older versions were not looked at."""
+    until: str | None = None
+    """Last version that reads them, inclusive."""
+    names: tuple[str, ...]
+    """Names; one that ends in `*` stands for every name that begins so."""
 
 
 class Knob(Record, frozen=True, kw_only=True):
@@ -73,6 +109,8 @@ class Knob(Record, frozen=True, kw_only=True):
     """Id of the setting."""
     factor: float = 1.0
     """Seconds per unit of the setting's value."""
+    base: float | None = None
+    """Set where the value is an exponent: the timer is `factor` times `base` to the power of the value."""
 
 
 class TimerDefault(Record, frozen=True, kw_only=True):
@@ -111,4 +149,5 @@ class SettingsFile(Record, frozen=True, kw_only=True):
     """The content of one file in `kb/settings/`."""
 
     settings: tuple[Setting, ...] = ()
+    names: tuple[KnownNames, ...] = ()
     timers: tuple[Timer, ...] = ()

@@ -82,8 +82,8 @@ class Group(click.Group):
 
         return render(self, ctx, session(ctx).say).rstrip("\n")
 
-    def _alone(self) -> ExitCode:
-        """Answer the group's name without a command."""
+    def _alone(self, **_options: object) -> ExitCode:
+        """Answer the group's name without a command; what it needs of the options is in the context."""
         ctx = click.get_current_context()
         if ctx.invoked_subcommand is None:
             self.without_command(ctx)

@@ -58,7 +58,7 @@ def command(
         raise Failure("error.nothing-read")
     report_name = None if report == "-" else report
     diagnosis = known.diagnose(words, paths, given, report_name=report_name)
-    _say_skipped(diagnosis.evidence.skipped, current)
+    say_skipped(diagnosis.evidence.skipped, current)
     nothing_read = not diagnosis.evidence.bytes_read and not words.strip() and not given
     if nothing_read:
         error(current.say("error.nothing-read"), current.say)
@@ -112,7 +112,8 @@ def parse_facts(given: Iterable[str], known: Iterable[Fact]) -> Mapping[str, str
     return facts
 
 
-def _say_skipped(skipped: Iterable[Skipped], current: Session) -> None:
+def say_skipped(skipped: Iterable[Skipped], current: Session) -> None:
+    """Note what could not be read, and why."""
     say = current.say
     for item in skipped:
         key = f"skip.{item.code}" if say.knows(f"skip.{item.code}") else "skip.unreadable"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from distkb.cli.session import Session
     from distkb.diagnosis.likelihood import LikelihoodTable
     from distkb.diagnosis.model import Diagnosis
+    from distkb.evidence.observation import Evidence
     from distkb.search.index import Index
 
 _PROBLEMS_SHOWN = 5
@@ -78,6 +79,13 @@ class Knowledge:
 
         c = self.catalogue
         return LikelihoodTable(c.entries, c.signatures, c.findings, c.facts)
+
+    def read(self, paths: Sequence[Path]) -> Evidence:
+        """Return what stands in logs, without diagnosing it."""
+        from distkb import intake
+        from distkb.catalogue.places import cache_directory
+
+        return intake.read(self.catalogue, paths, cache_dir=cache_directory())
 
     def diagnose(
         self, report: str, paths: Sequence[Path], facts: Mapping[str, str], *, report_name: str | None = None

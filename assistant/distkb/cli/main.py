@@ -20,7 +20,10 @@ from distkb.locale import Say, choose
 
 
 class Root(Group):
-    """The top of the command line. Paths in the place of a command are diagnosed."""
+    """The top of the command line. On a terminal it opens the screen; paths in the place of a command go with it.
+
+    Where nobody looks at the output, paths are diagnosed.
+    """
 
     nothing = "usage.no-command-or-path"
 
@@ -53,16 +56,35 @@ class Root(Group):
             error(current.say("error.internal", kind=type(bug).__name__, message=str(bug)), current.say)
             return ExitCode.UNABLE
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command when it is asked for; the screen has no name of its own on the command line."""
+        if cmd_name == "screen":
+            from distkb.cli.screen import command
+
+            return command
+        return super().get_command(ctx, cmd_name)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; an existing path stands for `diagnose` with that path."""
+        """Find the command; an existing path stands for the screen with that path, or for `diagnose`."""
+        if args[0] == "screen" and not Path(args[0]).exists():
+            raise self.unknown(ctx, args[0])
         if args[0] not in self.modules and Path(args[0]).exists():
-            return "diagnose", self.get_command(ctx, "diagnose"), args
+            plain = not output.is_interactive() or any(arg.startswith("-") for arg in args)
+            name = "diagnose" if plain else "screen"
+            return name, self.get_command(ctx, name), args
         return super().resolve_command(ctx, args)
 
     def without_command(self, ctx: click.Context) -> None:
-        """Print how to begin."""
+        """Open the screen; where there is no terminal, print how to begin."""
+        resume: str | None = ctx.params.get("resume")
+        if output.is_interactive():
+            from distkb.cli.screen import open_screen
+
+            ctx.exit(open_screen(session(ctx), resume=resume))
+        if resume is not None:
+            raise Failure("error.no-terminal", code=ExitCode.UNABLE)
         from distkb.cli.helptext import welcome
 
         output.write(welcome(self, session(ctx).say))
@@ -81,6 +103,16 @@ cli = Root(
         "show": "distkb.cli.show",
         "list": "distkb.cli.list",
         "diagnose": "distkb.cli.diagnose",
+        "probe": Group(
+            "probe",
+            {
+                "env": "distkb.cli.probe_env",
+                "allreduce": "distkb.cli.probe_allreduce",
+                "fsdp": "distkb.cli.probe_fsdp",
+                "path": "distkb.cli.probe_path",
+            },
+            help="help.probe",
+        ),
         "eval": Group(
             "eval",
             {"diagnosis": "distkb.cli.eval_diagnosis", "search": "distkb.cli.eval_search"},
@@ -94,6 +126,7 @@ cli = Root(
     },
     help="help",
     params=[
+        click.Option(["--resume"], is_flag=False, flag_value="latest", metavar="[ID]", help="option.resume"),
         click.Option(
             ["--version"],
             is_flag=True,
@@ -101,7 +134,7 @@ cli = Root(
             expose_value=False,
             callback=_print_version,
             help="option.version",
-        )
+        ),
     ],
 )
 

@@ -61,6 +61,11 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def is_interactive() -> bool:
+    """Whether a person types at one end of a terminal and looks at the other."""
+    return is_terminal() and sys.stdin is not None and sys.stdin.isatty()
+
+
 def columns() -> int:
     """Return the width to write for."""
     if not is_terminal():

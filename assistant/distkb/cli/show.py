@@ -1,4 +1,4 @@
-"""`distkb show D21`: one entry, whole."""
+"""`distkb show D21`: one entry, whole; `distkb show NCCL_TIMEOUT`: one setting."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from distkb.cli.session import session
 
 if TYPE_CHECKING:
     from distkb.catalogue.compiled import Compiled
+    from distkb.cli.session import Session
 
 
 @click.command(
     "show",
     cls=Command,
     help="help.show",
-    examples=("distkb show D21", "distkb show D21 --lang ko", "distkb show D21 --json"),
+    examples=("distkb show D21", "distkb show D21 --lang ko", "distkb show NCCL_TIMEOUT", "distkb show D21 --json"),
 )
 @click.argument("entry", metavar="ENTRY")
 @click.option("--json", "as_json", is_flag=True, help="option.json")
 @click.pass_context
 def command(ctx: click.Context, entry: str, as_json: bool) -> ExitCode:
-    """Print one entry."""
+    """Print one entry or one setting."""
     current = session(ctx)
     compiled = knowledge.open_knowledge(current)
     identity = _find(compiled, entry)
+    if identity is None:
+        return _show_setting(compiled, entry, current, as_json=as_json)
     catalogue = compiled.catalogue()
     found = next(e for e in catalogue.entries if e.id == identity)
     if as_json:
@@ -43,20 +46,54 @@ def command(ctx: click.Context, entry: str, as_json: bool) -> ExitCode:
     return ExitCode.DONE
 
 
-def _find(compiled: Compiled, name: str) -> str:
+def _find(compiled: Compiled, name: str) -> str | None:
     """Return the id of the entry that `name` means: its id in any case, the id of one of its causes, or its slug."""
     names = {row.id.lower(): row.id for row in compiled.titles()}
     names |= {row.slug.lower(): row.id for row in compiled.titles()}
     wanted = name.strip().lower()
-    found = names.get(wanted) or names.get(wanted.partition(".")[0])
-    if found is None:
-        raise _unknown(name, [row.slug for row in compiled.titles()])
-    return found
+    return names.get(wanted) or names.get(wanted.partition(".")[0])
 
 
-def _unknown(name: str, slugs: list[str]) -> Failure:
-    """Return the failure for a name that means no entry. Only slugs are guessed: alike ids mean other things."""
+def _show_setting(compiled: Compiled, name: str, current: Session, *, as_json: bool) -> ExitCode:
+    """Print the settings of that name, or what is known of a name without a record."""
+    from distkb.report import setting as view
+    from distkb.settings import lookup
+
+    found = lookup.find(compiled.settings(), name)
+    listed = None if found else lookup.known_name(compiled.names(), name)
+    if not found and listed is None:
+        raise _unknown(name, compiled)
+    shown = name.strip().strip("$").upper()
+    if as_json:
+        from distkb.report.json import encode
+
+        output.write(encode(view.document(found, listed, shown)))
+        return ExitCode.DONE
+    columns, ink = output.columns(), output.ink()
+    if listed is not None:
+        output.write(view.write_listed(shown, listed, current.say, columns=columns, ink=ink))
+        return ExitCode.DONE
+    around = view.Surroundings(
+        timers=compiled.timers(),
+        entries={row.id: row.title for row in compiled.titles()},
+        names={setting.id: setting.name for setting in compiled.settings()},
+    )
+    output.write(view.write(found, around, current.say, columns=columns, ink=ink))
+    return ExitCode.DONE
+
+
+def _unknown(name: str, compiled: Compiled) -> Failure:
+    """Return the failure for a name that means nothing. Of entries only slugs are guessed: alike ids mean other things.
+
+    What looks like a variable or a flag is compared with the settings.
+    """
     from difflib import get_close_matches
 
-    near = get_close_matches(name.strip().lower(), slugs, n=1)
+    if "_" in name or name.startswith("-"):
+        from distkb.settings.lookup import nearest
+
+        setting = nearest(compiled.settings(), compiled.names(), name)
+        key = "setting.none-near" if setting else "setting.none"
+        return Failure(key, name=name, near=setting or "")
+    near = get_close_matches(name.strip().lower(), [row.slug for row in compiled.titles()], n=1)
     return Failure("error.no-entry-near", name=name, near=near[0]) if near else Failure("error.no-entry", name=name)

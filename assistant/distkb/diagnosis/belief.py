@@ -35,7 +35,7 @@ FINDING_RECALL = 0.4
 """How often a finding of the logs that holds is really found: ranks and times cannot always be recovered."""
 
 TEMPERATURE = 1.25
-"""Divides every log likelihood: observations are never as independent as the sum pretends, so it is too sure."""
+"""Divides the log likelihood of what was read: such observations are never as independent as the sum pretends."""
 
 AFFINITY = 1.0
 """Weight of the report's wording, whose log likelihood ratio is learnt by no one and only measured."""
@@ -64,12 +64,22 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
         moved = _contributions(table, hypothesis, known, certainty, strongest)
         silence = _silence(table, hypothesis, known, evidence)
         affinity = AFFINITY * evidence.affinity.get(hypothesis.entry.id, 0.0) if hypothesis.entry else 0.0
-        log_likelihood = sum(c.weight for c in moved) + silence + affinity
-        scores[hypothesis.id] = math.log(hypothesis.prior or 1e-12) + log_likelihood / TEMPERATURE
+        separate = sum(c.weight for c in moved if _stands_alone(table, c.observation))
+        read = sum(c.weight for c in moved) - separate + silence + affinity
+        scores[hypothesis.id] = math.log(hypothesis.prior or 1e-12) + read / TEMPERATURE + separate
         contributions[hypothesis.id] = tuple(
             sorted((c for c in moved if abs(c.weight) >= 0.05), key=lambda c: -abs(c.weight))
         )
     return Belief(posterior=_normalised(scores), contributions=contributions)
+
+
+def _stands_alone(table: LikelihoodTable, observation: Observation) -> bool:
+    """Whether an observation repeats nothing that was read: a fix that was tried, or the answer to a question.
+
+    A question is asked because what was read leaves it open; what a log or a report says in one way it says in others.
+    """
+    kind = table.kinds.get(observation.id)
+    return observation.source == "answer" or (kind is not None and kind.experiment)
 
 
 def entropy_bits(probabilities: Iterable[float]) -> float:

@@ -6,11 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Literal
 
+import msgspec
+
 from distkb.catalogue.model import Step
 from distkb.diagnosis.belief import Belief, believe
 from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
 from distkb.diagnosis.model import Diagnosis, NextStep, RankedCause
-from distkb.diagnosis.next_step import next_step
+from distkb.diagnosis.next_step import asks, next_step
 from distkb.evidence.observation import Evidence
 
 NAMED = 0.70
@@ -28,21 +30,23 @@ Verdict = Literal["named", "leading", "undecided", "unknown", "no-evidence"]
 
 
 def diagnose(table: LikelihoodTable, steps: Iterable[Step], evidence: Evidence) -> Diagnosis:
-    """The whole answer for the evidence. Causes come grouped by entry, the most probable entry first."""
+    """The whole answer for the evidence. Causes come grouped by entry, the most probable entry first.
+
+    What can be asked next are the table's facts and `steps`.
+    """
     belief = believe(table, evidence)
+    answer = conclude(table, belief, evidence)
+    return msgspec.structs.replace(answer, next=_next(table, belief, steps, answer))
+
+
+def conclude(table: LikelihoodTable, belief: Belief, evidence: Evidence) -> Diagnosis:
+    """The answer that a belief gives, without the next step."""
     causes = _ranked(table, belief)
     other = belief.posterior[OTHER]
     verdict = _verdict(table, causes, other, evidence)
     lead = causes[0] if causes and verdict in ("named", "leading") else None
     fix = lead.cause.fixes[0] if lead and lead.cause.fixes else None
-    return Diagnosis(
-        causes=causes,
-        other=other,
-        verdict=verdict,
-        next=_next(table, belief, steps, evidence, verdict, has_fix=fix is not None),
-        fix=fix,
-        evidence=evidence,
-    )
+    return Diagnosis(causes=causes, other=other, verdict=verdict, next=None, fix=fix, evidence=evidence)
 
 
 def entry_probabilities(diagnosis: Diagnosis) -> dict[str, float]:
@@ -100,16 +104,8 @@ def _tells(table: LikelihoodTable, observation: str) -> bool:
     return not kind.is_signature or kind.role != "context"
 
 
-def _next(
-    table: LikelihoodTable,
-    belief: Belief,
-    steps: Iterable[Step],
-    evidence: Evidence,
-    verdict: Verdict,
-    *,
-    has_fix: bool,
-) -> NextStep | None:
-    if verdict == "named" and has_fix:
+def _next(table: LikelihoodTable, belief: Belief, steps: Iterable[Step], answer: Diagnosis) -> NextStep | None:
+    if answer.verdict == "named" and answer.fix is not None:
         return NextStep(kind="fix", step=None, gain_bits=0.0)
-    known = [o.id for o in evidence.observations]
-    return next_step(table, belief.posterior, steps, known)
+    known = [o.id for o in answer.evidence.observations]
+    return next_step(table, belief.posterior, (*asks(table, belief.posterior, known), *steps), known)

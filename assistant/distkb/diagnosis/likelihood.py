@@ -7,7 +7,6 @@ the rate at which they turn up in failing runs whose cause says nothing about th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 
 import msgspec
 
@@ -33,6 +32,9 @@ OTHER_SHARE = 0.06
 POINTED_AT: Likelihood = "often"
 """P(finding | a cause that the finding itself points to), where the cause does not state it."""
 
+HELPS_ANYWAY = 0.02
+"""P(a fix helps | another cause): somebody changed something else in between, or the failure comes and goes."""
+
 _FLOOR = 0.02
 """Least probability of any value of a fact under any cause: people misreport, and entries are incomplete."""
 
@@ -48,6 +50,13 @@ class Kind(msgspec.Struct, frozen=True):
     is_signature: bool
     from_launcher: bool
     """True for lines that the launcher prints, so that only its own output could show them."""
+    experiment: bool = False
+    """True for the outcome of a fix that was tried: independent of all that was read, so it counts in full."""
+
+
+def fix_outcome(fix: str) -> str:
+    """Id of the observation that a fix helped; absent where it was tried and did not help."""
+    return f"fix.{fix}"
 
 
 class Hypothesis(msgspec.Struct, frozen=True):
@@ -81,6 +90,9 @@ class LikelihoodTable:
             for h in self.hypotheses
         }
         self._add_pointed_at(findings)
+        self._add_fixes()
+        self._stating: dict[str, tuple[int, ...]] | None = None
+        self._distributions: dict[tuple[str, str], dict[str, float]] = {}
 
     def _add_pointed_at(self, findings: Iterable[Finding]) -> None:
         """Give the causes that a finding points to a likelihood for it, where they state none themselves."""
@@ -91,9 +103,27 @@ class LikelihoodTable:
                 if h.cause is not None and finding.entry in (h.cause.id, h.cause.id.partition(".")[0]):
                     self._stated[h.id].setdefault(finding.id, PROBABILITY[POINTED_AT])
 
+    def _add_fixes(self) -> None:
+        """Make the outcome of every fix an observation: `works` says how likely it helps if the cause is its own."""
+        for h in self.hypotheses:
+            for fix in h.cause.fixes if h.cause is not None else ():
+                name = fix_outcome(fix.id)
+                self.kinds[name] = Kind("context", None, HELPS_ANYWAY, False, False, False, experiment=True)
+                self._stated[h.id][name] = PROBABILITY[fix.works]
+
     def stated(self, hypothesis: str) -> Mapping[str, float]:
         """The likelihoods that the cause itself states, by observation id."""
         return self._stated[hypothesis]
+
+    def stating(self, observation: str) -> tuple[int, ...]:
+        """Numbers of the hypotheses that state a likelihood for an observation, ascending."""
+        if self._stating is None:
+            stating: dict[str, list[int]] = {}
+            for number, h in enumerate(self.hypotheses):
+                for name in self._stated[h.id]:
+                    stating.setdefault(name, []).append(number)
+            self._stating = {name: tuple(numbers) for name, numbers in stating.items()}
+        return self._stating.get(observation, ())
 
     def probability(self, observation: str, hypothesis: str) -> float:
         """P(observation | hypothesis) of a signature or finding."""
@@ -113,15 +143,15 @@ class LikelihoodTable:
         The values that the cause states get their word's probability; what is left is shared among the others
         in proportion to their shares among failing runs of unknown cause.
         """
-        return self._distributions[fact, hypothesis]
+        key = (fact, hypothesis)
+        found = self._distributions.get(key)
+        if found is None:
+            found = self._distributions[key] = _distribution(self.facts[fact], self._stated[hypothesis])
+        return found
 
-    @cached_property
-    def _distributions(self) -> dict[tuple[str, str], dict[str, float]]:
-        return {
-            (fact.id, h.id): _distribution(fact, self._stated[h.id])
-            for fact in self.facts.values()
-            for h in self.hypotheses
-        }
+    def fact_background(self, fact: str) -> dict[str, float]:
+        """P(value) of a fact under a hypothesis that states nothing about it; sums to 1."""
+        return _distribution(self.facts[fact], {})
 
     def knows(self, observation: str) -> bool:
         """Whether the observation's id means anything to this catalogue."""

@@ -1,25 +1,26 @@
-"""What to ask, collect or probe next: the step that tells the causes apart for the least effort.
+"""What to ask, collect or probe next where nobody is there to answer: one step, printed with the diagnosis.
 
-Expected information gain of a step is the entropy of the belief minus its expected entropy after the step's outcome
-(Lindley 1956). A step that can show several things is treated as one question with exclusive outcomes: each of the
-things it reveals, and none of them.
+The step that tells the causes apart for the least effort. Expected information gain is the mutual information of cause
+and outcome (`information`). A step that can show several things is treated as one question with exclusive outcomes:
+each of the things it reveals, and none of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from distkb.catalogue.model import Step
-from distkb.diagnosis.belief import entropy_bits
+from distkb.diagnosis.information import make_row
 from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.diagnosis.model import NextStep
+from distkb.diagnosis.questions import ask_step
 
 LEAST_GAIN_BITS = 0.08
 """A step that is expected to tell less than this is not worth a person's time."""
 
-_MASS = 0.995
-"""The least probable hypotheses beyond this mass are left out: they cannot change the choice."""
+PRESUMED = 0.7
+"""A question that presupposes a fact is asked where the fact is at least this likely."""
 
 
 def next_step(
@@ -29,15 +30,13 @@ def next_step(
 
     `known` are the ids of what was already seen or answered; a step that reveals nothing beyond them is left out.
     """
-    seen = set(known)
-    answered = {key.partition("=")[0] for key in seen if "=" in key}
-    belief = _top(posterior)
+    seen = known_names(known)
     best: tuple[float, NextStep] | None = None
     for step in steps:
-        open_ids = [key for key in step.reveals if key not in seen and key not in answered]
+        open_ids = [key for key in step.reveals if key not in seen]
         if not open_ids or len(open_ids) < len(step.reveals) / 2:
             continue
-        gain = expected_gain_bits(table, belief, open_ids)
+        gain = expected_gain_bits(table, posterior, open_ids)
         if gain < LEAST_GAIN_BITS:
             continue
         rate = gain / _effort(step.seconds)
@@ -46,45 +45,46 @@ def next_step(
     return None if best is None else best[1]
 
 
+def asks(table: LikelihoodTable, posterior: Mapping[str, float], known: Iterable[str]) -> Iterator[Step]:
+    """The questions of the table's facts, as steps, without those that presuppose something else than what is known."""
+    observed = frozenset(known)
+    for fact in table.facts.values():
+        if presumed(table, posterior, fact.when, observed):
+            yield ask_step(fact)
+
+
+def presumed(
+    table: LikelihoodTable, posterior: Mapping[str, float], when: Iterable[str], observed: frozenset[str]
+) -> bool:
+    """Whether one of the facts that a question presupposes was observed, or is likely where its value is open."""
+    wanted: dict[str, set[str]] = {}
+    for key in when:
+        name, _, value = key.partition("=")
+        wanted.setdefault(name, set()).add(value)
+    if not wanted or any(f"{name}={value}" in observed for name, values in wanted.items() for value in values):
+        return True
+    settled = known_names(observed)
+    return any(
+        name not in settled and _likely(table, posterior, name, values) >= PRESUMED for name, values in wanted.items()
+    )
+
+
+def _likely(table: LikelihoodTable, posterior: Mapping[str, float], fact: str, values: Iterable[str]) -> float:
+    row = make_row(table, (fact,))
+    predicted = row.predicted([posterior.get(h.id, 0.0) for h in table.hypotheses])
+    return sum(p for value, p in zip(row.outcomes, predicted, strict=True) if value in values)
+
+
+def known_names(known: Iterable[str]) -> frozenset[str]:
+    """The names under which observations are known: their ids, and for `fact=value` also the fact."""
+    ids = set(known)
+    return frozenset(ids | {key.partition("=")[0] for key in ids if "=" in key})
+
+
 def expected_gain_bits(table: LikelihoodTable, belief: Mapping[str, float], reveals: Iterable[str]) -> float:
     """Expected reduction of the entropy of `belief`, in bits, when the observations `reveals` become known."""
-    rows = {hypothesis: _outcomes(table, hypothesis, tuple(reveals)) for hypothesis in belief}
-    width = len(next(iter(rows.values())))
-    before = entropy_bits(belief.values())
-    after = 0.0
-    for i in range(width):
-        joint = [p * rows[h][i] for h, p in belief.items()]
-        total = sum(joint)
-        if total > 0.0:
-            after += total * entropy_bits(j / total for j in joint)
-    return max(0.0, before - after)
-
-
-def _outcomes(table: LikelihoodTable, hypothesis: str, reveals: tuple[str, ...]) -> list[float]:
-    """P(outcome | hypothesis) over exclusive outcomes; sums to 1."""
-    if len(reveals) == 1 and reveals[0] in table.facts:
-        return list(table.fact_distribution(reveals[0], hypothesis).values())
-    shown: list[float] = []
-    for key in reveals:
-        if key in table.kinds:
-            shown.append(table.probability(key, hypothesis))
-        elif table.knows(key):
-            fact, _, value = key.partition("=")
-            shown.append(table.fact_distribution(fact, hypothesis)[value])
-    none = math.prod(1.0 - p for p in shown)
-    total = sum(shown) + none
-    return [*(p / total for p in shown), none / total]
-
-
-def _top(posterior: Mapping[str, float]) -> dict[str, float]:
-    kept: dict[str, float] = {}
-    mass = 0.0
-    for key, p in sorted(posterior.items(), key=lambda item: (-item[1], item[0])):
-        kept[key] = p
-        mass += p
-        if mass >= _MASS:
-            break
-    return {key: p / mass for key, p in kept.items()}
+    row = make_row(table, tuple(reveals))
+    return row.gain_bits([belief.get(h.id, 0.0) for h in table.hypotheses])
 
 
 def _effort(seconds: float) -> float:

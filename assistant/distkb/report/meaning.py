@@ -34,7 +34,7 @@ class Meanings:
 
     def seen(self, observation: Observation, say: Say) -> str:
         """Return what was observed in one sentence; where it was looked for and is missing, the sentence says so."""
-        if observation.id in self._values and observation.source != "log":
+        if observation.id in self._values and observation.source in {"fact", "answer", "report"}:
             return say("report.said", label=say.text(self._values[observation.id][1]))
         meaning = self.sentence(observation.id, say)
         if observation.id in self._values:

@@ -32,6 +32,7 @@ _IDS: Final = {
     "fact": (re.compile(r"[a-z][a-z0-9_]*"), "one lower-case word"),
     "step": (re.compile(r"[a-z0-9]+(?:[.-][a-z0-9_]+)*"), "lower-case words joined by dots or hyphens"),
     "setting": (_SETTING, "the name itself, or `place.name`"),
+    "names": (_DOTTED, "lower-case words joined by dots, the component first"),
     "timer": (_DOTTED, "lower-case words joined by dots, the owner first"),
     "term": (_SLUG, "lower-case words joined by hyphens"),
 }

@@ -1,0 +1,113 @@
+"""`distkb probe fsdp`: configurations of sharded training, and what a sharded model costs on every rank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from distkb.cli import knowledge, output, probe
+from distkb.cli.command import Command
+from distkb.cli.diagnostics import ExitCode, Failure
+from distkb.cli.session import Session, session
+
+if TYPE_CHECKING:
+    from distkb.evidence.configs import ConfigReading
+    from distkb.probing.document import ProbeAnswer
+
+DEADLINE_S = 180.0
+
+
+@click.command(
+    "fsdp",
+    cls=Command,
+    help="help.probe.fsdp",
+    examples=(
+        "distkb probe fsdp accelerate.yaml ds_config.json train.sbatch",
+        "distkb probe fsdp --model my_project.model:build --world-size 64 --gpu-memory 80G",
+    ),
+)
+@click.argument("configs", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--model", metavar="MODULE:CALLABLE", help="option.model")
+@click.option("--world-size", type=click.IntRange(min=1), default=8, metavar="N", help="option.world-size")
+@click.option("--gpu-memory", metavar="SIZE", help="option.gpu-memory")
+@click.option("--wrap", multiple=True, metavar="CLASS", help="option.wrap")
+@click.option("--optimizer", metavar="NAME", default="adamw", help="option.optimizer")
+@click.option(
+    "--precision", type=click.Choice(["fp32", "bf16", "fp16", "pure-bf16"]), metavar="NAME", help="option.precision"
+)
+@probe.probe_options(DEADLINE_S)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    configs: tuple[Path, ...],
+    model: str | None,
+    world_size: int,
+    gpu_memory: str | None,
+    wrap: tuple[str, ...],
+    optimizer: str,
+    precision: str | None,
+    python: Path | None,
+    deadline: float,
+    as_json: bool,
+) -> ExitCode:
+    """Print what is wrong with the configurations given, and how the model given is sharded."""
+    current = session(ctx)
+    if not configs and model is None:
+        raise Failure("error.nothing-to-inspect")
+    known = knowledge.Knowledge(knowledge.open_knowledge(current))
+    reading = _read(configs, known, current) if configs else None
+    if model is None:
+        return _finish_without_model(reading, known, current, as_json=as_json)
+    request: dict[str, Any] = {
+        "model": model,
+        "world_size": world_size,
+        "gpu_memory": None if gpu_memory is None else probe.parse_size(gpu_memory),
+        "wrap": list(wrap),
+        "optimizer": optimizer,
+        "precision": precision,
+        "directory": str(Path.cwd()),
+    }
+    from distkb.probing.judge import answer
+
+    chosen = probe.interpreter(python)
+    raw = probe.run("fsdp", request, chosen, current, deadline_s=deadline, quiet=as_json)
+    facts = {**raw.facts, **({} if reading is None else reading.facts)}
+    more = () if reading is None else reading.observations
+    found = answer(raw, known.catalogue.findings, more=more, facts=facts, interpreter=chosen)
+    return probe.finish(found, current, as_json=as_json, body="" if as_json else _body(found, current))
+
+
+def _body(found: ProbeAnswer, current: Session) -> str:
+    if "per_rank" not in found.facts:
+        return ""
+    from distkb.report import sharding
+
+    return sharding.write(found.facts, current.say, columns=output.columns(), ink=output.ink())
+
+
+def _read(configs: tuple[Path, ...], known: knowledge.Knowledge, current: Session) -> ConfigReading:
+    from distkb.cli.diagnose import say_skipped
+    from distkb.evidence.configs import read_configs
+    from distkb.probing.versions import installed_versions
+
+    reading = read_configs(configs, known.catalogue.settings, installed_versions())
+    say_skipped(reading.skipped, current)
+    if len(reading.skipped) == len(configs):
+        raise Failure("error.nothing-read")
+    return reading
+
+
+def _finish_without_model(
+    reading: ConfigReading | None, known: knowledge.Knowledge, current: Session, *, as_json: bool
+) -> ExitCode:
+    from distkb.probing.document import RawDocument
+    from distkb.probing.judge import answer
+
+    raw = RawDocument(schema="distkb.probe-raw/1", probe="fsdp", status="ok")
+    if reading is None:
+        raise Failure("error.nothing-to-inspect")
+    found = answer(raw, known.catalogue.findings, more=reading.observations, facts=reading.facts)
+    return probe.finish(found, current, as_json=as_json)

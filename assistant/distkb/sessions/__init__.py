@@ -1,0 +1,1 @@
+"""Sessions on disk: saved as they go, resumed, listed and exported."""

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from distkb_probes.environment.launch import Table, find_launch
+from distkb_probes.environment.processes import (
+    HiddenProcessError,
+    NoSuchProcessError,
+    Stat,
+    describe,
+    environment_of,
+    waits_in_the_kernel,
+)
+from distkb_probes.environment.variables import MASK
+
+WORKER = "import os, signal, sys; os.write(1, b'.'); signal.pause()"
+"""Says that it runs and waits; started once for each rank, with one child as a DataLoader would have."""
+LOADING = f"import os, subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER!r}])"
+
+
+@contextmanager
+def launched(script: str, ready: int, **environ: str) -> Iterator[int]:
+    """Run a launcher script in bash until `ready` of its processes have said that they run."""
+    with subprocess.Popen(
+        ["bash", "-c", script],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PY": sys.executable, "WORKER": WORKER, "LOADING": LOADING, **environ},
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert len(process.stdout.read(ready)) == ready
+            yield process.pid
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+TOKEN = {"HF_TOKEN": "hf_abcdefghijklmnop"}
+CONTRACT = "export MASTER_ADDR=127.0.0.1 MASTER_PORT=29533 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2\n"
+TWO = CONTRACT + 'for r in 0 1; do RANK=$r LOCAL_RANK=$r "$PY" -c "$WORKER" & done; wait'
+
+
+def ranks(pid: int) -> list[str | None]:
+    """Return the RANK of each process of the launch that is found from `pid`."""
+    table = Table()
+    return [table.environment(found).get("RANK") for found in find_launch([pid], table).ranks]
+
+
+def test_a_launch_is_found_from_its_launcher_and_from_each_rank() -> None:
+    """Whichever process of a launch is named, all its ranks are found, in order."""
+    with launched(TWO, 2) as pid:
+        table = Table()
+        launch = find_launch([pid], table)
+        assert ranks(pid) == ["0", "1"]
+        for rank in launch.ranks:
+            assert ranks(rank) == ["0", "1"]
+        assert find_launch([launch.ranks[1]], table).launchers == (pid,)
+
+
+def test_children_of_a_rank_are_no_ranks() -> None:
+    """A DataLoader worker inherits RANK; it is not counted, and leads to its own rank."""
+    with launched(CONTRACT + 'for r in 0 1; do RANK=$r LOCAL_RANK=$r "$PY" -c "$LOADING" & done; wait', 2) as pid:
+        launch = find_launch([pid], Table())
+        assert ranks(pid) == ["0", "1"]
+        (worker,) = Table().children(launch.ranks[1])
+        assert find_launch([worker], Table()).ranks == launch.ranks
+
+
+def test_a_wrapper_is_looked_through() -> None:
+    """A rank that is started by a shell of its own is the Python in it."""
+    script = CONTRACT + """for r in 0 1; do RANK=$r LOCAL_RANK=$r bash -c '"$PY" -c "$WORKER"; :' & done; wait"""
+    with launched(script, 2) as pid:
+        for rank in find_launch([pid], Table()).ranks:
+            assert "python" in describe(rank, environment_of(rank))["command"].split()[0]
+
+
+def test_lightnings_own_launch_is_found() -> None:
+    """Lightning starts the other ranks from the first one, without RANK; all of them are found from any of them."""
+    script = 'exec "$PY" -c \'import os, subprocess, sys; os.write(1, b".");'
+    script += 'subprocess.run([sys.executable, "-c", os.environ["WORKER"]], '
+    script += 'env={**os.environ, "LOCAL_RANK": "1", "NODE_RANK": "0", "WORLD_SIZE": "2"})\''
+    with launched(script, 2) as pid:
+        (second,) = Table().children(pid)
+        assert find_launch([pid], Table()).ranks == (second, pid)
+        assert find_launch([second], Table()).ranks == (second, pid)
+
+
+def test_two_launches_of_one_shell_are_kept_apart() -> None:
+    """A rank leads to its own launch and not to one that was started beside it."""
+    one = 'bash -c \'for r in 0 1; do RANK=$r LOCAL_RANK=$r "$PY" -c "$WORKER" & done; wait\' &\n'
+    with launched(CONTRACT + one + "export MASTER_PORT=29534\n" + one + "wait", 4) as pid:
+        first, second = Table().children(pid)
+        assert len(find_launch([first], Table()).ranks) == 2
+        rank = find_launch([second], Table()).ranks[0]
+        assert find_launch([rank], Table()).ranks == find_launch([second], Table()).ranks
+
+
+def test_pids_that_are_named_are_taken_as_they_are() -> None:
+    """Several pids name the ranks themselves."""
+    with launched(TWO, 2) as pid:
+        both = find_launch([pid], Table()).ranks
+        assert find_launch(list(both), Table()).ranks == both
+
+
+def test_a_process_that_is_not_there() -> None:
+    """A pid that nobody has is named in the error."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        pass
+    with pytest.raises(NoSuchProcessError, match=str(gone.pid)):
+        find_launch([gone.pid], Table())
+
+
+def test_a_process_that_may_not_be_looked_into() -> None:
+    """A hidden rank is noted, and the rest is still found."""
+    stats = {pid: Stat(pid=pid, parent=parent, session=1, state="S") for pid, parent in ((50, 1), (51, 50), (52, 50))}
+
+    def environment(pid: int) -> dict[str, str]:
+        if pid == 52:
+            raise HiddenProcessError(pid)
+        return {"RANK": "0"} if pid == 51 else {}
+
+    table = Table(stats, environment, lambda _pid: ["python", "t.py"])
+    launch = find_launch([51, 52], table)
+    assert launch.ranks == (51, 52)
+    assert launch.hidden == (52,)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_users_process_is_said_to_be_hidden(tmp_path: Path) -> None:
+    """What the kernel does not let this user read is told as such, for that process alone."""
+    probes = Path(__file__).parents[2] / "probes"
+    python = Path("/usr/bin/python3")
+    if not python.exists():
+        pytest.skip("no system Python")
+    with launched(TWO, 2) as pid:
+        answer = subprocess.run(
+            [python, probes / "distkb_probes", "env"],
+            input=f'{{"pids": [{pid}]}}\n',
+            capture_output=True,
+            text=True,
+            user=65534,
+            cwd=tmp_path.anchor,
+            timeout=30,
+            check=True,
+        )
+    import json
+
+    facts = json.loads(answer.stdout)["facts"]
+    assert [row["pid"] for row in facts["unreadable"]] == [pid]
+    assert facts["unreadable"][0]["user"] == "root"
+    assert facts["versions"]["python"]
+
+
+STUCK = "import ctypes, os, signal; ctypes.CDLL(None).vfork(); os.write(1, b'.'); signal.pause()"
+"""The parent of a vfork waits uninterruptibly for a child that never goes on."""
+
+
+def test_a_process_that_waits_in_the_kernel_is_told_from_one_that_sleeps() -> None:
+    """State D counts when it lasts; an ordinary sleeper is none."""
+    with launched('"$PY" -c "$STUCK"', 1, STUCK=STUCK) as pid:
+        table = Table()
+        stuck = [below for below in (pid, *table.below(pid)) if waits_in_the_kernel(below, for_s=0.1)]
+        assert len(stuck) == 1
+    with launched(TWO, 2) as pid:
+        assert not waits_in_the_kernel(pid, for_s=0.1)
+
+
+def test_a_process_is_described() -> None:
+    """State, place, limits and the masked environment of a process are read from /proc."""
+    with launched(TWO, 2, **TOKEN) as pid:
+        rank = find_launch([pid], Table()).ranks[1]
+        told = describe(rank, environment_of(rank))
+    assert (told["rank"], told["local_rank"], told["parent"]) == (1, 1, pid)
+    assert told["environment"]["MASTER_PORT"] == "29533"
+    assert told["environment"]["HF_TOKEN"] == MASK
+    assert told["cwd"] == str(Path.cwd())
+    assert told["limits"]["nofile"] > 0
+    assert sum(told["threads"].values()) == 1
+    assert "hf_abc" not in str(told)

@@ -1,0 +1,114 @@
+"""Drives the screen in tests: presses keys, waits until what they started has ended, and reads what is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from time import monotonic
+
+from textual.pilot import Pilot
+
+from distkb.locale import Language, Say
+from distkb.tui.app import DistkbApp
+
+DATA = Path(__file__).with_name("data")
+RUN = DATA / "run"
+SESSIONS = DATA / "sessions"
+FIRST, SECOND = "20260102-030405-abcdef", "20260103-111213-fedcba"
+"""Recorded sessions: the first has read a log and been asked, the second is empty but for its words."""
+PATIENCE_S = 30.0
+
+
+class Drive:
+    """A running app with what a test does to it."""
+
+    def __init__(self, app: DistkbApp, pilot: Pilot[int]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def where(self) -> str:
+        """Name of the screen that is shown."""
+        return type(self.app.screen).__name__.removesuffix("Screen").lower()
+
+    @property
+    def shown(self) -> str:
+        """What the terminal shows, one line of text per row."""
+        # The app has no public way to its text: the compositor's strips are what goes to the terminal.
+        strips = self.app.screen._compositor.render_strips()  # noqa: SLF001
+        return "\n".join(strip.text.rstrip() for strip in strips) + "\n"
+
+    async def until(self, holds: Callable[[], bool], what: str = "") -> None:
+        """Wait until something holds."""
+        end = monotonic() + PATIENCE_S
+        while not holds():
+            if monotonic() > end:
+                message = f"never came true: {what or holds}\n{self.shown}"
+                raise AssertionError(message)
+            await self.pilot.pause(0.01)
+        await self.pilot.pause()
+
+    async def settle(self) -> None:
+        """Wait until the catalogue is loaded and the session is shown as it is."""
+        await self.until(lambda: self.app.knowledge is not None, "catalogue")
+        await self.until(lambda: self.app.desk is None or not self.app.desk.busy, "view")
+
+    async def press(self, *keys: str) -> None:
+        """Press keys one after another, each when the one before has done its work."""
+        for name in keys:
+            await self.pilot.press(name)
+            await self.settle()
+
+    async def write(self, text: str) -> None:
+        """Type a text, as an input method delivers it: whole characters."""
+        for char in text:
+            await self.pilot.press("space" if char == " " else char)
+        await self.pilot.pause()
+
+    async def at(self, name: str) -> None:
+        """Wait for a screen."""
+        await self.until(lambda: self.where == name, f"screen {name}")
+        await self.settle()
+
+    async def says(self, text: str) -> None:
+        """Wait until a text is shown."""
+        await self.until(lambda: text in self.shown, f"shown: {text}")
+
+
+Script = Callable[[Drive], Awaitable[None]]
+
+
+def drive(
+    script: Script,
+    *,
+    lang: Language = "en",
+    size: tuple[int, int] = (80, 24),
+    paths: tuple[Path, ...] = (),
+    resume: str | None = None,
+    app: DistkbApp | None = None,
+) -> DistkbApp:
+    """Run an app, carry out the script once its catalogue is loaded, and return the app."""
+    app = app or DistkbApp(Say(lang), paths=paths, resume=resume)
+
+    async def run() -> None:
+        async with app.run_test(size=size, notifications=True) as pilot:
+            driven = Drive(app, pilot)
+            await driven.settle()
+            await script(driven)
+
+    asyncio.run(run())
+    return app
+
+
+def record_sessions() -> None:
+    """Put the recorded sessions where the program looks for its own, the first one worked on last."""
+    from distkb.sessions import store
+
+    target = store.state_directory()
+    target.mkdir(parents=True, exist_ok=True)
+    for place, name in enumerate((SECOND, FIRST)):
+        shutil.copy(SESSIONS / f"{name}.jsonl", target)
+        os.utime(target / f"{name}.jsonl", (1_767_000_000 + place, 1_767_000_000 + place))
