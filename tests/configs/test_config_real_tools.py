@@ -112,6 +112,20 @@ def test_the_strategy_that_the_trainer_passes_is_lost_too() -> None:
     assert "FULL_SHARD" in str(made.sharding_strategy or made.reshard_after_forward)
 
 
+def test_the_plugin_refuses_what_is_reported_as_an_error() -> None:
+    """FSDP2 takes no forward_prefetch, and a policy given as a dict must be complete."""
+    import torch
+    from accelerate import FullyShardedDataParallelPlugin
+
+    with pytest.raises(ValueError, match="forward_prefetch"):
+        FullyShardedDataParallelPlugin(fsdp_version=2, forward_prefetch=False)
+    half = {"param_dtype": torch.bfloat16, "reduce_dtype": torch.bfloat16}
+    for version, rest in ((1, "buffer_dtype"), (2, "output_dtype")):
+        with pytest.raises(ValueError, match="mixed precision policy"):
+            FullyShardedDataParallelPlugin(fsdp_version=version, mixed_precision_policy=half)
+        FullyShardedDataParallelPlugin(fsdp_version=version, mixed_precision_policy=half | {rest: torch.float32})
+
+
 def test_keys_of_fsdp1_do_nothing_under_fsdp2(tmp_path: Path) -> None:
     """What is reported as ignored leaves the plugin as it is without it."""
     text = (

@@ -41,6 +41,11 @@ def trainer(text: str) -> Files:
     return {"fit.py": f"import lightning as L\ntrainer = L.Trainer({text})\n"}
 
 
+def plugin(text: str) -> Files:
+    """A script that makes Accelerate's FSDP plugin."""
+    return {"t.py": f"plugin = FullyShardedDataParallelPlugin(auto_wrap_policy='no_wrap', {text})\n"}
+
+
 def sbatch(text: str, head: str = SBATCH) -> Files:
     """A Slurm script."""
     return {"job.sbatch": head + text + "\n"}
@@ -117,6 +122,9 @@ BAD: dict[str, Files] = {
     "config.fsdp1-strategy-lost-trainer": args(
         "fsdp=True, fsdp_config={'version': 1, 'reshard_after_forward': 'shard_grad_op'}"
     ),
+    "config.fsdp1-strategy-lost-plugin": plugin("reshard_after_forward='SHARD_GRAD_OP'"),
+    "config.fsdp2-forward-prefetch": plugin("fsdp_version=2, forward_prefetch=False"),
+    "config.fsdp-policy-half-set": plugin("mixed_precision_policy={'param_dtype': torch.bfloat16}"),
     "config.fsdp-words-no-auto-wrap": args("fsdp='full_shard'"),
     "config.fsdp-loading-without-sync": {"a.yaml": FSDP + "  fsdp_version: 1\n  fsdp_sync_module_states: false\n"},
     "config.fsdp2-local-state-dict": {"a.yaml": FSDP + "  fsdp_version: 2\n  fsdp_state_dict_type: LOCAL_STATE_DICT\n"},

@@ -160,6 +160,9 @@ SOUND: dict[str, dict[str, str]] = {
         "run.sh": "#!/usr/bin/env bash\nOMP_NUM_THREADS=4 torchrun --standalone --nproc-per-node gpu t.py --lr 1e-4\n"
     },
     "Slurm with c10d": {"job.sbatch": SLURM},
+    "Slurm with a node rank that c10d ignores": {
+        "job.sbatch": SLURM.replace("--nproc-per-node=8 \\", "--nproc-per-node=8 --node-rank=$SLURM_NODEID \\")
+    },
     "Slurm with static rendezvous": {"job.sh": PER_NODE},
     "Lightning under Slurm": {
         "job.sbatch": "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-node=4\n"

@@ -45,10 +45,30 @@ CALLABLES = (
 )
 
 
+REQUESTS: dict[str, dict[str, Any]] = {
+    **{name: {"model": f"models:{name}"} for name in CALLABLES},
+    "no module": {"model": "nowhere.at_all:build"},
+    "broken module": {"model": "broken:build"},
+    "no callable named": {"model": "models"},
+    "a file": {"model": "models.py:plain"},
+    "no file": {"model": "gone.py:x"},
+    "wrap Linear": {"model": "models:plain", "wrap": ["Linear"]},
+    "wrap nothing": {"model": "models:plain", "wrap": ["DecoderLayer"]},
+    "too large for DDP": {"model": "models:large", "strategy": "ddp", "gpu_memory": "2.6G", "world_size": 64},
+    "too large": {"model": "models:large", "gpu_memory": 1 << 20, "world_size": 64},
+    "fsdp-optimizer": {"model": "models:plain", "optimizer": "adafactor"},
+    "fsdp-precision": {"model": "models:plain", "precision": "int4"},
+    "fsdp-strategy": {"model": "models:plain", "strategy": "magic"},
+    "fsdp-gpu-memory": {"model": "models:plain", "gpu_memory": "much"},
+    "fsdp-world-size": {"model": "models:plain", "world_size": 0},
+    "fsdp-model-spec": {"model": ""},
+}
+"""Answered by one process: importing torch takes longer than all of them."""
+
+
 @cache
 def _documents() -> dict[str, dict[str, Any]]:
-    found = inspect([{"model": f"models:{name}"} for name in CALLABLES])
-    return dict(zip(CALLABLES, found, strict=True))
+    return dict(zip(REQUESTS, inspect(list(REQUESTS.values())), strict=True))
 
 
 def _document(name: str) -> dict[str, Any]:
@@ -121,9 +141,8 @@ def test_a_module_that_prints_or_ends_the_program_still_gets_a_document() -> Non
 
 def test_modules_that_cannot_be_imported_are_told_apart() -> None:
     """A module that is not there, one that fails inside, and a spec that is none have three reasons; a file works."""
-    found = inspect(
-        [{"model": name} for name in ("nowhere.at_all:build", "broken:build", "models", "models.py:plain", "gone.py:x")]
-    )
+    names = ("no module", "broken module", "no callable named", "a file", "no file")
+    found = [_document(name) for name in names]
     assert [item["reason"] for item in found] == [
         "fsdp-module-not-found",
         "fsdp-import-failed",
@@ -162,9 +181,7 @@ def test_fsdp1_units_have_the_names_of_the_unwrapped_model() -> None:
 def test_a_plain_model_is_wrapped_by_its_blocks_or_by_the_class_asked_for() -> None:
     """Without a class the repeated block is taken; a class that is not there is a finding that names those that are."""
     assert _document("plain")["facts"]["wrapped_by_probe"] == ["Block"]
-    chosen, missing = inspect(
-        [{"model": "models:plain", "wrap": ["Linear"]}, {"model": "models:plain", "wrap": ["DecoderLayer"]}]
-    )
+    chosen, missing = _document("wrap Linear"), _document("wrap nothing")
     assert {unit["class"] for unit in chosen["facts"]["units"]} == {"Net", "Linear"}
     assert ids(missing) == {"model.wrap-class-missing"}
     assert "Block" in missing["found"][0]["values"]["known"]
@@ -188,12 +205,7 @@ def test_what_is_offloaded_or_kept_is_counted_where_it_is() -> None:
 
 def test_memory_decides_which_strategies_fit() -> None:
     """A strategy that does not fit is an error that names those that do; without any, the smallest is named."""
-    document, none = inspect(
-        [
-            {"model": "models:large", "strategy": "ddp", "gpu_memory": "2.6G", "world_size": 64},
-            {"model": "models:large", "gpu_memory": 1 << 20, "world_size": 64},
-        ]
-    )
+    document, none = _document("too large for DDP"), _document("too large")
     facts = document["facts"]
     assert ids(document) == {"model.does-not-fit"}
     assert facts["fits"] == {name: row["peak"] <= 2.6 * 2**30 for name, row in facts["per_rank"].items()}
@@ -205,23 +217,9 @@ def test_memory_decides_which_strategies_fit() -> None:
 
 def test_a_wrong_request_ends_with_its_own_reason() -> None:
     """Options that mean nothing are named, before torch is imported."""
-    wrong = [
-        {"model": "models:plain", "optimizer": "adafactor"},
-        {"model": "models:plain", "precision": "int4"},
-        {"model": "models:plain", "strategy": "magic"},
-        {"model": "models:plain", "gpu_memory": "much"},
-        {"model": "models:plain", "world_size": 0},
-        {"model": ""},
-    ]
-    reasons = [item["reason"] for item in inspect(wrong)]
-    assert reasons == [
-        "fsdp-optimizer",
-        "fsdp-precision",
-        "fsdp-strategy",
-        "fsdp-gpu-memory",
-        "fsdp-world-size",
-        "fsdp-model-spec",
-    ]
+    for name in REQUESTS:
+        if name.startswith("fsdp-"):
+            assert _document(name)["reason"] == name
 
 
 def test_a_thousand_ranks_and_seventy_billion_parameters_cost_seconds_and_no_memory() -> None:

@@ -6,15 +6,26 @@ import json
 import socket
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fsdp_models import environment, inspect, project
 
 from distkb_probes.sharding.memory import rows
 
+NAMES = ("uneven", "fsdp1", "fsdp1_flat")
 SHAPES = [(13, 8), *([(8,), (8,), (17, 8), (17,), (8, 17)] * 3), (8,), (8,), (13, 8)]
 """The parameters of the model `uneven`."""
+
+
+@cache
+def _predicted() -> dict[tuple[str, int], Any]:
+    """Return the bytes per rank that the probe predicts for each model and number of ranks."""
+    asked = [(name, ranks) for name in NAMES for ranks in (2, 3, 7)]
+    found = inspect([{"model": f"models:{name}", "world_size": ranks} for name, ranks in asked])
+    return {key: document["facts"]["per_rank"] for key, document in zip(asked, found, strict=True)}
 
 
 def _real(ranks: int, out: Path) -> list[dict[str, list[int]]]:
@@ -44,11 +55,9 @@ def test_real_ranks_hold_exactly_the_bytes_that_were_predicted(ranks: int, tmp_p
     With `fully_shard` the states of the other ranks follow from their rows; FSDP1 with and without original
     parameters differs in alignment and in what the optimizer sees of the padding.
     """
-    names = ("uneven", "fsdp1", "fsdp1_flat")
-    predicted = inspect([{"model": f"models:{name}", "world_size": ranks} for name in names])
     real = _real(ranks, tmp_path)
-    for name, document in zip(names, predicted, strict=True):
-        built = document["facts"]["per_rank"]["built"]
+    for name in NAMES:
+        built = _predicted()[name, ranks]["built"]
         assert {tuple(rank[name][:2]) for rank in real} == {(built["params"], built["grads"])}, name
         assert max(rank[name][2] for rank in real) == real[0][name][2] == built["optimizer"], name
     for number, rank in enumerate(real):
@@ -57,13 +66,9 @@ def test_real_ranks_hold_exactly_the_bytes_that_were_predicted(ranks: int, tmp_p
 
 def test_formulas_agree_with_what_was_built() -> None:
     """The strategy table's rows equal the shards that torch makes for the same strategy."""
-    fsdp2, original, flat = inspect(
-        [{"model": f"models:{name}", "world_size": 7} for name in ("uneven", "fsdp1", "fsdp1_flat")]
-    )
-    rows2, rows1, rows0 = (item["facts"]["per_rank"] for item in (fsdp2, original, flat))
-    assert rows2["fsdp2"] == rows2["built"]
-    for rows_ in (rows1, rows0):
-        assert (rows_["full_shard"]["params"], rows_["full_shard"]["grads"]) == (
-            rows_["built"]["params"],
-            rows_["built"]["grads"],
-        )
+    assert _predicted()["uneven", 7]["fsdp2"] == _predicted()["uneven", 7]["built"]
+    for name in ("fsdp1", "fsdp1_flat"):
+        table = _predicted()[name, 7]
+        assert [table["full_shard"][kind] for kind in ("params", "grads", "working")] == [
+            table["built"][kind] for kind in ("params", "grads", "working")
+        ]

@@ -143,7 +143,11 @@ def meeting(
         mine.store = inner.store
         here = Meeting(mine, name, rank, range(world), timeout)
         # incompressible enough to need several pieces
-        detail = [f"{index * 2654435761 % 2**32:08x}" for index in range(300_000)] if rank == 1 else ["x"]
+        detail = (
+            [f"{index * 2654435761 % 2**32:08x}" for index in range(300_000)]
+            if rank == 1 and name == "verdict"
+            else ["x"]
+        )
         met[rank] = here.hold(Sheet({"rank": rank}, detail), judge, f"call of {rank}")
         requests[rank] = mine.requests
 
@@ -166,8 +170,8 @@ def test_all_ranks_read_one_verdict_and_leave_nothing() -> None:
 def test_the_missing_are_named_by_whoever_is_there() -> None:
     """Ranks 0 and 2 of five do not come; the other three agree on that within the time."""
     began = time.monotonic()
-    met, _ = meeting(5, absent=(0, 2), timeout=0.5, name="missing")
-    assert time.monotonic() - began < 5
+    met, _ = meeting(5, absent=(0, 2), timeout=3, name="missing")
+    assert time.monotonic() - began < 15
     assert {one.missing for one in met.values()} == {(0, 2)}
     assert len({one.leader for one in met.values()}) == 1
 

@@ -43,6 +43,13 @@ def three(**odd: str) -> dict[str, Any]:
     return live({**TORCHRUN, **world}, {**SECOND, **world}, {**THIRD, **world, **odd})
 
 
+def three_with(address: str) -> dict[str, Any]:
+    """Three ranks, two of which look for the master under `address`."""
+    world = {"WORLD_SIZE": "3", "LOCAL_WORLD_SIZE": "3"}
+    most = {**world, "MASTER_ADDR": address}
+    return live({**TORCHRUN, **most}, {**SECOND, **most}, {**THIRD, **world})
+
+
 def with_details(**details: Any) -> dict[str, Any]:
     """Two ranks, the second of which differs in what /proc tells of it."""
     found = live(TORCHRUN, SECOND)
@@ -301,6 +308,15 @@ def test_one_fault_on_several_ranks_is_one_finding() -> None:
     found = [o for o in judge(live(*broken))[0] if o.id == "env.nccl-interface-none"]
     assert len(found) == 1
     assert [(q.path, q.rank) for q in found[0].quotes] == [("/proc/100/environ", 0), ("/proc/101/environ", 1)]
+
+
+def test_what_a_process_calls_itself_is_no_command(records: dict[str, dict[str, Any]]) -> None:
+    """A hostile value comes into the commands to copy as one quoted word."""
+    hostile = "$(touch /x)"
+    (found,) = (o for o in judge(facts({"MASTER_ADDR": "node;reboot"}, names__master=resolved("node;reboot")))[0])
+    assert fill(records[found.id]["commands"][0], found.values) == "getent hosts 'node;reboot'"
+    differs = next(o for o in judge(three_with(hostile))[0] if o.id == "env.launch-master-differs")
+    assert fill(records[differs.id]["commands"][0], differs.values) == f"export MASTER_ADDR='{hostile}'"
 
 
 def test_the_odd_rank_out_is_named() -> None:

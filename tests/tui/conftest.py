@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def homes(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def homes(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the tests' sessions and caches away from the person's own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.delenv("DISTKB_KB", raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    yield
 
 
 @pytest.fixture
@@ -35,6 +33,6 @@ def sample(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def recorded(sample: None) -> None:
+def recorded(sample: None) -> None:  # noqa: ARG001 - pytest's way to use a fixture
     """Have two recorded sessions of the sample catalogue."""
     record_sessions()

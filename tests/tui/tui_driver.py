@@ -38,7 +38,7 @@ class Drive:
     def shown(self) -> str:
         """What the terminal shows, one line of text per row."""
         # The app has no public way to its text: the compositor's strips are what goes to the terminal.
-        strips = self.app.screen._compositor.render_strips()  # noqa: SLF001
+        strips = self.app.screen._compositor.render_strips()
         return "\n".join(strip.text.rstrip() for strip in strips) + "\n"
 
     async def until(self, holds: Callable[[], bool], what: str = "") -> None:

@@ -185,7 +185,7 @@ class Finding(Record, frozen=True, kw_only=True):
     value are written `{을/를}`."""
     entry: str | None = None
     """The entry or cause (`D4`, `D18.b`) that it points to. A cause of it that does not state a likelihood of its own
-    for this finding gets `often`."""
+    for this finding gets one by the severity."""
     fix: Text | None = None
     """The command or edit that repairs it, with the values put in."""
     commands: tuple[str, ...] = ()

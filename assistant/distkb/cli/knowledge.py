@@ -109,11 +109,11 @@ class Knowledge:
     def collect_step(self, diagnosis: Diagnosis) -> Step | None:
         """Return what to collect where the next step is a question: not everybody can answer one at once."""
         from distkb.diagnosis.likelihood import OTHER
-        from distkb.diagnosis.next_step import next_step
+        from distkb.diagnosis.next_step import next_step, still_worth
 
         if diagnosis.next is None or diagnosis.next.kind != "ask":
             return None
         posterior = {ranked.cause.id: ranked.probability for ranked in diagnosis.causes} | {OTHER: diagnosis.other}
-        steps = [step for step in self.catalogue.steps if step.kind == "collect"]
+        steps = [step for step in still_worth(self.catalogue.steps, diagnosis.evidence) if step.kind == "collect"]
         found = next_step(self._table, posterior, steps, [o.id for o in diagnosis.evidence.observations])
         return found.step if found else None

@@ -14,6 +14,7 @@ from distkb.cli.session import session
 if TYPE_CHECKING:
     from distkb.catalogue.compiled import Compiled
     from distkb.cli.session import Session
+    from distkb.report.meaning import Meanings
 
 
 @click.command(
@@ -32,18 +33,32 @@ def command(ctx: click.Context, entry: str, as_json: bool) -> ExitCode:
     identity = _find(compiled, entry)
     if identity is None:
         return _show_setting(compiled, entry, current, as_json=as_json)
-    catalogue = compiled.catalogue()
-    found = next(e for e in catalogue.entries if e.id == identity)
+    found = next(known for known in compiled.entries() if known.id == identity)
     if as_json:
         from distkb.report.json import encode
 
         output.write(encode(found))
         return ExitCode.DONE
     from distkb.report import entry as view
+
+    output.write(view.write(found, _meanings(compiled), current.say, columns=output.columns(), ink=output.ink()))
+    return ExitCode.DONE
+
+
+def _meanings(compiled: Compiled) -> Meanings:
+    """Return what the observations of an entry mean, without decoding what no entry refers to."""
+    from distkb.catalogue.model import Catalogue
     from distkb.report.meaning import Meanings
 
-    output.write(view.write(found, Meanings(catalogue), current.say, columns=output.columns(), ink=output.ink()))
-    return ExitCode.DONE
+    catalogue = Catalogue(
+        entries=compiled.entries(),
+        signatures=compiled.signatures(),
+        facts=compiled.facts(),
+        findings=compiled.findings(),
+        steps=(),
+        terms=(),
+    )
+    return Meanings(catalogue)
 
 
 def _find(compiled: Compiled, name: str) -> str | None:

@@ -12,7 +12,7 @@ from distkb.catalogue.model import Step
 from distkb.diagnosis.belief import Belief, believe
 from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
 from distkb.diagnosis.model import Diagnosis, NextStep, RankedCause
-from distkb.diagnosis.next_step import asks, next_step
+from distkb.diagnosis.next_step import asks, next_step, still_worth
 from distkb.evidence.observation import Evidence
 
 NAMED = 0.70
@@ -108,4 +108,6 @@ def _next(table: LikelihoodTable, belief: Belief, steps: Iterable[Step], answer:
     if answer.verdict == "named" and answer.fix is not None:
         return NextStep(kind="fix", step=None, gain_bits=0.0)
     known = [o.id for o in answer.evidence.observations]
-    return next_step(table, belief.posterior, (*asks(table, belief.posterior, known), *steps), known)
+    return next_step(
+        table, belief.posterior, (*asks(table, belief.posterior, known), *still_worth(steps, answer.evidence)), known
+    )

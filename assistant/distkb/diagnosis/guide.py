@@ -10,10 +10,8 @@ from distkb.diagnosis.belief import Belief, believe
 from distkb.diagnosis.information import MISREAD, MISTAKE, Row, make_row
 from distkb.diagnosis.known import gather
 from distkb.diagnosis.likelihood import LikelihoodTable
+from distkb.diagnosis.next_step import OUTPUT
 from distkb.diagnosis.session import Event
-
-OUTPUT = "collect.output"
-"""Id of the step that asks for the run's output: it reveals every line that the catalogue knows."""
 
 ROWS_KEPT = 8192
 """Rows that are remembered: lines are offered in ever new sets."""
@@ -74,7 +72,7 @@ class Guide:
         )
 
     def reveals(self, step: Step) -> tuple[str, ...]:
-        """Return the observations that a step would show; of the run's output those that name a failure themselves.
+        """Return the observations that a step would show; of the run's output the lines that name a failure.
 
         Echoes come with whichever failure it is: beside the failure itself they tell nothing more.
         """

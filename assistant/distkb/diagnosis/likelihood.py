@@ -20,6 +20,7 @@ from distkb.catalogue.model import (
     Finding,
     Likelihood,
     Role,
+    Severity,
     Signature,
 )
 
@@ -29,8 +30,13 @@ OTHER = "other"
 OTHER_SHARE = 0.06
 """Prior of `OTHER`: the share of distributed-training failures we expect to have no entry."""
 
-POINTED_AT: Likelihood = "often"
-"""P(finding | a cause that the finding itself points to), where the cause does not state it."""
+POINTED_AT: dict[Severity | None, Likelihood] = {
+    "error": "usually",
+    "warning": "often",
+    "note": "sometimes",
+    None: "often",
+}
+"""P(finding | a cause that the finding itself points to), where the cause does not state it, by severity."""
 
 HELPS_ANYWAY = 0.02
 """P(a fix helps | another cause): somebody changed something else in between, or the failure comes and goes."""
@@ -101,7 +107,7 @@ class LikelihoodTable:
                 continue
             for h in self.hypotheses:
                 if h.cause is not None and finding.entry in (h.cause.id, h.cause.id.partition(".")[0]):
-                    self._stated[h.id].setdefault(finding.id, PROBABILITY[POINTED_AT])
+                    self._stated[h.id].setdefault(finding.id, PROBABILITY[POINTED_AT[finding.severity]])
 
     def _add_fixes(self) -> None:
         """Make the outcome of every fix an observation: `works` says how likely it helps if the cause is its own."""

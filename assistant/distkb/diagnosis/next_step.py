@@ -15,6 +15,10 @@ from distkb.diagnosis.information import make_row
 from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.diagnosis.model import NextStep
 from distkb.diagnosis.questions import ask_step
+from distkb.evidence.observation import Evidence
+
+OUTPUT = "collect.output"
+"""Id of the step that asks for the run's output."""
 
 LEAST_GAIN_BITS = 0.08
 """A step that is expected to tell less than this is not worth a person's time."""
@@ -73,6 +77,13 @@ def _likely(table: LikelihoodTable, posterior: Mapping[str, float], fact: str, v
     row = make_row(table, (fact,))
     predicted = row.predicted([posterior.get(h.id, 0.0) for h in table.hypotheses])
     return sum(p for value, p in zip(row.outcomes, predicted, strict=True) if value in values)
+
+
+def still_worth(steps: Iterable[Step], evidence: Evidence) -> Iterator[Step]:
+    """The steps without the one that asks for the run's output, where that was read."""
+    for step in steps:
+        if step.id != OUTPUT or evidence.log_coverage == 0.0:
+            yield step
 
 
 def known_names(known: Iterable[str]) -> frozenset[str]:

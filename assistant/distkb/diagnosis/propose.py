@@ -15,12 +15,12 @@ from operator import itemgetter, mul, sub
 import msgspec
 
 from distkb.catalogue.model import Step
-from distkb.diagnosis.guide import OUTPUT, Guide
+from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.information import MISTAKE, Row
 from distkb.diagnosis.known import Known
 from distkb.diagnosis.likelihood import OTHER
 from distkb.diagnosis.moves import Ask, Move, NothingFits, Take, TryFix
-from distkb.diagnosis.next_step import known_names, presumed
+from distkb.diagnosis.next_step import OUTPUT, known_names, presumed
 from distkb.diagnosis.questions import Question, fact_question, lines_question
 from distkb.diagnosis.repair import CONSIDERED, Repair, expected_cost
 from distkb.diagnosis.repair import plan as repair_plan

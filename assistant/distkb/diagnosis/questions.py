@@ -96,15 +96,22 @@ def lines_question(signatures: Iterable[Signature]) -> Question:
 
 def ask_step(fact: Fact) -> Step:
     """Return a fact's question as a step of the command line: with the option that answers it."""
-    values = [v.value for v in fact.values]
-    either = f"{', '.join(values[:-1])} or {values[-1]}" if len(values) > 1 else values[0]
+    en = [_named(v.value, v.label.en) for v in fact.values]
+    ko = [_named(v.value, v.label.ko) for v in fact.values]
+    either = f"{', '.join(en[:-1])} or {en[-1]}" if len(en) > 1 else en[0]
     return Step(
         id=f"ask.{fact.id.replace('_', '-')}",
         kind="ask",
         text=Text(
             en=f"{fact.question.en} Answer with --fact {fact.id}={either}.",
-            ko=f"{fact.question.ko} --fact {fact.id}={', '.join(values)} 가운데 하나로 알려 주십시오.",
+            ko=f"{fact.question.ko} --fact {fact.id}={', '.join(ko)} 가운데 하나로 알려 주십시오.",
         ),
         reveals=(fact.id,),
         seconds=fact.seconds,
     )
+
+
+def _named(value: str, label: str) -> str:
+    """Return a value with what it means, where its name does not say so itself."""
+    short = label.partition("(")[0].strip()
+    return value if value in ("yes", "no") or value in label.lower() else f"{value} ({short})"

@@ -10,10 +10,11 @@ from random import Random
 
 import msgspec
 
-from distkb.diagnosis.guide import OUTPUT, Guide
+from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.known import gather
 from distkb.diagnosis.likelihood import OTHER, Hypothesis
 from distkb.diagnosis.moves import Ask, Done, Move, NothingFits, Take, TryFix
+from distkb.diagnosis.next_step import OUTPUT
 from distkb.diagnosis.questions import Question
 from distkb.diagnosis.session import Event, EvidenceAdded, FixTried, ProbeResult, Session, standing
 from distkb.diagnosis.view import next_moves

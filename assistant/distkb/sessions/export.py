@@ -196,7 +196,7 @@ def _happened(item: TrailItem, words: _Words) -> str:
         case EvidenceAdded(label=label):
             said = words.say("session.export.read", label=code(_clean(label)))
         case ProbeResult(step=step, status=status):
-            said = words.say(f"session.export.probe-{status}", step=code(_clean(step)))
+            said = words.say(f"session.export.checked.{status}", step=code(_clean(step)))
         case StepDeclined(step=step):
             said = words.say("session.export.declined", step=code(_clean(step)))
         case FixTried() as tried:
@@ -210,7 +210,7 @@ def _question(question: str, words: _Words) -> str:
 
 def _tried(event: FixTried, words: _Words) -> str:
     title = prose(words.title(event.fix))
-    return f"- {words.say(f'session.export.fix-{event.outcome}', id=event.fix, title=title)}"
+    return f"- {words.say(f'session.export.tried.{event.outcome}', id=event.fix, title=title)}"
 
 
 def _observation(observation: Observation, words: _Words) -> str:

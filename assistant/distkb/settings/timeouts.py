@@ -276,10 +276,21 @@ def _with_firings(readings: Sequence[TimerReading], observations: Sequence[Obser
         # Where the log's time fits none, torch's own timer is named: a framework that is installed need not be used.
         suspects.sort(key=lambda reading: any(when.startswith("framework=") for when in reading.timer.when))
         seconds = seconds_of(observation)
-        equal = [reading for reading in suspects if _same(reading.seconds, seconds)]
+        equal = _once([reading for reading in suspects if _same(reading.seconds, seconds)])
         for reading in equal or suspects[:1]:
             fired.setdefault(reading.timer.id, _fired(reading, observation, seconds, suspects, equal))
     return tuple(msgspec.structs.replace(reading, fired=fired.get(reading.timer.id)) for reading in readings)
+
+
+def _once(readings: Sequence[TimerReading]) -> list[TimerReading]:
+    """Leave out timers that one and the same setting moves: they are one timer then."""
+    moved: set[str] = set()
+    kept = []
+    for reading in readings:
+        if reading.knob is None or reading.knob not in moved:
+            kept.append(reading)
+        moved |= {reading.knob} if reading.knob else set()
+    return kept
 
 
 def _fired(
@@ -290,7 +301,7 @@ def _fired(
     equal: Sequence[TimerReading],
 ) -> Firing:
     same = tuple(other.timer.id for other in equal if other is not reading)
-    moved = [other for other in suspects if other.source == "knob" and other not in equal]
+    moved = [other for other in suspects if other.source == "knob" and not _same(other.seconds, seconds)]
     origin: Origin = "unsaid" if seconds is None else "other" if not equal else "shared" if same else "this"
     return Firing(
         observation=observation.id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, cast
 
 from rich.cells import cell_len, set_cell_size
@@ -10,6 +11,9 @@ from textual.content import Content
 from textual.dom import DOMNode
 
 from distkb.evidence.clean import plain
+
+CODE = "bold $accent"
+"""How code, commands and names stand out in running text."""
 
 if TYPE_CHECKING:
     from distkb.locale import Say
@@ -40,3 +44,9 @@ def fit(text: str, columns: int) -> str:
 def shown(text: str) -> Content:
     """Return untrusted text as content: no markup, no escape sequences, nothing that moves the cursor."""
     return Content(plain(text))
+
+
+def prose(text: str) -> Content:
+    """Return a sentence of the catalogue, what stands in backticks shown as code."""
+    parts = re.split(r"`([^`\n]+)`", text)
+    return Content.assemble(*(part if place % 2 == 0 else (part, CODE) for place, part in enumerate(parts)))

@@ -18,14 +18,14 @@ def main() -> None:
     notes = Notes()
     notes("all", live.memory())
     if rank != 2:
-        notes("two-gone", live.memory(timeout=2))
+        notes("two-gone", live.memory(timeout=3))
     meet(store, "after two-gone", 3)
     if rank == 2:
         notes("two-late", live.memory(timeout=20))
     meet(store, "after two-late", 3)
     notes("all-again", live.memory(timeout=20))
     if rank != 0:
-        notes("zero-gone", live.step(3, timeout=2))
+        notes("zero-gone", live.step(3, timeout=3))
     meet(store, "after zero-gone", 3)
     if rank == 1:
         notes("alone", live.step(4, timeout=1))

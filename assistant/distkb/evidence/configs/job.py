@@ -89,7 +89,7 @@ class Fsdp(msgspec.Struct, frozen=True, kw_only=True):
 
     part: Part
     place: str
-    """Place of its keys in the settings: accelerate-config or fsdp-config."""
+    """Place of its keys in the settings: accelerate-config, fsdp-config, or python for a call of the plugin."""
     version: int | None
     """1 or 2; None where it depends on a version that is not known."""
     keys: Mapping[str, Item]
@@ -103,11 +103,28 @@ class Fsdp(msgspec.Struct, frozen=True, kw_only=True):
 
     def typed(self, name: str) -> str:
         """Return the key as it is typed in this place."""
+        if self.place == "python":
+            return {"version": "fsdp_version", **_PLUGIN}.get(name, name)
         return f"fsdp_{name}" if self.place == "accelerate-config" else name
+
+
+_PLUGIN = {"transformer_layer_cls_to_wrap": "transformer_cls_names_to_wrap", "offload_params": "cpu_offload"}
+"""Names of keys in files, and of the same arguments of FullyShardedDataParallelPlugin."""
+
+
+def _plugin_of(part: Part) -> Fsdp | None:
+    if part.name != "FullyShardedDataParallelPlugin" or "**" in part.root:
+        return None
+    names = {argument: key for key, argument in _PLUGIN.items()}
+    keys = {names.get(name, name).removeprefix("fsdp_"): item for name, item in part.root.items()}
+    version = number(keys["version"].value) if "version" in keys else 1
+    return Fsdp(part=part, place="python", version=version, keys=keys, item=Item(value=None, line=part.line))
 
 
 def fsdp_of(part: Part, job: Job) -> Fsdp | None:
     """Return the FSDP configuration of a part, if the part has one that is in use."""
+    if part.kind == "call":
+        return _plugin_of(part)
     item = part.get("fsdp_config") if part.kind == "accelerate" else Item(value=part.root, line=part.line)
     if item is None or not isinstance(item.value, Mapping) or not item.value:
         return None

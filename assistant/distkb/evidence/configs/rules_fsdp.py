@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from distkb.evidence.configs.item import UNKNOWN, Item, Part, number, truth
 from distkb.evidence.configs.job import Fsdp, Hit, Job, Rule, fsdp_of, hit, short
@@ -14,7 +14,7 @@ _POLICIES = ("TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP", "NO_WRAP")
 def _policy(fsdp: Fsdp) -> str:
     item = fsdp.get("auto_wrap_policy")
     if item is None or item.value is None:
-        return "NO_WRAP" if fsdp.place == "accelerate-config" else "TRANSFORMER_BASED_WRAP"
+        return "TRANSFORMER_BASED_WRAP" if fsdp.place == "fsdp-config" else "NO_WRAP"
     return str(item.value).upper()
 
 
@@ -36,6 +36,7 @@ def wrapping(part: Part, job: Job) -> Iterator[Hit]:
         return
     item, policy = fsdp.get("auto_wrap_policy"), _policy(fsdp)
     by_flag = any("fsdp_auto_wrap_policy" in command.root for command in job.of("command"))
+    by_flag |= fsdp.place == "python" and bool(job.of("accelerate"))
     least = fsdp.get("min_num_params")
     classes = fsdp.get("transformer_layer_cls_to_wrap")
     key = fsdp.typed("auto_wrap_policy")
@@ -47,7 +48,7 @@ def wrapping(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.fsdp-bad-wrap-policy", part, item, key=key, value=short(policy))
     elif policy == "SIZE_BASED_WRAP":
         size = None if least is None else number(least.value)
-        default_wraps = fsdp.place == "accelerate-config"
+        default_wraps = fsdp.place != "fsdp-config"
         if size == 0 or (least is None and not default_wraps):
             yield hit("config.fsdp-size-wrap-zero", part, least or item, key=fsdp.typed("min_num_params"))
     elif classes is None and _is_own_model(job):
@@ -78,6 +79,9 @@ def strategy(part: Part, job: Job) -> Iterator[Hit]:
     if fsdp.version == 1 and old is None and _is_lost(after):
         is_name = str(after.value).upper() in _STRATEGIES
         wanted = str(after.value).upper() if is_name else "SHARD_GRAD_OP"
+        if fsdp.place == "python":
+            yield hit("config.fsdp1-strategy-lost-plugin", part, after, key=key, value=after.shown, wanted=wanted)
+            return
         lost = "config.fsdp1-strategy-lost" + ("" if fsdp.place == "accelerate-config" else "-trainer")
         yield hit(lost, part, after, key=key, value=after.shown, wanted=wanted)
 
@@ -93,6 +97,8 @@ def loading(part: Part, job: Job) -> Iterator[Hit]:
     if fsdp is None:
         return
     sync, lean = fsdp.get("sync_module_states"), fsdp.get("cpu_ram_efficient_loading")
+    if fsdp.place == "python":
+        return  # the plugin turns the sending on by itself, with a warning
     default = fsdp.place == "accelerate-config"
     is_lean = default if lean is None else truth(lean.value)
     if sync is not None and truth(sync.value) is False and is_lean and (default or fsdp.version == 1):
@@ -127,6 +133,23 @@ def checkpointing(part: Part, job: Job) -> Iterator[Hit]:
             "config.fsdp-checkpointing-offload", part, item, on, key=fsdp.typed("activation_checkpointing_offload"),
             needed=fsdp.typed("activation_checkpointing"), version=fsdp.typed("version"),
         )  # fmt: skip
+
+
+def plugin(part: Part, job: Job) -> Iterator[Hit]:
+    """Arguments that FullyShardedDataParallelPlugin refuses."""
+    fsdp = fsdp_of(part, job)
+    if fsdp is None:
+        return
+    ahead = fsdp.get("forward_prefetch")
+    if fsdp.version == 2 and ahead is not None and ahead.value is not None:
+        yield hit("config.fsdp2-forward-prefetch", part, ahead)
+    policy = fsdp.get("mixed_precision_policy")
+    if policy is None or not isinstance(policy.value, Mapping) or "**" in policy.value:
+        return
+    wanted = ("param_dtype", "reduce_dtype", "buffer_dtype" if fsdp.version == 1 else "output_dtype")
+    missing = [name for name in wanted if name not in policy.value]
+    if missing:
+        yield hit("config.fsdp-policy-half-set", part, policy, missing=", ".join(missing), version=fsdp.version)
 
 
 def calls(part: Part, job: Job) -> Iterator[Hit]:
@@ -164,7 +187,7 @@ RULES = (
             "config.fsdp-layer-class-default",
             "config.fsdp-layer-class-ignored",
         ),
-        kinds=("accelerate", "fsdp-config"),
+        kinds=("accelerate", "fsdp-config", "call"),
         check=wrapping,
     ),
     Rule(
@@ -172,17 +195,19 @@ RULES = (
             "config.fsdp2-reshard-not-bool",
             "config.fsdp1-strategy-lost",
             "config.fsdp1-strategy-lost-trainer",
+            "config.fsdp1-strategy-lost-plugin",
         ),
-        kinds=("accelerate", "fsdp-config"),
+        kinds=("accelerate", "fsdp-config", "call"),
         check=strategy,
     ),
-    Rule(ids=("config.fsdp-loading-without-sync",), kinds=("accelerate", "fsdp-config"), check=loading),
+    Rule(ids=("config.fsdp-loading-without-sync",), kinds=("accelerate", "fsdp-config", "call"), check=loading),
     Rule(
         ids=("config.fsdp2-local-state-dict", "config.fsdp-full-state-dict"),
-        kinds=("accelerate", "fsdp-config"),
+        kinds=("accelerate", "fsdp-config", "call"),
         check=state_dict,
     ),
-    Rule(ids=("config.fsdp-checkpointing-offload",), kinds=("accelerate", "fsdp-config"), check=checkpointing),
+    Rule(ids=("config.fsdp-checkpointing-offload",), kinds=("accelerate", "fsdp-config", "call"), check=checkpointing),
+    Rule(ids=("config.fsdp2-forward-prefetch", "config.fsdp-policy-half-set"), kinds=("call",), check=plugin),
     Rule(
         ids=(
             "config.torch-fsdp-no-wrap-policy",

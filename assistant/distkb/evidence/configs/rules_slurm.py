@@ -115,17 +115,24 @@ def early(part: Part, job: Job) -> Iterator[Hit]:
         if not command.extra.get("inner"):
             for name, item in command.root.items():
                 found = _PER_TASK.search(item.text)
-                if found and item.value is UNKNOWN:
+                if found and item.value is UNKNOWN and not (name == "node_rank" and _needs_no_rank(command)):
                     yield hit("config.srun-expanded-early", part, item, variable=found[1],
                               flag="--" + name.replace("_", "-"))  # fmt: skip
         rank = command.get("node_rank") or command.get("machine_rank")
         nodes = _nodes(part)
-        if rank is not None and number(rank.value) is not None and nodes is not None and nodes > 1:
+        fixed = rank is not None and number(rank.value) is not None and not _needs_no_rank(command)
+        if fixed and rank is not None and nodes is not None and nodes > 1:
             yield hit("config.srun-fixed-node-rank", part, rank, rank=rank.shown, nodes=nodes)
         inside: dict[str, Item] = command.extra.get("per_task", {})
         address = inside.get("MASTER_ADDR")
         if address is not None and _OWN_NAME.search(address.text) and (nodes or 1) > 1:
             yield hit("config.master-addr-own-name", part, address, value=short(address.text))
+
+
+def _needs_no_rank(command: Part) -> bool:
+    """Whether torchrun numbers the nodes by itself, as every rendezvous but the static one does."""
+    backend = command.value("rdzv_backend")
+    return command.name in TORCHRUN and backend not in {None, "static"}
 
 
 def plain_python(part: Part, job: Job) -> Iterator[Hit]:

@@ -27,6 +27,8 @@ _PASSED_BY = frozenset({"exec", "time", "nohup", "env", "command", "sudo", "expo
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _LAUNCH_WORD = re.compile(r"\b(?:torchrun|accelerate(?: launch|-launch)|deepspeed|torch\.distributed\.\w+)\b")
 _MAX_COMMANDS = 200
+_MAX_WORDS = 1000
+"""Words behind a launcher's own options."""
 _MAX_DEPTH = 3
 """Commands inside commands."""
 _MAX_COMMAND = 20_000
@@ -236,7 +238,11 @@ def _launch(
     if not name:
         return []
     part, end = _options_of(source, "command", name, words, skip, line)
-    rest = tuple(_item(source, line, word) for word in words[end:])
+    rest: tuple[Item, ...] = ()
+    at = max((item.line for item in part.root.values()), default=line)
+    for word in words[end:]:
+        rest = (*rest, _item(source, at, word)) if len(rest) < _MAX_WORDS else rest
+        at = rest[-1].line
     if name == "python" and not (rest and str(rest[0].value).endswith(".py")):
         return []
     extra: dict[str, Any] = {"assigned": dict(assigned), "inner": inner, "per_task": {}}

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from distkb.evidence.observation import Quote
 from distkb.probing.env.network import is_loopback
-from distkb.probing.env.verdict import Verdict, listed, quote
+from distkb.probing.env.verdict import Verdict, listed, quote, word
 from distkb.probing.env.view import Process, View
 
 _HARMLESS = frozenset(
@@ -39,6 +39,8 @@ _COMPARED = re.compile(
     r"|PYTHONPATH$|LD_LIBRARY_PATH$|DEEPSPEED_)"
 )
 _UNSET = "(unset)"
+_FILES = {"exe": "exe", "cwd": "cwd", "torch": "maps", "nccl_path": "maps", "script": "cmdline"}
+"""Where in /proc/PID something other than a variable was read."""
 _DEBUG = "TORCH_DISTRIBUTED_DEBUG"
 _FORKED = ("multiprocessing.spawn", "multiprocessing.forkserver", "--multiprocessing-fork")
 _STATES = {"T": "env.process-stopped", "t": "env.process-stopped", "Z": "env.process-dead", "X": "env.process-dead"}
@@ -167,14 +169,14 @@ def _differs(
     identity: str,
     name: str,
     ranked: list[Process],
-    read: Callable[[Process], str | None],
+    read: Callable[[Process], object],
     verdict: Verdict,
     absent: str | None = None,
 ) -> None:
     """Report a difference, the smaller group as the odd one. Unknown values do not count unless `absent` names them."""
     groups: dict[str, list[Process]] = {}
     for process in ranked:
-        text = read(process)
+        text = None if (value := read(process)) is None else str(value)
         if text is None and absent is None:
             continue
         groups.setdefault(absent or "" if text is None else text, []).append(process)
@@ -184,7 +186,10 @@ def _differs(
     quotes: list[Quote] = []
     for text, processes in (*odd, usual):
         process = processes[0]
-        quotes.append(quote(f"{name}={text}", process.path, process.rank))
+        file = _FILES.get(name)
+        shown = text if file else process.get(name) or _UNSET
+        path = f"/proc/{process.pid}/{file}" if file else process.path
+        quotes.append(quote(f"{name}={shown}", path, process.rank))
     odd_ranks = sorted(process.rank or 0 for _, processes in odd for process in processes)
     verdict.find(
         identity,
@@ -195,6 +200,7 @@ def _differs(
             "others": listed(sorted(process.rank or 0 for process in usual[1])),
             "value": odd[0][0],
             "usual": usual[0],
+            "word": word(usual[0]),
         },
     )
 
@@ -207,9 +213,9 @@ def _debug_level(process: Process) -> str:
 def _script(process: Process) -> str | None:
     """Return the program that a rank runs: the first word that ends in .py, or the module after -m."""
     words = _command(process).split()[1:]
-    for before, word in zip(["", *words], words, strict=False):
-        if before == "-m" or word.endswith(".py"):
-            return PurePath(word).name if word.endswith(".py") else word
+    for before, item in zip(["", *words], words, strict=False):
+        if before == "-m" or item.endswith(".py"):
+            return PurePath(item).name if item.endswith(".py") else item
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from distkb.probing.env.devices import visible_devices
 from distkb.probing.env.verdict import Verdict, listed, quote
-from distkb.probing.env.view import View
+from distkb.probing.env.view import View, number
 
 SLOW_S = 15.0
 """Seconds that importing torch may take before ranks that import it at the same time run into a start-up timeout."""
@@ -25,8 +25,8 @@ def judge(view: View, verdict: Verdict) -> None:
     elif state == "broken":
         error = str(torch.get("error") or "?")
         verdict.find("env.torch-broken", [quote(error, "import torch")], {"error": error})
-    elif state == "slow" or float(torch.get("seconds") or 0.0) > SLOW_S:
-        seconds = f"{float(torch.get('seconds') or 0.0):.0f}"
+    elif state == "slow" or number(torch.get("seconds")) > SLOW_S:
+        seconds = f"{number(torch.get('seconds')):.0f}"
         verdict.find("env.torch-slow", [quote(f"import torch: {seconds} s", "import torch")], {"seconds": seconds})
 
 

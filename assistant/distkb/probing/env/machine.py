@@ -6,7 +6,7 @@ from typing import Any
 
 from distkb.evidence.observation import Quote
 from distkb.probing.env.verdict import Verdict, listed, quote
-from distkb.probing.env.view import Process, View, integer
+from distkb.probing.env.view import Process, View, integer, texts
 
 MIB = 1 << 20
 SMALL_SHM = 64 * MIB
@@ -54,15 +54,14 @@ def _limits(view: View, verdict: Verdict) -> None:
     ):
         soft, hard, quotes = _soft(view, limits, name)
         if soft is not None and soft < least and not (name == "nproc" and view.part("host").get("uid") == 0):
-            values = {"soft": soft, "hard": "unlimited" if hard is None else hard, "wanted": 65536}
+            values = {"soft": soft, "hard": "unlimited" if hard is None else hard, "wanted": min(65536, hard or 65536)}
             verdict.find(identity, quotes, values)
-    if view.part("machine").get("infiniband"):
+    devices = texts(view.part("machine").get("infiniband"))
+    if devices:
         verdict.look("env.locked-memory-low")
         soft, hard, quotes = _soft(view, limits, "memlock")
         if soft is not None and soft < RDMA_MEMLOCK:
-            devices = listed(view.part("machine")["infiniband"])
-            values = {"soft": _mib(soft), "devices": devices}
-            verdict.find("env.locked-memory-low", quotes, values)
+            verdict.find("env.locked-memory-low", quotes, {"soft": _size(soft), "devices": listed(devices)})
     _pids(view, verdict)
 
 
@@ -71,7 +70,8 @@ def _soft(view: View, limits: dict[str, Any], name: str) -> tuple[int | None, in
     flag = {"nofile": "-n", "nproc": "-u", "memlock": "-l"}[name]
     least: tuple[int, Process] | None = None
     for process in view.ranks:
-        soft = integer((process.details.get("limits") or {}).get(name))
+        limit = process.details.get("limits")
+        soft = integer(limit.get(name)) if isinstance(limit, dict) else None
         if soft is not None and (least is None or soft < least[0]):
             least = (soft, process)
     if view.live:
@@ -158,6 +158,10 @@ def count_cpus(text: str) -> int:
 
 def _mib(size: int) -> str:
     return f"{size / MIB:.0f}"
+
+
+def _size(size: int) -> str:
+    return f"{_mib(size)} MiB" if size >= MIB else f"{size / 1024:.0f} KiB"
 
 
 def _gib(size: int) -> str:

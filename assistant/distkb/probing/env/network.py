@@ -11,8 +11,8 @@ import msgspec
 from distkb.evidence.observation import Quote
 from distkb.probing.env.contract import is_placeholder
 from distkb.probing.env.interfaces import parse_gloo, parse_nccl, usable
-from distkb.probing.env.verdict import Verdict, listed, quote
-from distkb.probing.env.view import Process, View, integer
+from distkb.probing.env.verdict import Verdict, listed, quote, word
+from distkb.probing.env.view import Process, View, integer, texts
 
 SLOW_S = 2.0
 """Seconds after which a name's resolution is worth a word."""
@@ -50,11 +50,11 @@ def is_loopback(address: str) -> bool:
 
 
 def _local_addresses(view: View) -> set[str]:
-    return {str(address) for row in view.rows("interfaces") for address in row.get("addresses") or ()}
+    return {str(address) for row in view.rows("interfaces") for address in texts(row.get("addresses"))}
 
 
 def _addresses(resolved: dict[str, Any]) -> list[str]:
-    return [str(address) for address in resolved.get("addresses") or ()]
+    return texts(resolved.get("addresses"))
 
 
 def _hostname(view: View, verdict: Verdict) -> None:
@@ -67,7 +67,7 @@ def _hostname(view: View, verdict: Verdict) -> None:
     evidence = quote(f"{name} → {listed(addresses) or '?'}", "hostname")
     if resolved.get("error") == "unknown":
         detail = quote(f"getaddrinfo({name}): {resolved.get('detail') or '?'}", "hostname")
-        verdict.find("env.hostname-unresolvable", [detail], {"hostname": name})
+        verdict.find("env.hostname-unresolvable", [detail], {"hostname": name, "word": word(name)})
     _slow(resolved, verdict)
     nodes, said_by = view.nodes
     if nodes > 1 and addresses:
@@ -77,7 +77,13 @@ def _hostname(view: View, verdict: Verdict) -> None:
             verdict.find(
                 "env.hostname-loopback",
                 [evidence, *spans],
-                {"hostname": name, "address": addresses[0], "nodes": nodes, "interface": _an_interface(view)},
+                {
+                    "hostname": name,
+                    "address": addresses[0],
+                    "nodes": nodes,
+                    "interface": _an_interface(view),
+                    "word": word(name),
+                },
             )
 
 
@@ -87,7 +93,7 @@ def _slow(resolved: dict[str, Any], verdict: Verdict) -> None:
         verdict.find(
             "env.resolver-slow",
             [quote(f"getaddrinfo({resolved.get('name')}): {seconds:.1f} s", "resolver")],
-            {"name": resolved.get("name"), "seconds": f"{seconds:.1f}"},
+            {"name": resolved.get("name"), "seconds": f"{seconds:.1f}", "word": word(resolved.get("name"))},
         )
 
 
@@ -103,12 +109,14 @@ def _master(view: View, here: Process, verdict: Verdict) -> None:
         return
     verdict.look("env.master-addr-not-a-name", "env.master-addr-unresolvable")
     if _is_no_name(value):
-        verdict.find("env.master-addr-not-a-name", here.quote("MASTER_ADDR"), {"value": value, "name": _bare(value)})
+        verdict.find(
+            "env.master-addr-not-a-name", here.quote("MASTER_ADDR"), {"value": value, "word": word(_bare(value))}
+        )
         return
     resolved = view.part("names", "master")
     addresses = _addresses(resolved)
     if resolved.get("error") == "unknown":
-        verdict.find("env.master-addr-unresolvable", here.quote("MASTER_ADDR"), {"value": value})
+        verdict.find("env.master-addr-unresolvable", here.quote("MASTER_ADDR"), {"value": value, "word": word(value)})
     _slow(resolved, verdict)
     if addresses:
         _where(view, here, addresses, verdict)

@@ -7,7 +7,7 @@ from typing import Any
 from distkb.evidence.observation import Quote
 from distkb.probing.env.network import master_is_here
 from distkb.probing.env.verdict import Verdict, quote
-from distkb.probing.env.view import Process, View, integer
+from distkb.probing.env.view import Process, View, integer, records
 
 _LAST_PORT = 65535
 
@@ -27,7 +27,7 @@ def judge(view: View, verdict: Verdict) -> None:
         _range(port, number, here, verdict)
     if number is None or port.get("foreign_net"):
         return
-    holders = [holder for holder in port.get("holders") or () if isinstance(holder, dict)]
+    holders = records(port.get("holders"))
     if view.live:
         _live(view, number, holders, verdict)
     elif _would_listen(view, here):
@@ -102,7 +102,9 @@ def _live(view: View, number: int, holders: list[dict[str, Any]], verdict: Verdi
             _values(number, listening[0]),
         )
     elif not listening:
-        verdict.find("env.live-store-not-listening", zero.quote("MASTER_ADDR", "MASTER_PORT"), {"port": number})
+        verdict.find(
+            "env.live-store-not-listening", zero.quote("MASTER_ADDR", "MASTER_PORT"), {"port": number, "pid": zero.pid}
+        )
 
 
 def _values(number: int, holder: dict[str, Any]) -> dict[str, object]:

@@ -98,7 +98,11 @@ def _mpi(view: View, here: Process, verdict: Verdict) -> None:
 
 
 def _mpi_names(here: Process) -> list[str]:
-    return [n for n in here.environment if n.startswith(("PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MV2_COMM_WORLD_"))]
+    return [
+        n
+        for n in here.environment
+        if n.isidentifier() and n.startswith(("PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MV2_COMM_WORLD_"))
+    ]
 
 
 def _cloud(view: View, here: Process, verdict: Verdict) -> None:
@@ -118,6 +122,6 @@ def _cloud(view: View, here: Process, verdict: Verdict) -> None:
 
 def _options(view: View, here: Process, verdict: Verdict) -> None:
     """Options of torchrun from the environment, which Kubeflow sets on purpose and a shell keeps by accident."""
-    names = sorted(name for name in here.environment if name.startswith("PET_"))
+    names = sorted(name for name in here.environment if name.startswith("PET_") and name.isidentifier())
     if names and view.part("host").get("container") != "kubernetes" and not here.elastic:
         verdict.find("env.torchrun-options", here.quote(*names), {"names": " ".join(names)})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 
-from distkb.evidence.clean import quote_text
+from distkb.evidence.clean import WIDTH, quote_text
 from distkb.evidence.observation import Observation, Quote
 
 _MOST_QUOTES = 8
@@ -52,6 +53,11 @@ class Verdict:
 def quote(text: str, path: str | None = None, rank: int | None = None) -> Quote:
     """Return a quote with its text cleaned and masked."""
     return Quote(text=quote_text(text), path=None if path is None else quote_text(path), rank=rank)
+
+
+def word(text: object) -> str:
+    """Return a text as one word of a command line: what a process calls itself must not become a command."""
+    return shlex.quote(str(text)) if len(str(text)) < WIDTH // 2 else "…"
 
 
 def listed(items: Iterable[object], most: int = _MOST_LISTED) -> str:

@@ -82,8 +82,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
                 pid=item["pid"],
                 details=item,
             )
-            for item in facts.get("processes") or ()
-            if isinstance(item, dict) and isinstance(item.get("pid"), int)
+            for item in records(facts.get("processes"))
+            if isinstance(item.get("pid"), int)
         )
         here = None
         if ranks:
@@ -111,8 +111,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return a fact that is a list of records."""
-        value = self.facts.get(name)
-        return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+        return records(self.facts.get(name))
 
     @property
     def requested(self) -> dict[str, Any]:
@@ -131,6 +130,21 @@ def integer(text: object) -> int | None:
         return int(str(text)) if text is not None else None
     except ValueError:
         return None
+
+
+def number(value: object) -> float:
+    """Return a number of the facts, 0 where it is none."""
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def records(value: object) -> list[dict[str, Any]]:
+    """Return the records of a list, an empty one where it is no list."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def texts(value: object) -> list[str]:
+    """Return the items of a list as texts, an empty one where it is no list."""
+    return [str(item) for item in value] if isinstance(value, list) else []
 
 
 def _nodes(here: Process | None, requested: dict[str, Any]) -> tuple[int, tuple[str, ...]]:

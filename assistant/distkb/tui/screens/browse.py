@@ -46,7 +46,7 @@ class BrowseScreen(Screen[None]):
     def on_mount(self) -> None:
         """List everything."""
         self.speak()
-        self.query_one(OptionList).focus()
+        self.query_one(Input).focus()
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
@@ -65,8 +65,13 @@ class BrowseScreen(Screen[None]):
         self._list(event.value)
 
     @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self.query_one(OptionList).focus()
+    def _submitted(self, event: Input.Submitted) -> None:
+        """Read the first that was found; where everything is listed, go to the list."""
+        listing = self.query_one(OptionList)
+        if event.value.strip() and listing.highlighted is not None:
+            listing.action_select()
+        else:
+            listing.focus()
 
     def _list(self, words: str) -> None:
         known = self.app.knowledge

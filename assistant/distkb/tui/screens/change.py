@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from distkb.diagnosis.moves import Ask
 from distkb.diagnosis.questions import Question, fact_question, lines_question
 from distkb.diagnosis.session import Answered, DontKnow, Event, Withdrawn
+from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import voice
 from distkb.tui.widgets.listing import refill
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from distkb.tui.app import DistkbApp
 
 
-class ChangeScreen(ModalScreen[Event | None]):
+class ChangeScreen(Dialog[Event | None]):
     """Asks the question of an earlier answer again, or offers to take the event back."""
 
     app: DistkbApp

@@ -12,11 +12,11 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from distkb.evidence.clean import quote_text
 from distkb.evidence.opening import UnreadableError
+from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import shown, voice
 
@@ -61,7 +61,7 @@ def _lines(stream: Readable) -> Iterator[str]:
         yield held[:_MOST_LINE].decode("utf-8", "replace")
 
 
-class ContextScreen(ModalScreen[None]):
+class ContextScreen(Dialog[None]):
     """Shows the quote's file around its line; the line itself is marked."""
 
     app: DistkbApp

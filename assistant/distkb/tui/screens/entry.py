@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from distkb.report.entry import TELLS
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import shown, voice
+from distkb.tui.voice import prose, shown, voice
 from distkb.tui.widgets.listing import refill
 
 if TYPE_CHECKING:
@@ -100,13 +100,13 @@ class EntryScreen(Screen[None]):
 
     def _beginning(self, entry: Entry, say: Say) -> Content:
         line = say("entry.line", family=say(f"family.{entry.family}"), status=say(f"status.{entry.status}"))
-        parts = [Content.styled(line, "dim"), Content(say.text(entry.summary)), _heading(say("entry.symptoms"))]
-        parts += [Content(f"- {say.text(symptom)}") for symptom in entry.symptoms]
+        parts = [Content.styled(line, "dim"), prose(say.text(entry.summary)), _heading(say("entry.symptoms"))]
+        parts += [prose(f"- {say.text(symptom)}") for symptom in entry.symptoms]
         printed = [(s, s.example) for s in entry.signatures if s.example]
         if printed:
             parts.append(_heading(say("entry.messages")))
         for signature, example in printed:
-            parts.append(Content(f"- {say.text(signature.means)}"))
+            parts.append(prose(f"- {say.text(signature.means)}"))
             parts.append(Content.assemble("  | ", (shown(example or "").plain, "dim")))
         return Content("\n").join(parts)
 
@@ -114,7 +114,7 @@ class EntryScreen(Screen[None]):
         known = self.app.knowledge
         title = say("entry.cause", id=cause.id, title=say.text(cause.title))
         parts = [Content.styled(f"\n{title}", "bold $accent"), Content.styled(say(f"prior.{cause.prior}"), "dim")]
-        parts.append(Content(say.text(cause.explanation)))
+        parts.append(prose(say.text(cause.explanation)))
         if known is None:
             return Content("\n").join(parts)
         ranked = sorted(cause.evidence, key=known.meanings.lift)
@@ -134,14 +134,14 @@ class EntryScreen(Screen[None]):
         for one in evidence:
             sentence = known.meanings.sentence(one.observation, say)
             text = say("entry.evidence", likelihood=say(f"likelihood.{one.likelihood}"), text=sentence)
-            rows.append(Content(f"- {text}"))
+            rows.append(prose(f"- {text}"))
         return rows
 
     def _ending(self, entry: Entry, say: Say) -> Content:
         parts: list[Content] = []
         if entry.does_not_help:
             parts.append(_heading(say("entry.does-not-help")))
-            parts += [Content(f"- {say.text(text)}") for text in entry.does_not_help]
+            parts += [prose(f"- {say.text(text)}") for text in entry.does_not_help]
         if entry.related:
             parts.append(_heading(say("entry.related")))
         return Content("\n").join(parts)

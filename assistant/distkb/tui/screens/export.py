@@ -11,11 +11,11 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from distkb.evidence.clean import plain
+from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.screens.open import PathSuggester
 from distkb.tui.voice import voice
@@ -30,7 +30,7 @@ FORMS: tuple[tuple[str, str], ...] = (("markdown", ".md"), ("json", ".json"), ("
 """What can be written, and how the names of such files end."""
 
 
-class ExportScreen(ModalScreen[None]):
+class ExportScreen(Dialog[None]):
     """Asks for the form and the file; nothing is written anywhere else, and no file is replaced."""
 
     app: DistkbApp

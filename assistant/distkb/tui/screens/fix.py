@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from distkb.diagnosis.session import FixTried, Outcome
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import voice
+from distkb.tui.voice import prose, voice
 from distkb.tui.widgets.code import CodeDiff, coloured
 from distkb.tui.widgets.listing import refill
 
@@ -100,17 +100,17 @@ class FixScreen(Screen[None]):
             warnings.append(say("tui.fix.workaround"))
         if fix.changes_results is not None:
             warnings.append(say("tui.fix.changes-results", what=say.text(fix.changes_results)))
-        self._put("#fix-warning", Content("\n".join(f"! {text}" for text in warnings)))
+        self._put("#fix-warning", Content("\n").join(prose(f"! {text}") for text in warnings))
         self.query_one("#fix-warning").display = bool(warnings)
-        steps = [f"{number}. {say.text(step)}" for number, step in enumerate(fix.steps, 1)]
+        steps = [prose(f"{number}. {say.text(step)}") for number, step in enumerate(fix.steps, 1)]
         cost = say("tui.fix.cost", cost=say(f"cost.{fix.cost}"), risk=say(f"risk.{fix.risk}"))
-        self._put("#fix-steps", Content("\n").join([Content("\n".join(steps)), Content.styled(cost, "dim")]))
+        self._put("#fix-steps", Content("\n").join([*steps, Content.styled(cost, "dim")]))
         if fix.commands:
             self._put("#fix-commands-title", Content(say("tui.fix.commands")))
         if fix.code is not None:
             self._put("#fix-code-title", Content(say("tui.fix.code")))
         self._put("#fix-verify-title", Content(say("tui.fix.verify")))
-        self._put("#fix-verify", Content(say.text(fix.verify)))
+        self._put("#fix-verify", prose(say.text(fix.verify)))
         self._put("#fix-ask", Content(say("tui.fix.did-it-help")))
         options = (
             Option(Content.assemble((f"{name} ", "bold $accent"), say(f"tui.fix.{outcome}")), id=outcome)

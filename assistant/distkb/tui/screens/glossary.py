@@ -14,7 +14,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import voice
+from distkb.tui.voice import prose, voice
 from distkb.tui.widgets.listing import refill
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class GlossaryScreen(Screen[None]):
         forms = ", ".join(dict.fromkeys((*term.forms.en, *term.forms.ko)))
         parts = [
             Content.assemble((say.text(term.term), "bold $accent"), f"  {other}"),
-            Content(say.text(term.definition)),
+            prose(say.text(term.definition)),
             Content.styled(f"\n{say('tui.glossary.forms', forms=forms)}", "dim"),
         ]
         if term.see:

@@ -8,12 +8,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widgets import Static
 
 from distkb.report.layout import pad, width
+from distkb.tui.dialog import Dialog
 from distkb.tui.keys import PREFIX, KeyBar, key, shown_name
-from distkb.tui.voice import voice
+from distkb.tui.voice import prose, voice
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from distkb.tui.app import DistkbApp
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """Explains the screen below it, the focused widget first."""
 
     app: DistkbApp
@@ -45,7 +46,7 @@ class HelpScreen(ModalScreen[None]):
     def speak(self) -> None:
         """Write the help in the language of the app."""
         say = voice(self)
-        parts = [Content(say(name)) for name in self._about(self._below.focused)]
+        parts = [prose(say(name)) for name in self._about(self._below.focused)]
         parts.append(Content.styled(f"\n{say('tui.help.keys')}", "bold underline"))
         found: dict[str, list[str]] = {}
         for active in self._below.active_bindings.values():

@@ -11,11 +11,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.suggester import Suggester
 from textual.widgets import DirectoryTree, Input, Static
 
 from distkb.evidence.clean import plain
+from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.screens.start import existing
 from distkb.tui.voice import voice
@@ -58,7 +58,7 @@ class FileTree(DirectoryTree):
         return Text(plain(label if isinstance(label, str) else label.plain) or "?")
 
 
-class OpenScreen(ModalScreen[Path | None]):
+class OpenScreen(Dialog[Path | None]):
     """Closes with the chosen path, or None."""
 
     app: DistkbApp

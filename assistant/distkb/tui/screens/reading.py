@@ -12,12 +12,12 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import ProgressBar, Static
 
 from distkb.diagnosis.session import Event, EvidenceAdded, Session
 from distkb.intake_process import CancelledError, Reading, ReadingFailedError, Request
 from distkb.tui import saved
+from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import shown, voice
 
@@ -33,7 +33,7 @@ _EVERY_S = 0.1
 Outcome = tuple[Session, Event | None]
 
 
-class ReadingScreen(ModalScreen[Outcome | None]):
+class ReadingScreen(Dialog[Outcome | None]):
     """Shows how far reading has come; closes with the session that begins with what was read."""
 
     app: DistkbApp

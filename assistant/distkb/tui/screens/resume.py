@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from distkb.tui import saved
+from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.screens.start import session_row
 from distkb.tui.voice import voice
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 50
 
 
-class ResumeScreen(ModalScreen[str | None]):
+class ResumeScreen(Dialog[str | None]):
     """Closes with the id of the chosen session, or None."""
 
     app: DistkbApp

@@ -19,8 +19,8 @@ from textual.widgets.option_list import Option
 from distkb.evidence.clean import plain
 from distkb.tui import saved
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import shown, voice
-from distkb.tui.widgets.listing import refill
+from distkb.tui.voice import fit, shown, voice
+from distkb.tui.widgets.listing import refill, room
 
 if TYPE_CHECKING:
     from textual.events import Paste
@@ -112,6 +112,10 @@ class StartScreen(Screen[None]):
         self._status()
         self._search(self.query_one(Input).value)
 
+    def on_resize(self) -> None:
+        """Cut the titles where the new width ends."""
+        self.call_after_refresh(lambda: self._search(self.query_one(Input).value))
+
     def _list_ways(self) -> None:
         say = voice(self)
         rows = [
@@ -161,8 +165,10 @@ class StartScreen(Screen[None]):
 
             say = voice(self)
             for result in search(known.index, words, RESULTS, say.lang):
-                title = say.text(known.entries[result.id].title)
-                row = Content.assemble((f"{result.id:<5}", "bold $accent"), shown(title))
+                title = fit(
+                    say.text(known.entries[result.id].title), room(self.query_one("#start-ways", OptionList)) - 5
+                )
+                row = Content.assemble((f"{result.id:<5}", "bold $accent"), title)
                 rows.append(Option(row, id=result.id))
         refill(results, rows)
         results.display = bool(rows)

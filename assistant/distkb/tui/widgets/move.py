@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
 from distkb.report.measure import percent
 from distkb.tui.keys import key
-from distkb.tui.voice import shown, voice
+from distkb.tui.voice import prose, voice
 from distkb.tui.widgets.listing import refill
 
 if TYPE_CHECKING:
@@ -110,9 +110,9 @@ class MovePanel(Vertical):
         self._move = None
 
     @property
-    def shows_something(self) -> bool:
-        """Whether there is a move that a key could decide."""
-        return self._move is not None
+    def move(self) -> Move | None:
+        """Return the move that is shown; None while the next one is computed."""
+        return self._move
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Offer `don't know` only for questions, and the reason only where there is one."""
@@ -128,14 +128,14 @@ class MovePanel(Vertical):
             return
         say = voice(self)
         self.query_one("#move-kind", Static).update(Content(self._kind(say)))
-        self.query_one("#move-text", Static).update(shown(self._text(say)))
+        self.query_one("#move-text", Static).update(prose(self._text(say)))
         detail = self.query_one("#move-detail", Static)
         rows = self._detail(say)
         detail.update(Content("\n").join(Content(row) for row in rows))
         detail.display = bool(rows)
         refill(self.query_one(Answers), self._rows(say), highlighted=0)
         why = self.query_one("#move-why", Static)
-        why.update(shown(self._reason(say)))
+        why.update(prose(self._reason(say)))
         why.display = self._why
         self.refresh_bindings()
 
@@ -143,7 +143,7 @@ class MovePanel(Vertical):
         for number, (name, label) in enumerate(self._options(say), 1):
             place = _KEYS.get(name) or (str(number) if number < 10 else " ")
             mark = self._mark(name)
-            yield Option(Content.assemble((f"{place} ", "bold $accent"), mark, shown(label)), id=name)
+            yield Option(Content.assemble((f"{place} ", "bold $accent"), mark, prose(label)), id=name)
 
     def _mark(self, name: str) -> str:
         if not self._is_multi() or name in _KEYS:

@@ -61,7 +61,8 @@ class Trail(OptionList):
         for item in reversed(self._view.trail):
             if item.state == "counts":
                 self._add_item(item)
-        refill(self, self._rows)
+        nothing = Option(Content(voice(self)("tui.trail.nothing")), disabled=True)
+        refill(self, self._rows or [nothing])
 
     def on_focus(self) -> None:
         """Begin at the latest event."""
