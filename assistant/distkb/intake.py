@@ -58,9 +58,7 @@ def read(
     return msgspec.structs.replace(evidence, affinity=_affinity(index, report))
 
 
-def _with_configs(
-    evidence: Evidence, catalogue: Catalogue, paths: Sequence[Path], configs: Sequence[Path]
-) -> Evidence:
+def _with_configs(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Path], configs: Sequence[Path]) -> Evidence:
     """Add what the job's configurations say; a folder that holds only them is no folder without logs."""
     if not configs:
         return evidence

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from functools import cache
 from pathlib import Path
 
@@ -314,3 +316,25 @@ def test_a_key_that_the_installed_version_still_takes_is_no_finding(tmp_path: Pa
     """An old name is silent with a version that reads it."""
     reading = read(tmp_path, args("evaluation_strategy='steps'"), {"transformers": "4.44.0"})
     assert not reading.observations
+
+
+VALUES = ("null", "[]", "{}", "-1", '"x"', "true", '"auto"', "[1]", '{"a": 1}', "1e99", '""', "*a", "$X")
+
+
+def mangled(text: str, chance: random.Random) -> str:
+    """The text with a value exchanged, a piece cut out or a sign put in."""
+    values = list(re.finditer(r"(?<=[:=] )\S+|(?<==)[^\s,)]+", text))
+    if values and chance.random() < 0.5:
+        found = chance.choice(values)
+        return f"{text[: found.start()]}{chance.choice(VALUES)}{text[found.end() :]}"
+    at = chance.randrange(len(text))
+    return text[:at] + chance.choice(["", *"{}[]\"':,#*&$`\n\\"]) + text[at + chance.randint(0, 9) :]
+
+
+def test_mangled_files_never_raise(tmp_path: Path) -> None:
+    """Whatever is written where something else is expected, the reader answers."""
+    chance = random.Random(7)
+    documents = sorted({(name, text) for files in BAD.values() for name, text in files.items()})
+    for _ in range(400):
+        files = {f"{n}{name}": mangled(text, chance) for n, (name, text) in enumerate(chance.sample(documents, 2))}
+        read(tmp_path, files, chance.choice([{}, NEW, OLD]))

@@ -148,6 +148,10 @@ SOUND: dict[str, dict[str, str]] = {
         "run.sh": "deepspeed --num_gpus=8 t.py --deepspeed ds.json\n",
     },
     "DeepSpeed by itself": {"ds.json": RAW, "run.sh": "deepspeed --num_gpus 8 train.py --deepspeed_config ds.json\n"},
+    "DeepSpeed under Megatron": {
+        "ds.json": RAW,
+        "run.sh": "deepspeed --num_gpus 16 pretrain.py --tensor-model-parallel-size 2 --deepspeed_config ds.json\n",
+    },
     "the Trainer with FSDP2": {
         "t.py": "from transformers import Seq2SeqTrainingArguments\n"
         "a = Seq2SeqTrainingArguments(output_dir='x', fsdp=True, predict_with_generate=True,\n"

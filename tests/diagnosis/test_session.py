@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from distkb.diagnosis.session import (
     Event,
     EvidenceAdded,
     FixTried,
+    Outcome,
     ProbeResult,
     Redone,
     Session,
@@ -242,3 +244,32 @@ def test_any_history_can_be_shown_saved_and_replayed(events: list[Event]) -> Non
         again = again.apply(event)
     fresh = view(msgspec.json.decode(msgspec.json.encode(again), type=Session), small_guide())
     assert msgspec.json.encode(fresh) == msgspec.json.encode(shown)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_no_session_is_endless(random: Random) -> None:
+    """Whatever is answered, found and tried, the session comes to an end: no move is proposed twice."""
+    session = Session(id="s")
+    for _ in range(25):
+        move = view(session, GUIDE).next
+        choices: list[Event]
+        match move:
+            case Ask(question=question):
+                choices = [question.answer(random.choice(question.options).value), question.unknown()]
+            case Take(step=step):
+                choices = [ProbeResult(step=step.id, clear=step.reveals), StepDeclined(step=step.id)]
+            case TryFix(fix=fix):
+                outcomes: tuple[Outcome, ...] = ("helped", "did-not-help", "could-not-try")
+                choices = [FixTried(fix=fix.id, outcome=outcome) for outcome in outcomes]
+            case Done() | NothingFits():
+                return
+        session = session.apply(random.choice(choices))
+    pytest.fail("the session goes on and on")
+
+
+def test_one_slip_can_be_made_good() -> None:
+    """A wrong answer to one question is outweighed by what is found afterwards."""
+    found = ProbeResult(step="probe.stacks", observations=(Observation(id="stacks.odd", source="probe"),))
+    wrong = Answered(question="place", values=("eval",))
+    assert seen(HANG, wrong, found).causes[0].id == "D1.a"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -339,6 +341,7 @@ for line in sys.stdin:
 def project() -> Path:
     """Return a directory with the user's modules."""
     folder = Path(mkdtemp(prefix="distkb-models-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "models.py").write_text(MODELS)
     (folder / "job.py").write_text(JOB)
     (folder / "ends.py").write_text("import sys\nprint('stopping')\nsys.exit(3)\n")

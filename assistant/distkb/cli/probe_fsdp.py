@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from distkb.probing.document import ProbeAnswer
 
 DEADLINE_S = 180.0
+STRATEGIES = (
+    "ddp",
+    "zero1",
+    "zero2",
+    "zero3",
+    "shard_grad_op",
+    "hybrid_shard",
+    "full_shard",
+    "fsdp2_no_reshard",
+    "fsdp2_hybrid",
+    "fsdp2",
+)
 
 
 @click.command(
@@ -37,6 +49,8 @@ DEADLINE_S = 180.0
 @click.option(
     "--precision", type=click.Choice(["fp32", "bf16", "fp16", "pure-bf16"]), metavar="NAME", help="option.precision"
 )
+@click.option("--strategy", type=click.Choice(STRATEGIES), metavar="NAME", help="option.strategy")
+@click.option("--gpus-per-node", type=click.IntRange(min=1), metavar="N", help="option.gpus-per-node")
 @probe.probe_options(DEADLINE_S)
 @click.pass_context
 def command(
@@ -49,6 +63,8 @@ def command(
     wrap: tuple[str, ...],
     optimizer: str,
     precision: str | None,
+    strategy: str | None,
+    gpus_per_node: int | None,
     python: Path | None,
     deadline: float,
     as_json: bool,
@@ -68,6 +84,8 @@ def command(
         "wrap": list(wrap),
         "optimizer": optimizer,
         "precision": precision,
+        "strategy": strategy,
+        "gpus_per_node": gpus_per_node,
         "directory": str(Path.cwd()),
     }
     from distkb.probing.judge import answer

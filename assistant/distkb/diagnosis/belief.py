@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from distkb.diagnosis.information import MISTAKE
 from distkb.diagnosis.likelihood import OTHER, Hypothesis, LikelihoodTable
 from distkb.diagnosis.model import Contribution
 from distkb.evidence.observation import Evidence, Observation
@@ -117,8 +118,12 @@ def _weight(table: LikelihoodTable, hypothesis: Hypothesis, observation: Observa
             p, background = 1.0 - p, 1.0 - background
         return math.log(p / background)
     fact, _, value = observation.id.partition("=")
-    p = table.fact_distribution(fact, hypothesis.id)[value]
-    return math.log(p / table.background(observation.id))
+    distribution = table.fact_distribution(fact, hypothesis.id)
+    p, background = distribution[value], table.background(observation.id)
+    if observation.source == "answer":
+        slip = MISTAKE / len(distribution)
+        p, background = (1.0 - MISTAKE) * p + slip, (1.0 - MISTAKE) * background + slip
+    return math.log(p / background)
 
 
 def _strongest_primary(

@@ -50,6 +50,8 @@ _SPOKEN: dict[str, Final] = {
 """Words whose usual Hangul spelling is not what the letters suggest."""
 
 _VOWELS = frozenset("aeiou")
+_SPOKEN_LENGTH = 4
+"""Capitals from this length on that hold a vowel are read as a word: ADDR 어드레스, IFNAME 이프네임, but NCCL, MPI."""
 
 
 def particle(before: str, pair: str) -> str:
@@ -73,7 +75,7 @@ def final_sound(text: str) -> Final:
         return _DIGITS[last]
     if not last.isascii() or not last.isalpha():
         return "vowel"
-    if last.isupper():
+    if last.isupper() and not (len(word) >= _SPOKEN_LENGTH and _VOWELS & set(word.lower())):
         return _LETTER_NAMES.get(last, "vowel")
     return _latin(word)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import Any
 
 from distkb.catalogue.model import Text
@@ -14,6 +16,7 @@ from distkb.report.page import Ink, Page, Role, plain
 
 _MARKS: dict[str, tuple[str, Role]] = {"error": ("✗", "bad"), "warning": ("!", "label"), "note": ("·", "faint")}
 _QUOTES_SHOWN = 4
+_PLAIN_WORDS = re.compile(r"[\w@%+=:,./ -]*", re.ASCII)
 
 
 def sentence(reported: Reported, lang: Language) -> str:
@@ -28,7 +31,22 @@ def remedy(reported: Reported, lang: Language) -> str | None:
 
 def commands(reported: Reported) -> list[str]:
     """Return the finding's commands with its values put in."""
-    return [_put_in(command, reported.observation.values) for command in reported.finding.commands]
+    values = {name: quoted(value) for name, value in reported.observation.values.items()}
+    return [_put_in(command, values) for command in reported.finding.commands]
+
+
+def quoted(value: str) -> str:
+    """Return a value as it can stand in a command to copy: what a shell would interpret is quoted.
+
+    Plain words, and what is one quoted word already, stay as they are.
+    """
+    if _PLAIN_WORDS.fullmatch(value):
+        return value
+    try:
+        words = shlex.split(value)
+    except ValueError:
+        words = []
+    return value if len(words) == 1 and shlex.quote(words[0]) == value else shlex.quote(value)
 
 
 def _filled(text: Text, reported: Reported, lang: Language) -> str:

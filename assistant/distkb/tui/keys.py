@@ -15,6 +15,9 @@ PREFIX = "tui.key."
 PINNED = ("tui.key.language", "tui.key.help")
 """Keys that are at the right end of the line on every screen, however narrow it is."""
 
+QUIT = "tui.key.quit"
+"""The last of the others: there are more interesting keys."""
+
 
 def key(keys: str, action: str, name: str, *, show: bool = True, priority: bool = False) -> Binding:
     """Return a binding whose description is the sentence `tui.key.<name>`."""
@@ -60,7 +63,8 @@ class KeyBar(Static):
         for _, binding, enabled, _ in self.screen.active_bindings.values():
             if binding.show and enabled and binding.description.startswith(PREFIX):
                 rows.setdefault(binding.description, shown_name(binding))
-        return [(name, description) for description, name in rows.items()]
+        ordered = sorted(rows.items(), key=lambda row: row[0] == QUIT)
+        return [(name, description) for description, name in ordered]
 
 
 def shown_name(binding: Binding) -> str:

@@ -15,7 +15,7 @@ _SECTIONS = {"fsdp_config": "FSDP", "deepspeed_config": "DEEPSPEED", "megatron_l
 
 
 def _is_cluster(part: Part) -> bool:
-    return part.value("compute_environment") in {None, "LOCAL_MACHINE"}
+    return part.value("compute_environment") in (None, "LOCAL_MACHINE")
 
 
 def _type(part: Part) -> str:
@@ -77,7 +77,7 @@ def devices(part: Part, job: Job) -> Iterator[Hit]:
     """The listed GPUs are too few for the processes of one machine, or are not a text."""
     del job
     item, size = part.get("gpu_ids"), accelerate_size(part)
-    if item is None or item.value in {None, "all"} or item.value is UNKNOWN or not _is_cluster(part):
+    if item is None or item.value in (None, "all") or item.value is UNKNOWN or not _is_cluster(part):
         return
     if not isinstance(item.value, str):
         yield hit("config.accelerate-gpu-ids-not-text", part, item, value=item.shown)

@@ -23,7 +23,7 @@ _PAIRS = (
 
 def _fsdp_value(part: Part) -> Item | None:
     item = part.get("fsdp")
-    return None if item is None or item.value in {None, "", False} or item.value == () else item
+    return None if item is None or item.value in (None, "", False) or item.value == () else item
 
 
 def precision(part: Part, job: Job) -> Iterator[Hit]:
@@ -37,7 +37,7 @@ def precision(part: Part, job: Job) -> Iterator[Hit]:
     chosen, item = ("fp16", fp16) if on16 else ("bf16", bf16) if on_b else ("", None)
     for other in job.of("accelerate"):
         theirs = other.get("mixed_precision")
-        if chosen and theirs is not None and theirs.value in {"fp16", "bf16", "fp8"} and theirs.value != chosen:
+        if chosen and theirs is not None and theirs.value in ("fp16", "bf16", "fp8") and theirs.value != chosen:
             first = hit(
                 "config.precision-overridden", part, item, argument=chosen, file=other.source.base, value=theirs.value
             )
@@ -109,8 +109,8 @@ def checkpointing(part: Part, job: Job) -> Iterator[Hit]:
 def saving(part: Part, job: Job) -> Iterator[Hit]:
     """What cannot be combined when only the model is saved, or the batch size is searched for."""
     only, best = part.get("save_only_model"), part.get("load_best_model_at_end")
-    sharded = _fsdp_value(part) is not None or part.value("deepspeed") not in {None, UNKNOWN}
-    sharded = sharded or any(o.value("distributed_type") in {"FSDP", "DEEPSPEED"} for o in job.of("accelerate"))
+    sharded = _fsdp_value(part) is not None or part.value("deepspeed") not in (None, UNKNOWN)
+    sharded = sharded or any(o.value("distributed_type") in ("FSDP", "DEEPSPEED") for o in job.of("accelerate"))
     if only is not None and truth(only.value) and best is not None and truth(best.value) and sharded:
         yield hit("config.save-only-model-best", part, only, best)
     if only is not None and truth(only.value):
@@ -155,7 +155,7 @@ def deepspeed(part: Part, job: Job) -> Iterator[Hit]:
             continue
         for key, argument in _PAIRS:
             theirs, mine = other.get(*key.split(".")), part.get(argument)
-            if theirs is None or mine is None or theirs.value in {"auto", None} or _same(theirs.value, mine.value):
+            if theirs is None or mine is None or theirs.value in ("auto", None) or _same(theirs.value, mine.value):
                 continue
             yield also(_differs(part, mine, key, argument, theirs), other, theirs)
         for key in ("fp16", "bf16"):
@@ -177,7 +177,7 @@ def _differs(part: Part, mine: Item, key: str, argument: str, theirs: Item) -> H
 
 def _same(theirs: object, mine: object) -> bool:
     try:
-        return UNKNOWN in {theirs, mine} or float(str(theirs)) == float(str(mine))
+        return theirs is UNKNOWN or mine is UNKNOWN or float(str(theirs)) == float(str(mine))
     except (TypeError, ValueError):
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
@@ -9,6 +10,9 @@ from distkb.evidence.configs import known
 from distkb.evidence.configs.item import Item, Part, number, truth, walk
 from distkb.evidence.configs.job import Hit, Job, Rule, hit, is_on, short, world_size
 
+_MODEL_PARALLEL = re.compile(
+    r"--?(?:\w+[-_])?(?:(?:model|tensor|pipeline|pipe|sequence|context)[-_]\w*parallel|tp|pp|sp|cp)\b"
+)
 _TRAIN, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 
 
@@ -23,7 +27,7 @@ def batch(part: Part, job: Job) -> Iterator[Hit]:
     train, micro, steps = (None if item is None else number(item.value) for item in items)
     if is_on(part, "tensor_parallel") or part.get("sequence_parallel_size") is not None:
         return
-    ranks = world_size(job)
+    ranks = None if _is_model_parallel(job) else world_size(job)
     if train is None or micro is None or train < 1 or micro < 1:
         return
     per_rank = micro * (steps or 1)
@@ -37,6 +41,12 @@ def batch(part: Part, job: Job) -> Iterator[Hit]:
             "config.deepspeed-batch-indivisible", part, *items,
             train=train, micro=micro, steps=steps if steps is not None else "accumulation", per_rank=per_rank,
         )  # fmt: skip
+
+
+def _is_model_parallel(job: Job) -> bool:
+    """Whether a script is told to cut the model, so that fewer ranks than all share the batch."""
+    words = [word.text for command in job.of("command") for word in command.words]
+    return any(_MODEL_PARALLEL.match(word) for word in words)
 
 
 def precision(part: Part, job: Job) -> Iterator[Hit]:
@@ -57,7 +67,7 @@ def zero(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.deepspeed-bad-stage", part, item, value=item.shown)
         return
     param = part.get("zero_optimization", "offload_param", "device")
-    if param is not None and param.value in {"cpu", "nvme"} and stage != 3 and (item is None or item.value != "auto"):
+    if param is not None and param.value in ("cpu", "nvme") and stage != 3 and (item is None or item.value != "auto"):
         yield hit("config.deepspeed-offload-param-stage", part, param, item, device=param.value, stage=stage)
     for block in ("offload_param", "offload_optimizer"):
         device = part.get("zero_optimization", block, "device")

@@ -36,7 +36,7 @@ def wrapping(part: Part, job: Job) -> Iterator[Hit]:
         return
     item, policy = fsdp.get("auto_wrap_policy"), _policy(fsdp)
     by_flag = any("fsdp_auto_wrap_policy" in command.root for command in job.of("command"))
-    by_flag |= fsdp.place == "python" and bool(job.of("accelerate"))
+    by_flag |= fsdp.place == "python" and item is None  # `accelerate launch` gives the plugin what is not written
     least = fsdp.get("min_num_params")
     classes = fsdp.get("transformer_layer_cls_to_wrap")
     key = fsdp.typed("auto_wrap_policy")

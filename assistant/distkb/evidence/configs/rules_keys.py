@@ -113,7 +113,7 @@ def _conditions(part: Part, job: Job) -> dict[str, str | None]:
         stage = number(part.value("deepspeed_config", "zero_stage"))
         if stage is not None:
             holds["zero_stage"] = str(stage)
-    if part.kind == "deepspeed" and part.value("zero_optimization", "stage") not in {None, "auto"}:
+    if part.kind == "deepspeed" and part.value("zero_optimization", "stage") not in (None, "auto"):
         holds["zero_stage"] = str(stage_of(part))
     return holds
 
@@ -127,7 +127,7 @@ def duplicates(part: Part, job: Job) -> Iterator[Hit]:
 
 def unknown_accelerate(part: Part, job: Job) -> Iterator[Hit]:
     """Accelerate stops at a key that it does not know, and passes over one inside a block."""
-    names = known.ACCELERATE if part.value("compute_environment") in {None, "LOCAL_MACHINE"} else known.SAGEMAKER
+    names = known.ACCELERATE if part.value("compute_environment") in (None, "LOCAL_MACHINE") else known.SAGEMAKER
     recorded_names = _names(job, "accelerate-config")
     for name, item in part.root.items():
         if name not in names and name not in recorded_names:

@@ -106,7 +106,7 @@ def _means_many(part: Part, job: Job) -> str:
     if visible is not None and str(visible.value).count(",") > 0:
         return f"CUDA_VISIBLE_DEVICES={short(visible.shown)}"
     for other in job.of("accelerate"):
-        if other.value("distributed_type") in {"FSDP", "MULTI_GPU", "DEEPSPEED"}:
+        if other.value("distributed_type") in ("FSDP", "MULTI_GPU", "DEEPSPEED"):
             return f"distributed_type: {other.value('distributed_type')}"
     if job.of("fsdp-config", "lightning-strategy"):
         return job.of("fsdp-config", "lightning-strategy")[0].source.base

@@ -43,7 +43,9 @@ def strategy(part: Part, job: Job) -> Iterator[Hit]:
     """A name that is not registered, FSDP without a GPU, or one device for a distributed strategy."""
     del job
     item = part.get("strategy")
-    if item is not None and isinstance(item.value, str) and item.value.lower() not in known.LIGHTNING_STRATEGIES:
+    own = any("StrategyRegistry" in line for line in part.source.lines)
+    known_name = item is None or not isinstance(item.value, str) or item.value.lower() in known.LIGHTNING_STRATEGIES
+    if item is not None and not known_name and not own:
         near = get_close_matches(item.value.lower(), known.LIGHTNING_STRATEGIES, 1, 0.5)
         yield hit("config.lightning-bad-strategy", part, item, value=short(item.value), near=(near or ["ddp"])[0])
     family, accelerator = strategy_name(part), part.get("accelerator")
@@ -73,7 +75,7 @@ def clipping(part: Part, job: Job) -> Iterator[Hit]:
     """FSDP refuses to clip by norm through the Trainer."""
     del job
     item = part.get("gradient_clip_val")
-    if item is None or item.value in {None, 0} or item.value is UNKNOWN or strategy_name(part) != "fsdp":
+    if item is None or item.value in (None, 0) or item.value is UNKNOWN or strategy_name(part) != "fsdp":
         return
     algorithm = part.value("gradient_clip_algorithm")
     if algorithm in {None, "norm"}:

@@ -132,7 +132,7 @@ def early(part: Part, job: Job) -> Iterator[Hit]:
 def _needs_no_rank(command: Part) -> bool:
     """Whether torchrun numbers the nodes by itself, as every rendezvous but the static one does."""
     backend = command.value("rdzv_backend")
-    return command.name in TORCHRUN and backend not in {None, "static"}
+    return command.name in TORCHRUN and backend not in (None, "static")
 
 
 def plain_python(part: Part, job: Job) -> Iterator[Hit]:
