@@ -19,7 +19,7 @@ from distkb.search.affinity import affinity
 from distkb.search.index import Index, build, load
 
 
-def read(
+def read(  # noqa: PLR0913 - all that can be given
     catalogue: Catalogue,
     paths: Sequence[Path],
     *,

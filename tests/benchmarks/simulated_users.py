@@ -4,7 +4,8 @@
 
 Every cause is the truth in turn; the user answers by the catalogue's own likelihoods with 10 % noise, and a session
 ends when a fix helped or nothing fits. `1st`: the truth was most probable when the first fix was proposed; `end`: when
-the session ended. The right fix fails as often as its `works` says, so not every session can end with it.
+the session ended; `reached`: a fix of the true cause was tried. The right fix fails as often as its `works` says, so
+not every session can end with it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,18 @@ from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.simulate import Run, User, simulate
 from distkb.knowledge import open_knowledge
 
-COLUMNS = ("entry 1st", "cause 1st", "entry end", "cause end", "fixed", "questions", "to 1st fix", "steps", "fixes")
+COLUMNS = (
+    "entry 1st",
+    "cause 1st",
+    "entry end",
+    "cause end",
+    "reached",
+    "fixed",
+    "questions",
+    "to 1st fix",
+    "steps",
+    "fixes",
+)
 
 
 def main() -> None:
@@ -53,6 +65,7 @@ def figures(runs: list[Run]) -> list[str]:
         mean(run.first == run.truth for run in runs),
         mean(run.entry_last for run in runs),
         mean(run.last == run.truth for run in runs),
+        mean(run.reached for run in runs),
         mean(run.ended == "done" for run in runs),
     ]
     medians = [

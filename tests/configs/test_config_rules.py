@@ -319,6 +319,7 @@ def test_a_key_that_the_installed_version_still_takes_is_no_finding(tmp_path: Pa
 
 
 VALUES = ("null", "[]", "{}", "-1", '"x"', "true", '"auto"', "[1]", '{"a": 1}', "1e99", '""', "*a", "$X")
+SIGNS: tuple[str, ...] = ("", *"{}[]\"':,#*&$`\n\\")
 
 
 def mangled(text: str, chance: random.Random) -> str:
@@ -328,7 +329,7 @@ def mangled(text: str, chance: random.Random) -> str:
         found = chance.choice(values)
         return f"{text[: found.start()]}{chance.choice(VALUES)}{text[found.end() :]}"
     at = chance.randrange(len(text))
-    return text[:at] + chance.choice(["", *"{}[]\"':,#*&$`\n\\"]) + text[at + chance.randint(0, 9) :]
+    return text[:at] + chance.choice(SIGNS) + text[at + chance.randint(0, 9) :]
 
 
 def test_mangled_files_never_raise(tmp_path: Path) -> None:

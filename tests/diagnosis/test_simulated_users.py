@@ -90,4 +90,5 @@ def test_simulated_users_find_their_cause() -> None:
     assert all(run.ended in ("done", "nothing-fits") for run in runs)
     assert max(len(run.session.events) for run in runs) < 60
     assert mean(run.entry_last for run in runs) >= 0.82
+    assert mean(run.reached for run in runs) >= 0.85
     assert median(run.all_questions for run in runs) <= 5

@@ -11,10 +11,12 @@ from distkb.cli import knowledge, output, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
 from distkb.cli.session import Session, session
+from distkb.evidence.observation import Observation
 
 if TYPE_CHECKING:
     from distkb.evidence.configs import ConfigReading
     from distkb.probing.document import ProbeAnswer
+    from distkb.probing.interpreter import Interpreter
 
 DEADLINE_S = 180.0
 STRATEGIES = (
@@ -74,7 +76,8 @@ def command(
     if not configs and model is None:
         raise Failure("error.nothing-to-inspect")
     known = knowledge.Knowledge(knowledge.open_knowledge(current))
-    reading = _read(configs, known, current) if configs else None
+    chosen = probe.interpreter(python)
+    reading = _read(configs, known, current, chosen) if configs else None
     if model is None:
         return _finish_without_model(reading, known, current, as_json=as_json)
     request: dict[str, Any] = {
@@ -90,10 +93,9 @@ def command(
     }
     from distkb.probing.judge import answer
 
-    chosen = probe.interpreter(python)
     raw = probe.run("fsdp", request, chosen, current, deadline_s=deadline, quiet=as_json)
     facts = {**raw.facts, **({} if reading is None else reading.facts)}
-    more = () if reading is None else reading.observations
+    more = () if reading is None else _observations(reading)
     found = answer(raw, known.catalogue.findings, more=more, facts=facts, interpreter=chosen)
     return probe.finish(found, current, as_json=as_json, body="" if as_json else _body(found, current))
 
@@ -106,12 +108,19 @@ def _body(found: ProbeAnswer, current: Session) -> str:
     return sharding.write(found.facts, current.say, columns=output.columns(), ink=output.ink())
 
 
-def _read(configs: tuple[Path, ...], known: knowledge.Knowledge, current: Session) -> ConfigReading:
+def _observations(reading: ConfigReading) -> tuple[Observation, ...]:
+    absent = (Observation(id=name, source="probe", present=False) for name in reading.clear)
+    return (*reading.observations, *absent)
+
+
+def _read(
+    configs: tuple[Path, ...], known: knowledge.Knowledge, current: Session, python: Interpreter
+) -> ConfigReading:
     from distkb.cli.diagnose import say_skipped
     from distkb.evidence.configs import read_configs
-    from distkb.probing.versions import installed_versions
+    from distkb.probing.versions import versions_of
 
-    reading = read_configs(configs, known.catalogue.settings, installed_versions())
+    reading = read_configs(configs, known.catalogue.settings, versions_of(python.path))
     say_skipped(reading.skipped, current)
     if len(reading.skipped) == len(configs):
         raise Failure("error.nothing-read")
@@ -127,5 +136,5 @@ def _finish_without_model(
     raw = RawDocument(schema="distkb.probe-raw/1", probe="fsdp", status="ok")
     if reading is None:
         raise Failure("error.nothing-to-inspect")
-    found = answer(raw, known.catalogue.findings, more=reading.observations, facts=reading.facts)
+    found = answer(raw, known.catalogue.findings, more=_observations(reading), facts=reading.facts)
     return probe.finish(found, current, as_json=as_json)

@@ -55,7 +55,7 @@ OUTCOMES_PLANNED = 12
 REVEALS_COMPARED = 60
 """Of a step that shows more than this only the most informative observations are compared."""
 
-LEAST_CHANCE = 0.02
+LEAST_CHANCE = 0.015
 """A fix that helps less often than this is not proposed."""
 
 ALTERNATIVES = 5

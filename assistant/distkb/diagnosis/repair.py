@@ -25,8 +25,8 @@ RISK: dict[Risk, float] = {"none": 1.0, "low": 1.1, "medium": 1.5, "high": 2.5}
 WORKAROUND = 1.3
 """A fix that only hides the cause has to be replaced later."""
 
-GIVE_UP = 28800.0
-"""Seconds that it costs when the catalogue does not help: a day of somebody else's time."""
+GIVE_UP = 57600.0
+"""Seconds that it costs when the catalogue does not help: two working days, until somebody upstream has an answer."""
 
 CONSIDERED = 40
 """Only the most probable causes are in the plan; the others cannot change which step is best."""

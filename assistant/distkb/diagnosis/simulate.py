@@ -60,6 +60,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the truth's entry was most probable at the end."""
         return _entry(self.last) == _entry(self.truth)
 
+    @property
+    def reached(self) -> bool:
+        """Whether a fix of the true cause was tried: it may fail all the same, as often as its `works` says."""
+        return any(isinstance(e, FixTried) and e.fix.startswith(f"{self.truth}.") for e in self.session.events)
+
 
 def _entry(cause: str) -> str:
     return cause.partition(".")[0]

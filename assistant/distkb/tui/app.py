@@ -40,7 +40,7 @@ def _commands() -> type[Provider]:
 class DistkbApp(App[int]):
     """distkb on a terminal."""
 
-    CSS_PATH = "styles.tcss"
+    CSS_PATH = Path(__file__).with_name("styles.tcss")
     TITLE = "distkb"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS: ClassVar[set[Any]] = {_commands}
