@@ -61,7 +61,8 @@ def run(
 
     say = current.say
     if not quiet:
-        note(say("probe.runs", probe=probe, python=python.path, why=say(f"probe.why.{python.why}")), say)
+        why = say(f"probe.why.{python.why}" if python.has_torch or python.why == "asked" else "probe.why.no-torch")
+        note(say("probe.runs", probe=probe, python=python.path, why=why), say)
     listener = _Progress(say) if not quiet and sys.stderr.isatty() else None
     return ProbeRun(probe, request, python.path, deadline_s=deadline_s, listener=listener).result()
 

@@ -80,7 +80,8 @@ class ProbesScreen(Screen[None]):
         self._given_up = False
         self._said: list[Stage | str] = []
         self._answer: ProbeAnswer | None = None
-        self._python: Interpreter | None = None
+        self.python: Interpreter | None = None
+        """Which Python the probes run under; None while it is looked for."""
 
     def compose(self) -> ComposeResult:
         """Lay out the choice above the output."""
@@ -131,7 +132,7 @@ class ProbesScreen(Screen[None]):
         if listing.highlighted is None:
             return
         name = list(PROBES)[listing.highlighted]
-        python = say("tui.probes.looking") if self._python is None else plain(str(self._python.path))
+        python = say("tui.probes.looking") if self.python is None else plain(str(self.python.path))
         text = say(f"tui.probes.{name}.what", python=python)
         self.query_one("#probes-what", Static).update(Content(text))
 
@@ -148,7 +149,7 @@ class ProbesScreen(Screen[None]):
 
     def on_probes_screen_python_found(self, message: PythonFound) -> None:
         """Say which Python it is."""
-        self._python = message.python
+        self.python = message.python
         self._say_what()
 
     # Running
@@ -158,7 +159,7 @@ class ProbesScreen(Screen[None]):
         event.stop()
         if self._probing or not event.option.id:
             return
-        if self._python is None:
+        if self.python is None:
             self.notify(voice(self)("tui.probes.looking"), markup=False)
             return
         self._probing, self._given_up, self._answer = True, False, None
@@ -167,7 +168,7 @@ class ProbesScreen(Screen[None]):
         self.query_one("#probes-result").display = False
         self._say_state()
         self.refresh_bindings()
-        self._carry_out(event.option.id, PROBES[event.option.id], self._python)
+        self._carry_out(event.option.id, PROBES[event.option.id], self.python)
 
     @work(thread=True, group="probe")
     def _carry_out(self, probe: str, deadline_s: float, python: Interpreter) -> None:

@@ -1,0 +1,240 @@
+"""Reading real files and running real probes from the screen, on the built-in catalogue."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input, OptionList
+from tui_driver import Drive, drive
+
+from distkb.diagnosis.session import EvidenceAdded, ProbeResult
+from distkb.locale import Language, Say
+from distkb.sessions import store
+from distkb.tui.screens.probes import ProbesScreen
+from distkb.tui.widgets.trail import Trail
+
+LOGS = Path(__file__).parents[2] / "kb" / "incidents" / "I2-frozen-after-validation" / "logs"
+BOTH = pytest.mark.parametrize("lang", ["en", "ko"])
+
+HOSTILE = "\n".join(
+    [
+        "[rank0]: [bold red]not red[/bold red] [/] [@click=app.quit]press[/]",
+        "[rank0]: \x1b]8;;https://evil.example/\x1b\\link\x1b]8;;\x1b\\ \x1b[2J\x1b[5;5Hmoved \x9b31mred \x9d0;title\x9c",
+        "[rank0]: \u202etxet sdrawkcab\u202c zero\u200bwidth \u2066isolate\u2069",
+        "[rank0]: RuntimeError: [bold red]NCCL[/] communicator was aborted on rank 0 \x1b[31mhere\x1b[0m",
+        "[rank0]: torch.distributed.DistBackendError: NCCL error in: [x] unhandled system error \x9b2J\u202e",
+        "[rank0]: " + "A" * (1 << 20),
+        "[rank0]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=[bold], OpType=[/]) \x1b[1A",
+        "[rank1]: bye",
+    ]
+)
+TREACHEROUS = ("\x1b", "\x9b", "\x9d", "\u202e", "\u200b", "\u2066", "\x07")
+
+
+def children() -> set[str]:
+    """Command lines of the processes below this one."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    parents: dict[int, tuple[int, str]] = {}
+    for line in listed.splitlines():
+        pid, parent, args = line.split(None, 2)
+        parents[int(pid)] = (int(parent), args)
+    found: set[str] = set()
+    for pid, (_, args) in parents.items():
+        above = pid
+        while above in parents and above != os.getpid():
+            above = parents[above][0]
+        if above == os.getpid() and pid != os.getpid() and not args.startswith("ps "):
+            found.add(args)
+    return found
+
+
+@BOTH
+def test_a_folder_on_the_command_line_opens_as_a_session(lang: Language) -> None:
+    """`distkb PATH` reads the folder, names its causes, and shows each line where it stands."""
+
+    async def script(driven: Drive) -> None:
+        await driven.at("session")
+        await driven.says("stderr.log")
+        assert driven.app.desk is not None
+        assert driven.app.desk.view is not None
+        assert driven.app.desk.view.entries[0].id == "D21"
+        await driven.press("e")
+        trail = driven.app.screen.query_one(Trail)
+        rows = [str(option.prompt) for option in trail.options]
+        place = next(number for number, row in enumerate(rows) if "stderr.log:" in row)
+        trail.highlighted = place
+        await driven.press("enter")
+        await driven.at("context")
+        await driven.says("▶")
+
+    drive(script, lang=lang, size=(100, 30), paths=(LOGS,))
+    assert store.list_sessions()[0].title == "I2-frozen-after-validation/logs"
+
+
+@BOTH
+def test_words_begin_a_session(lang: Language) -> None:
+    """What was described is the first thing that is known."""
+
+    async def script(driven: Drive) -> None:
+        await driven.write("all ranks hang in barrier" if lang == "en" else "배리어에서 모든 랭크가 멈춰요")
+        assert driven.app.screen.query_one("#start-results", OptionList).option_count > 0
+        await driven.press("enter")
+        await driven.at("session")
+        assert Say(lang)("tui.trail.words") in driven.shown
+
+    drive(script, lang=lang)
+
+
+def test_a_path_typed_instead_of_words_is_opened() -> None:
+    """The input, the dialog and the tree lead to the same session; a path that does not exist is named."""
+
+    async def script(driven: Drive) -> None:
+        await driven.press("f2")
+        await driven.at("open")
+        await driven.write("/no/such/path")
+        await driven.press("enter")
+        await driven.until(lambda: len(driven.app.screen.query("Toast")) > 0, "complaint")
+        driven.app.screen.query_one(Input).value = str(LOGS)
+        await driven.press("ctrl+o")
+        await driven.at("session")
+        assert driven.app.desk is not None
+        assert isinstance(driven.app.desk.session.events[0], EvidenceAdded)
+
+    drive(script)
+
+
+def test_cancelling_a_read_leaves_no_process(tmp_path: Path) -> None:
+    """Escape ends the reading process at once and leads back; nothing is begun."""
+    log = tmp_path / "big.log"
+    line = b"[rank0]: step 1 loss 0.5 and then some more words to look at\n"
+    log.write_bytes(line * (64 * (1 << 20) // len(line)))
+
+    async def script(driven: Drive) -> None:
+        await driven.at("reading")
+        await driven.until(lambda: any("intake_process" in c for c in children()), "reader")
+        await driven.press("escape")
+        await driven.at("start")
+        await driven.until(lambda: not any("intake_process" in c for c in children()), "no reader")
+
+    drive(script, paths=(log,))
+    assert store.list_sessions() == []
+
+
+def test_leaving_while_reading_leaves_no_process(tmp_path: Path) -> None:
+    """Ctrl+Q ends the program and the reading process with it."""
+    log = tmp_path / "big.log"
+    log.write_bytes(b"[rank0]: step 1 loss 0.5\n" * (2 << 20))
+
+    async def script(driven: Drive) -> None:
+        await driven.at("reading")
+        await driven.until(lambda: any("intake_process" in c for c in children()), "reader")
+        await driven.pilot.press("ctrl+q")
+
+    drive(script, paths=(log,))
+    assert not any("intake_process" in c for c in children())
+
+
+@pytest.mark.parametrize("name", ["rank0.log", "[bold red]\x1b[31mx[\u202e.log"], ids=["text", "name"])
+def test_a_hostile_log_shows_as_text(name: str, tmp_path: Path) -> None:
+    """Markup, links, cursor moves, C1 codes, overrides and endless lines are text or nothing, wherever they show."""
+    log = tmp_path / name
+    log.write_text(HOSTILE, encoding="utf-8")
+
+    async def script(driven: Drive) -> None:
+        await driven.at("session")
+        looks = [driven.shown]
+        await driven.press("e")
+        trail = driven.app.screen.query_one(Trail)
+        assert trail.option_count > 1
+        for number in range(min(trail.option_count, 8)):
+            await driven.at("session")
+            trail.focus()
+            trail.highlighted = number
+            await driven.press("enter")
+            looks.append(driven.shown)
+            if driven.where == "context":
+                await driven.until(lambda: "bye" in driven.shown or "▶" in driven.shown, "lines")
+                looks.append(driven.shown)
+            if driven.where != "session":
+                await driven.press("escape")
+        for look in looks:
+            assert not [code for code in TREACHEROUS if code in look]
+        assert any("[bold red]" in look for look in looks)
+        await driven.press("escape")
+        await driven.at("start")
+        await driven.press("f5")
+        await driven.at("resume")
+        assert not [code for code in TREACHEROUS if code in driven.shown]
+
+    drive(script, size=(120, 40), paths=(log,))
+
+
+def test_hostile_file_names_are_text_in_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that are markup, escape sequences or nothing but invisible characters do not break the dialog."""
+    for name in ("[bold red]x", "[", "[@click=app.quit]y", "a\x1b[31mb", "\u202e\u200b", "line\nbreak"):
+        (tmp_path / name).write_text("x", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    async def script(driven: Drive) -> None:
+        await driven.press("f2")
+        await driven.at("open")
+        await driven.says("[bold red]x")
+        assert "[@click=app.quit]y" in driven.shown
+        assert not [code for code in TREACHEROUS if code in driven.shown]
+        await driven.write("a")
+        assert not [code for code in TREACHEROUS if code in driven.shown]
+
+    drive(script)
+
+
+@BOTH
+def test_a_probe_runs_live_and_tells_the_session(lang: Language) -> None:
+    """The environment probe really runs, its findings are shown and become part of the session."""
+
+    async def script(driven: Drive) -> None:
+        await driven.at("session")
+        driven.app.check_machine("env", "probe.env")
+        await driven.at("probes")
+        screen = driven.app.screen
+        await driven.until(lambda: isinstance(screen, ProbesScreen) and screen.python is not None, "python")
+        await driven.press("enter")
+        await driven.says(Say(lang)("tui.probes.done"))
+        assert not any("distkb_probes" in c for c in children())
+        await driven.press("escape")
+        await driven.at("session")
+        assert driven.app.desk is not None
+        result = driven.app.desk.session.events[-1]
+        assert isinstance(result, ProbeResult)
+        assert (result.step, result.status) == ("probe.env", "ok")
+
+    drive(script, lang=lang, paths=(LOGS,))
+
+
+def test_cancelling_a_probe_leaves_no_process() -> None:
+    """`k` ends the probe with all its processes, and leaving the program while one runs does the same."""
+
+    async def started(driven: Drive) -> None:
+        await driven.press("f3")
+        await driven.at("probes")
+        screen = driven.app.screen
+        await driven.until(lambda: isinstance(screen, ProbesScreen) and screen.python is not None, "python")
+        await driven.press("down", "enter")
+        await driven.until(lambda: any("distkb_probes" in c for c in children()), "probe")
+
+    async def cancelled(driven: Drive) -> None:
+        await started(driven)
+        await driven.press("k")
+        await driven.says(Say("en")("tui.probes.done"))
+        await driven.until(lambda: not any("distkb_probes" in c for c in children()), "no probe")
+
+    async def left(driven: Drive) -> None:
+        await started(driven)
+        await driven.pilot.press("ctrl+q")
+
+    drive(cancelled)
+    app = drive(left)
+    assert app.return_code == 0
+    assert not any("distkb_probes" in c for c in children())

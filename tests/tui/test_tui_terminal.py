@@ -1,0 +1,158 @@
+"""The program in a real terminal: tmux draws it, keys go in, and nothing is mocked."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from distkb.diagnosis.session import Answered, EvidenceAdded
+from distkb.locale import Language, Say
+from distkb.sessions import store
+
+TMUX = shutil.which("tmux")
+LOGS = Path(__file__).parents[2] / "kb" / "incidents" / "I2-frozen-after-validation" / "logs"
+PROGRAM = Path(sys.executable).with_name("distkb")
+PATIENCE_S = 60.0
+
+pytestmark = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
+
+
+class Terminal:
+    """A tmux server of its own with one window."""
+
+    def __init__(self, socket: Path) -> None:
+        self._socket = str(socket)
+
+    def tmux(self, *args: str) -> str:
+        """Run one tmux command and return what it prints."""
+        command = [str(TMUX), "-f", os.devnull, "-S", self._socket, *args]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+    def start(self, *command: str, lang: Language = "en", columns: int = 80, rows: int = 24) -> None:
+        """Open the window with a command in it; it stays when the command ends."""
+        names = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "PATH", "HOME")
+        environ = [f"-e{name}={os.environ[name]}" for name in names if name in os.environ]
+        line = shlex.join(["env", "-u", "NO_COLOR", "TERM=tmux-256color", f"DISTKB_LANG={lang}", *command])
+        size = ("-x", str(columns), "-y", str(rows))
+        self.tmux("new-session", "-d", *size, *environ, "sh", "-c", f"{line}; echo ended $?; exec sleep 600")
+
+    def keys(self, *names: str) -> None:
+        """Press keys."""
+        self.tmux("send-keys", *names)
+
+    @property
+    def shown(self) -> str:
+        """What the terminal shows."""
+        return self.tmux("capture-pane", "-p")
+
+    @property
+    def pid(self) -> int:
+        """Process id of the program in the window."""
+        shell = int(self.tmux("display-message", "-p", "#{pane_pid}"))
+        listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(shell)], capture_output=True, text=True, check=True)
+        return int(listed.stdout.split()[0])
+
+    def until(self, holds: Callable[[str], bool], what: str) -> str:
+        """Wait until what is shown fulfils something."""
+        end = time.monotonic() + PATIENCE_S
+        while not holds(shown := self.shown):
+            if time.monotonic() > end:
+                message = f"never shown: {what}\n{shown}"
+                raise AssertionError(message)
+            time.sleep(0.05)  # between two looks at another program's screen
+        return shown
+
+    def says(self, text: str) -> str:
+        """Wait until a text is shown."""
+        return self.until(lambda shown: text in shown, text)
+
+
+@pytest.fixture
+def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    """A terminal that is closed at the end, with all that runs in it."""
+    opened = Terminal(tmp_path_factory.mktemp("t") / "s")
+    yield opened
+    opened.tmux("kill-server")
+
+
+def saved_events(count: int) -> tuple[object, ...]:
+    """Wait until so many events of the only session are saved, and return them."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        listed = store.list_sessions()
+        if listed and len(events := store.load(listed[0].id).events) >= count:
+            return events
+        time.sleep(0.05)
+    message = f"never saved: {count} events"
+    raise AssertionError(message)
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_from_a_failing_run_to_its_fix_and_back_again(lang: Language, terminal: Terminal) -> None:
+    """Open the logs of a real failing run, answer two questions, read the fix, leave, and go on later."""
+    say = Say(lang)
+    terminal.start(str(PROGRAM), str(LOGS), lang=lang)
+    terminal.says("D21")
+    for count in (2, 3):
+        move_to_a_question(terminal, say)
+        terminal.keys("1")
+        terminal.keys("Enter")
+        assert len(saved_events(count)) >= count
+    terminal.keys("Escape") if say("tui.fix.did-it-help") in terminal.shown else None
+    terminal.says(say("tui.session.trail"))
+    terminal.keys("f")
+    terminal.says(say("tui.fix.did-it-help"))
+    terminal.keys("C-q")
+    terminal.says("ended 0")
+    assert isinstance(store.load(store.list_sessions()[0].id).events[0], EvidenceAdded)
+    terminal.tmux("kill-server")
+
+    terminal.start(str(PROGRAM), "--resume", lang=lang, columns=120, rows=40)
+    shown = terminal.says("D21")
+    assert "I2-frozen-after-validation/logs" in shown
+    terminal.keys("C-q")
+    terminal.says("ended 0")
+
+
+def move_to_a_question(terminal: Terminal, say: Say) -> None:
+    """Go from move to move until the screen asks a question."""
+    asks = say("tui.move.ask", time="").partition("(")[0].strip()
+    for _ in range(8):
+        rows = terminal.says(say("tui.session.trail")).splitlines()
+        if rows[1].strip().startswith(asks):
+            return
+        terminal.keys("s")
+        terminal.until(lambda shown, before=rows: shown.splitlines()[1:3] != before[1:3], "another move")
+    raise AssertionError(terminal.shown)
+
+
+def test_kill_9_loses_at_most_the_last_key(terminal: Terminal) -> None:
+    """Whatever was shown is saved: a killed program goes on where it stood."""
+    say = Say("en")
+    terminal.start(str(PROGRAM), str(LOGS))
+    terminal.says("D21")
+    move_to_a_question(terminal, say)
+    terminal.keys("1")
+    terminal.keys("Enter")
+    answered = saved_events(2)
+    assert isinstance(answered[1], Answered)
+    os.kill(terminal.pid, signal.SIGKILL)
+    terminal.says("ended 137")
+    assert store.load(store.list_sessions()[0].id).events == answered
+    terminal.tmux("kill-server")
+
+    terminal.start(str(PROGRAM), "--resume")
+    terminal.says("D21")
+    terminal.keys("u")
+    assert len(saved_events(3)) == 3
+    terminal.keys("C-q")
+    terminal.says("ended 0")
