@@ -51,7 +51,7 @@ def rank_pid(tmp: Path, rank: int, stage: str) -> int:
     """Wait until a rank has entered a stage; returns its process id."""
     until = time.monotonic() + WAIT_S
     while time.monotonic() < until:
-        for path in tmp.glob(f"distkb-allreduce-*/rank-{rank}.jsonl"):
+        for path in tmp.glob(f"**/distkb-allreduce-*/rank-{rank}.jsonl"):
             marks = [json.loads(line) for line in path.read_text().splitlines()]
             if any(mark.get("stage") == stage for mark in marks):
                 return next(int(mark["pid"]) for mark in marks if mark["kind"] == "who")

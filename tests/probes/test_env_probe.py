@@ -19,7 +19,7 @@ import os, pathlib, signal, sys
 import torch.distributed as dist
 dist.init_process_group("gloo")
 dist.barrier()
-print("ready", flush=True)
+os.write(1, b"ready\\n")  # in one piece: the ranks share the pipe
 signal.pause()
 """
 LAUNCH = """
