@@ -73,7 +73,7 @@ def signatures() -> list[Signature]:
 
 def write_log(path: Path, megabytes: int, examples: list[str], every: int = 2000) -> None:
     """Write a training log in which one line of `every` is one of a dozen failure messages."""
-    rng = random.Random(7)  # noqa: S311
+    rng = random.Random(7)
     examples = rng.sample(examples, min(12, len(examples)))
     shapes = (
         "2026-11-21 10:{m:02}:{s:02},{ms:03} [rank{r}] INFO step {n} loss={l:.4f} lr=3.0e-04 tokens/s={t}",

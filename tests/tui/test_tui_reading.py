@@ -22,7 +22,8 @@ BOTH = pytest.mark.parametrize("lang", ["en", "ko"])
 HOSTILE = "\n".join(
     [
         "[rank0]: [bold red]not red[/bold red] [/] [@click=app.quit]press[/]",
-        "[rank0]: \x1b]8;;https://evil.example/\x1b\\link\x1b]8;;\x1b\\ \x1b[2J\x1b[5;5Hmoved \x9b31mred \x9d0;title\x9c",
+        "[rank0]: \x1b]8;;https://evil.example/\x1b\\link\x1b]8;;\x1b\\ \x1b[2J",
+        "[rank0]: \x1b[5;5Hmoved \x9b31mred \x9d0;title\x9c",
         "[rank0]: \u202etxet sdrawkcab\u202c zero\u200bwidth \u2066isolate\u2069",
         "[rank0]: RuntimeError: [bold red]NCCL[/] communicator was aborted on rank 0 \x1b[31mhere\x1b[0m",
         "[rank0]: torch.distributed.DistBackendError: NCCL error in: [x] unhandled system error \x9b2J\u202e",

@@ -27,10 +27,15 @@ pytestmark = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
 
 
 class Terminal:
-    """A tmux server of its own with one window."""
+    """A tmux server of its own with one window at a time."""
 
-    def __init__(self, socket: Path) -> None:
-        self._socket = str(socket)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._count = 0
+
+    @property
+    def _socket(self) -> str:
+        return str(self._folder / str(self._count))
 
     def tmux(self, *args: str) -> str:
         """Run one tmux command and return what it prints."""
@@ -38,12 +43,18 @@ class Terminal:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
     def start(self, *command: str, lang: Language = "en", columns: int = 80, rows: int = 24) -> None:
-        """Open the window with a command in it; it stays when the command ends."""
+        """Open a window with a command in it instead of the one before; it stays when the command ends."""
+        self.close()
+        self._count += 1
         names = ("XDG_STATE_HOME", "XDG_CACHE_HOME", "PATH", "HOME")
         environ = [f"-e{name}={os.environ[name]}" for name in names if name in os.environ]
         line = shlex.join(["env", "-u", "NO_COLOR", "TERM=tmux-256color", f"DISTKB_LANG={lang}", *command])
         size = ("-x", str(columns), "-y", str(rows))
         self.tmux("new-session", "-d", *size, *environ, "sh", "-c", f"{line}; echo ended $?; exec sleep 600")
+
+    def close(self) -> None:
+        """Close the window and end what runs in it."""
+        self.tmux("kill-server")
 
     def keys(self, *names: str) -> None:
         """Press keys."""
@@ -79,9 +90,9 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     """A terminal that is closed at the end, with all that runs in it."""
-    opened = Terminal(tmp_path_factory.mktemp("t") / "s")
+    opened = Terminal(tmp_path_factory.mktemp("t"))
     yield opened
-    opened.tmux("kill-server")
+    opened.close()
 
 
 def saved_events(count: int) -> tuple[object, ...]:
@@ -103,18 +114,13 @@ def test_from_a_failing_run_to_its_fix_and_back_again(lang: Language, terminal: 
     terminal.start(str(PROGRAM), str(LOGS), lang=lang)
     terminal.says("D21")
     for count in (2, 3):
-        move_to_a_question(terminal, say)
-        terminal.keys("1")
-        terminal.keys("Enter")
-        assert len(saved_events(count)) >= count
-    terminal.keys("Escape") if say("tui.fix.did-it-help") in terminal.shown else None
-    terminal.says(say("tui.session.trail"))
+        answer_a_question(terminal, say)
+        assert len(saved_events(count)) == count
     terminal.keys("f")
     terminal.says(say("tui.fix.did-it-help"))
     terminal.keys("C-q")
     terminal.says("ended 0")
     assert isinstance(store.load(store.list_sessions()[0].id).events[0], EvidenceAdded)
-    terminal.tmux("kill-server")
 
     terminal.start(str(PROGRAM), "--resume", lang=lang, columns=120, rows=40)
     shown = terminal.says("D21")
@@ -123,16 +129,26 @@ def test_from_a_failing_run_to_its_fix_and_back_again(lang: Language, terminal: 
     terminal.says("ended 0")
 
 
-def move_to_a_question(terminal: Terminal, say: Say) -> None:
-    """Go from move to move until the screen asks a question."""
+def answer_a_question(terminal: Terminal, say: Say) -> None:
+    """Go from move to move until the screen asks a question, and choose its first answer."""
     asks = say("tui.move.ask", time="").partition("(")[0].strip()
     for _ in range(8):
-        rows = terminal.says(say("tui.session.trail")).splitlines()
-        if rows[1].strip().startswith(asks):
-            return
+        shown = terminal.says(say("tui.session.trail"))
+        if shown.splitlines()[1].strip().startswith(asks):
+            break
+        before = shown.splitlines()[1:3]
         terminal.keys("s")
-        terminal.until(lambda shown, before=rows: shown.splitlines()[1:3] != before[1:3], "another move")
-    raise AssertionError(terminal.shown)
+        terminal.until(lambda shown, before=before: shown.splitlines()[1:3] != before, "another move")
+    else:
+        raise AssertionError(terminal.shown)
+    before = shown.splitlines()[1:3]
+    if "[ ]" in shown:
+        terminal.keys("1")
+        terminal.says("[x]")
+        terminal.keys("Enter")
+    else:
+        terminal.keys("1")
+    terminal.until(lambda shown, before=before: shown.splitlines()[1:3] != before, "the next move")
 
 
 def test_kill_9_loses_at_most_the_last_key(terminal: Terminal) -> None:
@@ -140,15 +156,12 @@ def test_kill_9_loses_at_most_the_last_key(terminal: Terminal) -> None:
     say = Say("en")
     terminal.start(str(PROGRAM), str(LOGS))
     terminal.says("D21")
-    move_to_a_question(terminal, say)
-    terminal.keys("1")
-    terminal.keys("Enter")
+    answer_a_question(terminal, say)
     answered = saved_events(2)
     assert isinstance(answered[1], Answered)
     os.kill(terminal.pid, signal.SIGKILL)
     terminal.says("ended 137")
     assert store.load(store.list_sessions()[0].id).events == answered
-    terminal.tmux("kill-server")
 
     terminal.start(str(PROGRAM), "--resume")
     terminal.says("D21")

@@ -9,6 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.app import App
 from textual.content import Content
 from textual.dom import DOMNode
+from textual.screen import Screen
 
 from distkb.evidence.clean import plain
 
@@ -25,12 +26,18 @@ def voice(node: DOMNode) -> Say:
 
 
 def speak_all(app: App[int]) -> None:
-    """Have every widget of every open screen say its sentences anew."""
-    for screen in app.screen_stack:
-        for node in (screen, *screen.walk_children()):
-            speak = getattr(node, "speak", None)
-            if callable(speak):
-                speak()
+    """Have every widget of every open screen say its sentences anew: the screen in front at once, the others after it."""
+    *behind, front = app.screen_stack
+    _speak(front)
+    for screen in behind:
+        app.screen.call_after_refresh(_speak, screen)
+
+
+def _speak(screen: Screen[object]) -> None:
+    for node in (screen, *screen.walk_children()):
+        speak = getattr(node, "speak", None)
+        if callable(speak):
+            speak()
 
 
 def fit(text: str, columns: int) -> str:

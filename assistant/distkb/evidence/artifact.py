@@ -1,0 +1,23 @@
+"""What a reader of artifacts gives back: the same for configurations, stacks, dumps, scripts and traces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from distkb.evidence.observation import Observation, Skipped
+
+
+class ArtifactReading(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one reader found in the files it was given."""
+
+    observations: tuple[Observation, ...] = ()
+    """What was found, each with its place and the words that show it."""
+    clear: tuple[str, ...] = ()
+    """Ids of findings that were looked for and are absent."""
+    facts: dict[str, Any] = {}
+    """What else is known, as plain data; `implies` lists intake facts (`symptom=hang`) that it answers."""
+    skipped: tuple[Skipped, ...] = ()
+    """Files that could not be read; the rest still counts."""
+    bytes_read: int = 0
