@@ -2,7 +2,7 @@
 
 It starts real ranks through torchrun (`nproc`, `nnodes`, `rdzv_endpoint`), or is one rank of a job that a launcher has
 started (`srun distkb probe allreduce`, `torchrun … -m distkb probe allreduce`): then every rank gives a verdict.
-The ranks pass the stages of `_allreduce_marks.STAGES`; where they stop, the verdict names the stage and who is missing.
+The ranks pass the stages of `communication.marks.STAGES`; where they stop, the verdict names the stage and the rank.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from distkb_probes import _allreduce_launch as launch
-from distkb_probes._allreduce_nodes import NodeRoll
-from distkb_probes._allreduce_plan import Plan, plan, rank_environ, visible_gpus
-from distkb_probes._allreduce_verdict import conclude
-from distkb_probes._allreduce_watch import Watch
 from distkb_probes._report import Report
+from distkb_probes.communication import launch
+from distkb_probes.communication.nodes import NodeRoll
+from distkb_probes.communication.plan import Plan, plan, rank_environ, visible_gpus
+from distkb_probes.communication.verdict import conclude
+from distkb_probes.communication.watch import Watch
 
 _DONE_GRACE_S = 3.0
 """Seconds that finished ranks have to take leave of those of other nodes, which may still need the store here."""

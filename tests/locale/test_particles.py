@@ -48,7 +48,14 @@ def test_particles_follow_the_sound_of_the_word(word: str, subject: str, object_
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("MASTER_ADDR", "를"), ("NCCL_SOCKET_IFNAME", "을"), ("DDP_TIMEOUT", "을"), ("NCCL", "을"), ("OOM", "을"), ("RANK", "를")],
+    [
+        ("MASTER_ADDR", "를"),
+        ("NCCL_SOCKET_IFNAME", "을"),
+        ("DDP_TIMEOUT", "을"),
+        ("NCCL", "을"),
+        ("OOM", "을"),
+        ("RANK", "를"),
+    ],
 )
 def test_names_in_capitals_are_read_as_words_or_letter_by_letter(name: str, expected: str) -> None:
     """A variable's last part is a word where it can be spoken, and letters where it cannot."""

@@ -71,7 +71,7 @@ def test_a_killed_rank_is_named_and_its_peers_errors_are_not(tmp_path: Path) -> 
     with started({"nproc": 2}, tmp_path) as process:
         os.kill(rank_pid(tmp_path, 1, "first-collective"), signal.SIGKILL)
         held = document(process)
-    assert list(found(held)) == ["allreduce.rank-killed"]
+    assert list(found(held)) == ["allreduce.rank-killed"], held
     assert found(held)["allreduce.rank-killed"]["values"]["rank"] == "1"
 
 

@@ -12,11 +12,11 @@ from distkb.catalogue.load import load_sources
 from distkb.locale import Language, Say
 from distkb.report import bandwidth as writer
 from distkb.report.layout import width
-from distkb_probes import _allreduce_bandwidth as bandwidth
-from distkb_probes._allreduce_known import KNOWN, is_echo, known, port_of
-from distkb_probes._allreduce_nodes import split
-from distkb_probes._allreduce_plan import first_host, is_inside, plan, rank_environ
-from distkb_probes._allreduce_watch import innermost
+from distkb_probes.communication import bandwidth
+from distkb_probes.communication.known import KNOWN, is_echo, known, port_of
+from distkb_probes.communication.nodes import split
+from distkb_probes.communication.plan import first_host, is_inside, plan, rank_environ
+from distkb_probes.communication.watch import innermost
 
 GOLDEN = Path(__file__).parent / "golden"
 KB = Path(__file__).resolve().parents[2] / "kb"
@@ -208,10 +208,14 @@ def test_every_finding_of_the_probe_has_a_record_whose_values_are_supplied() -> 
     import re
 
     records = {finding.id for finding in load_sources([KB])[0].findings}
-    source = Path(bandwidth.__file__).parent
+    source = Path(bandwidth.__file__).parents[1]
     named = {
         identity
-        for path in (source / "_allreduce_verdict.py", source / "allreduce.py", source / "_allreduce_known.py")
+        for path in (
+            source / "communication" / "verdict.py",
+            source / "allreduce.py",
+            source / "communication" / "known.py",
+        )
         for identity in re.findall(r'"(allreduce\.(?!py)[a-z-]+)"', path.read_text(encoding="utf-8"))
     }
     assert {identity for identity, _ in KNOWN} <= named

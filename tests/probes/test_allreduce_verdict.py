@@ -12,13 +12,13 @@ import pytest
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Finding
 from distkb.locale import fill
-from distkb_probes._allreduce_collectives import BLOCK, Group, Wrong
-from distkb_probes._allreduce_marks import Board, Marks, Who
-from distkb_probes._allreduce_nodes import Nodes
-from distkb_probes._allreduce_plan import Plan, plan
-from distkb_probes._allreduce_verdict import conclude
-from distkb_probes._allreduce_watch import Outcome
 from distkb_probes._report import Report, Stopped
+from distkb_probes.communication.collectives import BLOCK, Group, Wrong
+from distkb_probes.communication.marks import Board, Marks, Who
+from distkb_probes.communication.nodes import Nodes
+from distkb_probes.communication.plan import Plan, plan
+from distkb_probes.communication.verdict import conclude
+from distkb_probes.communication.watch import Outcome
 
 KB = Path(__file__).resolve().parents[2] / "kb"
 STORY = ("launch", "store", "rendezvous", "communicator", "first-collective", "correctness", "bandwidth", "done")

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from distkb.report.probe import quoted
 
 
-@pytest.mark.parametrize("value", ["eth0", "RANK WORLD_SIZE", "a.b:29500", "'two words'", "/usr/bin/python3.11", "3600"])
+@pytest.mark.parametrize(
+    "value", ["eth0", "RANK WORLD_SIZE", "a.b:29500", "'two words'", "/usr/bin/python3.11", "3600"]
+)
 def test_plain_words_stay_as_they_are(value: str) -> None:
     """A command reads as one would type it."""
     assert quoted(value) == value

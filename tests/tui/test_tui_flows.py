@@ -491,7 +491,7 @@ def test_resizing_while_open_keeps_everything_in_sight(size: tuple[int, int]) ->
         await driven.at("session")
         for columns, rows in ((200, 50), (80, 24), (110, 30), (81, 25)):
             await driven.pilot.resize_terminal(columns, rows)
-            await driven.until(lambda columns=columns: driven.app.size.width == columns, "size")
+            await driven.settle()
             lines = driven.shown.splitlines()
             assert len(lines) == rows
             assert "D2" in driven.shown

@@ -12,6 +12,7 @@ import pytest
 from tui_driver import FIRST, Drive, drive
 
 from distkb.diagnosis.moves import Ask, Move, Take
+from distkb.intake_process import CancelledError
 from distkb.locale import Language
 from distkb.probing.document import RawDocument, RawFinding
 from distkb.probing.interpreter import Interpreter
@@ -71,7 +72,7 @@ def stand_still(monkeypatch: pytest.MonkeyPatch) -> None:
             progress(3 << 20, 12 << 20)  # type: ignore[operator]
 
         def result(self) -> object:
-            raise reading.CancelledError
+            raise CancelledError
 
         def cancel(self) -> None:
             """Nothing runs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -35,21 +36,33 @@ HOSTILE = "\n".join(
 TREACHEROUS = ("\x1b", "\x9b", "\x9d", "\u202e", "\u200b", "\u2066", "\x07")
 
 
-def children() -> set[str]:
-    """Command lines of the processes below this one."""
+def children(name: str) -> list[int]:
+    """Ids of the processes below this one whose command line has this name."""
     listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-    parents: dict[int, tuple[int, str]] = {}
+    above: dict[int, int] = {}
+    named: list[int] = []
     for line in listed.splitlines():
         pid, parent, args = line.split(None, 2)
-        parents[int(pid)] = (int(parent), args)
-    found: set[str] = set()
-    for pid, (_, args) in parents.items():
-        above = pid
-        while above in parents and above != os.getpid():
-            above = parents[above][0]
-        if above == os.getpid() and pid != os.getpid() and not args.startswith("ps "):
-            found.add(args)
+        above[int(pid)] = int(parent)
+        if name in args:
+            named.append(int(pid))
+    return [pid for pid in named if os.getpid() in _ancestors(pid, above)]
+
+
+def _ancestors(pid: int, above: dict[int, int]) -> set[int]:
+    found: set[int] = set()
+    while pid in above and pid not in found:
+        pid = above[pid]
+        found.add(pid)
     return found
+
+
+async def stopped_reader(driven: Drive) -> None:
+    """Wait for the reading process, and stop it so that it cannot come to its end by itself."""
+    await driven.at("reading")
+    await driven.until(lambda: bool(children("intake_process")), "reader")
+    for pid in children("intake_process"):
+        os.kill(pid, signal.SIGSTOP)
 
 
 @BOTH
@@ -107,35 +120,28 @@ def test_a_path_typed_instead_of_words_is_opened() -> None:
     drive(script)
 
 
-def test_cancelling_a_read_leaves_no_process(tmp_path: Path) -> None:
+def test_cancelling_a_read_leaves_no_process() -> None:
     """Escape ends the reading process at once and leads back; nothing is begun."""
-    log = tmp_path / "big.log"
-    line = b"[rank0]: step 1 loss 0.5 and then some more words to look at\n"
-    log.write_bytes(line * (64 * (1 << 20) // len(line)))
 
     async def script(driven: Drive) -> None:
-        await driven.at("reading")
-        await driven.until(lambda: any("intake_process" in c for c in children()), "reader")
+        await stopped_reader(driven)
         await driven.press("escape")
         await driven.at("start")
-        await driven.until(lambda: not any("intake_process" in c for c in children()), "no reader")
+        await driven.until(lambda: not children("intake_process"), "no reader")
 
-    drive(script, paths=(log,))
+    drive(script, paths=(LOGS,))
     assert store.list_sessions() == []
 
 
-def test_leaving_while_reading_leaves_no_process(tmp_path: Path) -> None:
+def test_leaving_while_reading_leaves_no_process() -> None:
     """Ctrl+Q ends the program and the reading process with it."""
-    log = tmp_path / "big.log"
-    log.write_bytes(b"[rank0]: step 1 loss 0.5\n" * (2 << 20))
 
     async def script(driven: Drive) -> None:
-        await driven.at("reading")
-        await driven.until(lambda: any("intake_process" in c for c in children()), "reader")
+        await stopped_reader(driven)
         await driven.pilot.press("ctrl+q")
 
-    drive(script, paths=(log,))
-    assert not any("intake_process" in c for c in children())
+    drive(script, paths=(LOGS,))
+    assert not children("intake_process")
 
 
 @pytest.mark.parametrize("name", ["rank0.log", "[bold red]\x1b[31mx[\u202e.log"], ids=["text", "name"])
@@ -203,7 +209,7 @@ def test_a_probe_runs_live_and_tells_the_session(lang: Language) -> None:
         await driven.until(lambda: isinstance(screen, ProbesScreen) and screen.python is not None, "python")
         await driven.press("enter")
         await driven.says(Say(lang)("tui.probes.done"))
-        assert not any("distkb_probes" in c for c in children())
+        assert not children("distkb_probes")
         await driven.press("escape")
         await driven.at("session")
         assert driven.app.desk is not None
@@ -223,13 +229,13 @@ def test_cancelling_a_probe_leaves_no_process() -> None:
         screen = driven.app.screen
         await driven.until(lambda: isinstance(screen, ProbesScreen) and screen.python is not None, "python")
         await driven.press("down", "enter")
-        await driven.until(lambda: any("distkb_probes" in c for c in children()), "probe")
+        await driven.until(lambda: bool(children("distkb_probes")), "probe")
 
     async def cancelled(driven: Drive) -> None:
         await started(driven)
         await driven.press("k")
         await driven.says(Say("en")("tui.probes.done"))
-        await driven.until(lambda: not any("distkb_probes" in c for c in children()), "no probe")
+        await driven.until(lambda: not children("distkb_probes"), "no probe")
 
     async def left(driven: Drive) -> None:
         await started(driven)
@@ -238,4 +244,4 @@ def test_cancelling_a_probe_leaves_no_process() -> None:
     drive(cancelled)
     app = drive(left)
     assert app.return_code == 0
-    assert not any("distkb_probes" in c for c in children())
+    assert not children("distkb_probes")

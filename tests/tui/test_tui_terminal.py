@@ -86,6 +86,10 @@ class Terminal:
         """Wait until a text is shown."""
         return self.until(lambda shown: text in shown, text)
 
+    def moves_on(self, before: list[str]) -> None:
+        """Wait until another move is shown than in these two rows."""
+        self.until(lambda shown: shown.splitlines()[1:3] != before, "another move")
+
 
 @pytest.fixture
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
@@ -138,7 +142,7 @@ def answer_a_question(terminal: Terminal, say: Say) -> None:
             break
         before = shown.splitlines()[1:3]
         terminal.keys("s")
-        terminal.until(lambda shown, before=before: shown.splitlines()[1:3] != before, "another move")
+        terminal.moves_on(before)
     else:
         raise AssertionError(terminal.shown)
     before = shown.splitlines()[1:3]
@@ -148,7 +152,7 @@ def answer_a_question(terminal: Terminal, say: Say) -> None:
         terminal.keys("Enter")
     else:
         terminal.keys("1")
-    terminal.until(lambda shown, before=before: shown.splitlines()[1:3] != before, "the next move")
+    terminal.moves_on(before)
 
 
 def test_kill_9_loses_at_most_the_last_key(terminal: Terminal) -> None:

@@ -26,7 +26,7 @@ def voice(node: DOMNode) -> Say:
 
 
 def speak_all(app: App[int]) -> None:
-    """Have every widget of every open screen say its sentences anew: the screen in front at once, the others after it."""
+    """Have every widget of every open screen say its sentences anew: first in front, then behind."""
     *behind, front = app.screen_stack
     _speak(front)
     for screen in behind:

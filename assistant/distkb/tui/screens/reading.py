@@ -114,6 +114,8 @@ class ReadingScreen(Dialog[Outcome | None]):
             if self._given_up:
                 self._reading.cancel()
             evidence = self._reading.result()
+            if self._given_up:
+                return
             if self._paths and not evidence.bytes_read and not self._description:
                 self.post_message(self.Finished(evidence, None))
                 return

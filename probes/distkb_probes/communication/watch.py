@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from distkb_probes._allreduce_launch import ours, state
-from distkb_probes._allreduce_marks import STAGES, Board, Seen
-from distkb_probes._allreduce_plan import TEARDOWN_S, Plan
+from distkb_probes.communication.launch import ours, state
+from distkb_probes.communication.marks import STAGES, Board, Seen
+from distkb_probes.communication.plan import TEARDOWN_S, Plan
 
 _POLL_S = 0.04
 _STACKS_S = 0.6

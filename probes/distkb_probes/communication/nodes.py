@@ -15,10 +15,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from distkb_probes._allreduce_plan import Plan
 from distkb_probes._lifeline import die_with_parent
+from distkb_probes.communication.plan import Plan
 
-_MAIN = Path(__file__).resolve().parent / "__main__.py"
+_MAIN = Path(__file__).resolve().parents[1] / "__main__.py"
 _FILE = "nodes.json"
 _PORT = 29400
 """torchrun's default where an endpoint names no port (torch.distributed.elastic, c10d rendezvous backend)."""
@@ -42,7 +42,7 @@ class NodeRoll:
         me = os.getpid()
         self._process = subprocess.Popen(  # noqa: S603 - our own command
             [
-                *(sys.executable, str(_MAIN), "--worker", "_allreduce_nodes"),
+                *(sys.executable, str(_MAIN), "--worker", "communication.nodes"),
                 *(str(directory), plan.endpoint or "", plan.run, str(plan.deadline_s)),
             ],
             stdin=subprocess.DEVNULL,

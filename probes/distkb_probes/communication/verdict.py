@@ -6,13 +6,13 @@ import signal
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from distkb_probes._allreduce_bandwidth import slow_rank
-from distkb_probes._allreduce_known import first_error, is_echo, known, port_of
-from distkb_probes._allreduce_marks import STAGES, Seen
-from distkb_probes._allreduce_nodes import Nodes, listens, split
-from distkb_probes._allreduce_plan import Plan
-from distkb_probes._allreduce_watch import Outcome
 from distkb_probes._report import Report
+from distkb_probes.communication.bandwidth import slow_rank
+from distkb_probes.communication.known import first_error, is_echo, known, port_of
+from distkb_probes.communication.marks import STAGES, Seen
+from distkb_probes.communication.nodes import Nodes, listens, split
+from distkb_probes.communication.plan import Plan
+from distkb_probes.communication.watch import Outcome
 
 _LINES = 3
 """Last lines of a rank's output that are quoted."""
@@ -39,6 +39,8 @@ CLEARED = (
 )
 """What a test that passed all stages has shown to be absent."""
 _CLEARED_ON_GPUS = ("allreduce.duplicate-gpu", "allreduce.device-ordinal", "allreduce.too-few-gpus", "allreduce.no-gpu")
+_KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+"""Exit codes of a process under SIGKILL, seen by its parent and by a shell."""
 
 
 def conclude(plan: Plan, outcome: Outcome, report: Report, nodes: Nodes | None = None) -> None:
@@ -128,6 +130,8 @@ def _wrong_results(outcome: Outcome, report: Report) -> bool:
 
 def _ended_by_error(outcome: Outcome, report: Report) -> bool:
     """Report the first rank that raised an error of its own; errors about a rank that has gone are echoes."""
+    if any(code in _KILLED for code in outcome.exits.values()):
+        return False  # nothing of ours kills like this: whatever the others print came after it
     failed = [seen for seen in outcome.board.ranks.values() if seen.error]
     own = [seen for seen in failed if not is_echo(f"{seen.error} {' '.join(seen.trace)}")]
     if not own and (outcome.exits or not failed):
@@ -156,7 +160,7 @@ def _ended_by_death(outcome: Outcome, report: Report) -> bool:
         found = known(outcome.output.get(rank, []))
         if found:
             report.found(found[0], values={**values, "error": found[1], "port": port_of([found[1]])}, quotes=quotes)
-        elif code in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        elif code in _KILLED:
             report.found("allreduce.rank-killed", values=values, quotes=quotes)
         else:
             report.found("allreduce.rank-died", values={**values, "how": _how(code)}, quotes=quotes)

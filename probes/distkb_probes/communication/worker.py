@@ -18,10 +18,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
-from distkb_probes._allreduce_bandwidth import TIMED, Bench, sizes
-from distkb_probes._allreduce_collectives import CHECKS, Group, attempt
-from distkb_probes._allreduce_marks import Marks, this_rank
-from distkb_probes._allreduce_pulse import Pulse, key, position
+from distkb_probes.communication.bandwidth import TIMED, Bench, sizes
+from distkb_probes.communication.collectives import CHECKS, Group, attempt
+from distkb_probes.communication.marks import Marks, this_rank
+from distkb_probes.communication.pulse import Pulse, key, position
 
 _PREFIX = "distkb-allreduce"
 _GPU_MOST, _CPU_MOST = 1 << 30, 64 << 20

@@ -12,12 +12,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from distkb_probes._allreduce_plan import Plan, rank_environ
 from distkb_probes._lifeline import die_with_parent
+from distkb_probes.communication.plan import Plan, rank_environ
 
 _NAME = "distkb-allreduce-"
 _OLD_S = 3600.0
-_MAIN = Path(__file__).resolve().parent / "__main__.py"
+_MAIN = Path(__file__).resolve().parents[1] / "__main__.py"
 
 
 def scratch() -> Path:
@@ -65,7 +65,7 @@ def torchrun(plan: Plan, directory: Path) -> list[str]:
 
 def work(directory: Path) -> list[str]:
     """Return the script of one rank, with its arguments."""
-    return [str(_MAIN), "--worker", "_allreduce_worker", str(directory)]
+    return [str(_MAIN), "--worker", "communication.worker", str(directory)]
 
 
 def start(plan: Plan, directory: Path) -> subprocess.Popen[bytes]:
@@ -122,7 +122,7 @@ def ours(pid: int) -> bool:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
-    return b"_allreduce_worker" in command
+    return b"communication.worker" in command
 
 
 def state(pid: int) -> str:

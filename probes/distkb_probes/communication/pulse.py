@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from distkb_probes._allreduce_marks import Marks
+from distkb_probes.communication.marks import Marks
 
 EVERY_S = 0.5
 

@@ -1,0 +1,1 @@
+"""Ranks that really communicate: how they are launched and watched, and what their silence means."""
