@@ -35,9 +35,11 @@ FAMILIES_OF_KEYS = (
     "timer.",
     "tui.command.",
     "tui.key.",
+    "tui.export.",
     "tui.fix.",
     "tui.help.",
     "tui.move.",
+    "tui.probes.",
     "tui.start.",
     "tui.trail.fix.",
     "usage.no-",
@@ -91,7 +93,7 @@ def test_korean_sentences_are_korean_in_one_register() -> None:
     for key, template in all_sentences("ko").items():
         assert not re.search(r"[가-힣](요|세요)[.?)]?$", template), key
         words = re.sub(r"\{[^{}]*\}|`[^`]*`|--?\w+", "", template)
-        latin_only = {"error.prefix", "note.prefix", "family.fsdp", "tui.key.language"}
+        latin_only = {"error.prefix", "note.prefix", "family.fsdp", "tui.key.language", "tui.command.language"}
         if re.search(r"[A-Za-z]{3}", words) and key not in latin_only:
             assert HANGUL.search(template), key
 

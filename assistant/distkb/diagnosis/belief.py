@@ -112,6 +112,8 @@ def _certainties(table: LikelihoodTable, known: Iterable[Observation]) -> dict[s
 def _weight(table: LikelihoodTable, hypothesis: Hypothesis, observation: Observation) -> float:
     """Log ratio of the observation's probability under the hypothesis and at its background rate."""
     if observation.id in table.kinds:
+        if not observation.present and table.points(observation.id, hypothesis.id):
+            return 0.0
         p = table.probability(observation.id, hypothesis.id)
         background = table.background(observation.id)
         if not observation.present:
@@ -148,7 +150,7 @@ def _contributions(
 ) -> list[Contribution]:
     raw = [(o, certainty[o.id] * _weight(table, hypothesis, o)) for o in known]
     once = _once_per_group(table, raw)
-    faded = _fade_repeats(table, once)
+    faded = _fade_repeats(table, hypothesis, once)
     return _cap_echoes(table, faded, strongest)
 
 
@@ -169,19 +171,27 @@ def _once_per_group(
 
 
 def _fade_repeats(
-    table: LikelihoodTable, weighed: Iterable[tuple[Observation, float]]
+    table: LikelihoodTable, hypothesis: Hypothesis, weighed: Iterable[tuple[Observation, float]]
 ) -> list[tuple[Observation, float]]:
-    """Let each further signature for the cause count `REPEAT` times the one before it."""
-    share = 1.0
+    """Let each further signature for the cause count `REPEAT` times the one before it; findings that point, too."""
+    shares: dict[str, float] = defaultdict(lambda: 1.0)
     faded: list[tuple[Observation, float]] = []
     for observation, weight in sorted(weighed, key=lambda item: (-item[1], item[0].id)):
-        kind = table.kinds.get(observation.id)
-        if kind is None or not kind.is_signature or weight <= 0.0:
+        origin = _origin(table, hypothesis, observation)
+        if origin is None or weight <= 0.0:
             faded.append((observation, weight))
             continue
-        faded.append((observation, weight * share))
-        share *= REPEAT
+        faded.append((observation, weight * shares[origin]))
+        shares[origin] *= REPEAT
     return faded
+
+
+def _origin(table: LikelihoodTable, hypothesis: Hypothesis, observation: Observation) -> str | None:
+    """Return what observations that speak for the cause have in common, where they share one origin."""
+    kind = table.kinds.get(observation.id)
+    if kind is not None and kind.is_signature:
+        return "signature"
+    return "pointing" if table.points(observation.id, hypothesis.id) else None
 
 
 def _cap_echoes(

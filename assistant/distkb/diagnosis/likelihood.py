@@ -95,10 +95,18 @@ class LikelihoodTable:
             h.id: {} if h.cause is None else {e.observation: PROBABILITY[e.likelihood] for e in h.cause.evidence}
             for h in self.hypotheses
         }
+        self._pointing: set[tuple[str, str]] = set()
         self._add_pointed_at(findings)
         self._add_fixes()
         self._stating: dict[str, tuple[int, ...]] | None = None
         self._distributions: dict[tuple[str, str], dict[str, float]] = {}
+
+    def points(self, finding: str, hypothesis: str) -> bool:
+        """Whether the finding points to the cause, and the cause itself says nothing of it.
+
+        What points to one cause are many different things that a probe may meet: none of them is due to be there.
+        """
+        return (finding, hypothesis) in self._pointing
 
     def _add_pointed_at(self, findings: Iterable[Finding]) -> None:
         """Give the causes that a finding points to a likelihood for it, where they state none themselves."""
@@ -106,8 +114,11 @@ class LikelihoodTable:
             if finding.entry is None:
                 continue
             for h in self.hypotheses:
-                if h.cause is not None and finding.entry in (h.cause.id, h.cause.id.partition(".")[0]):
-                    self._stated[h.id].setdefault(finding.id, PROBABILITY[POINTED_AT[finding.severity]])
+                if h.cause is None or finding.entry not in (h.cause.id, h.cause.id.partition(".")[0]):
+                    continue
+                if finding.id not in self._stated[h.id]:
+                    self._stated[h.id][finding.id] = PROBABILITY[POINTED_AT[finding.severity]]
+                    self._pointing.add((finding.id, h.id))
 
     def _add_fixes(self) -> None:
         """Make the outcome of every fix an observation: `works` says how likely it helps if the cause is its own."""

@@ -38,9 +38,11 @@ _LETTER_NAMES: dict[str, Final] = {"L": "rieul", "R": "rieul", "M": "consonant",
 """Letters whose Korean name ends in a consonant; the others (에이, 비, 씨, …) end in a vowel."""
 
 _SPOKEN: dict[str, Final] = {
+    "dtype": "consonant",
     "epoch": "consonant",
     "group": "consonant",
     "reduce": "vowel",
+    "type": "consonant",
     "check": "vowel",
     "hub": "vowel",
     "bit": "vowel",
