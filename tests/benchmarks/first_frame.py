@@ -83,9 +83,7 @@ def main() -> None:
     """Measure and print one line."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 9
     whole, bare = measure(runs)
-    sys.stdout.write(
-        f"first frame: {whole * 1000:.0f} ms, bare interpreter {bare * 1000:.0f} ms (medians of {runs})\n"
-    )
+    sys.stdout.write(f"first frame: {whole * 1000:.0f} ms, bare interpreter {bare * 1000:.0f} ms (medians of {runs})\n")
 
 
 if __name__ == "__main__":

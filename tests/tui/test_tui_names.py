@@ -13,7 +13,16 @@ import distkb.tui
 import distkb.tui.screens
 import distkb.tui.widgets
 
-MEANT = {"compose", "on_mount", "on_resize", "on_unmount", "run_action", "check_action", "get_system_commands"}
+MEANT = {
+    "compose",
+    "on_mount",
+    "on_resize",
+    "on_unmount",
+    "run_action",
+    "check_action",
+    "get_system_commands",
+    "_fatal_error",
+}
 """Methods that Textual asks to be overridden."""
 MEANT_ATTRIBUTES = {"BINDINGS", "DEFAULT_CSS", "CSS_PATH", "TITLE", "ENABLE_COMMAND_PALETTE", "COMMANDS", "app"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from textual.widgets import Input, OptionList
 from tui_driver import Drive, drive
 
 from distkb.diagnosis.session import EvidenceAdded, ProbeResult
+from distkb.intake_process import Reading, Request
 from distkb.locale import Language, Say
 from distkb.sessions import store
+from distkb.tui.screens import reading
 from distkb.tui.screens.probes import ProbesScreen
 from distkb.tui.widgets.trail import Trail
 
@@ -57,12 +60,19 @@ def _ancestors(pid: int, above: dict[int, int]) -> set[int]:
     return found
 
 
-async def stopped_reader(driven: Drive) -> None:
-    """Wait for the reading process, and stop it so that it cannot come to its end by itself."""
+class StoppedReading(Reading):
+    """Really reads, but its process is stopped at once, so that it cannot end by itself before a test steps in."""
+
+    def __init__(self, request: Request, progress: Callable[[int, int], None] | None = None) -> None:
+        super().__init__(request, progress)
+        for pid in children("intake_process"):
+            os.kill(pid, signal.SIGSTOP)
+
+
+async def reader(driven: Drive) -> None:
+    """Wait for the reading process."""
     await driven.at("reading")
     await driven.until(lambda: bool(children("intake_process")), "reader")
-    for pid in children("intake_process"):
-        os.kill(pid, signal.SIGSTOP)
 
 
 @BOTH
@@ -120,11 +130,18 @@ def test_a_path_typed_instead_of_words_is_opened() -> None:
     drive(script)
 
 
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every reading process stand still."""
+    monkeypatch.setattr(reading, "Reading", StoppedReading)
+
+
+@pytest.mark.usefixtures("stopped")
 def test_cancelling_a_read_leaves_no_process() -> None:
     """Escape ends the reading process at once and leads back; nothing is begun."""
 
     async def script(driven: Drive) -> None:
-        await stopped_reader(driven)
+        await reader(driven)
         await driven.press("escape")
         await driven.at("start")
         await driven.until(lambda: not children("intake_process"), "no reader")
@@ -133,11 +150,12 @@ def test_cancelling_a_read_leaves_no_process() -> None:
     assert store.list_sessions() == []
 
 
+@pytest.mark.usefixtures("stopped")
 def test_leaving_while_reading_leaves_no_process() -> None:
     """Ctrl+Q ends the program and the reading process with it."""
 
     async def script(driven: Drive) -> None:
-        await stopped_reader(driven)
+        await reader(driven)
         await driven.pilot.press("ctrl+q")
 
     drive(script, paths=(LOGS,))

@@ -92,6 +92,7 @@ def drive(
 ) -> DistkbApp:
     """Run an app, carry out the script once its catalogue is loaded, and return the app."""
     app = app or DistkbApp(Say(lang), paths=paths, resume=resume)
+    app.animation_level = "none"  # nothing moves while it is looked at
 
     async def run() -> None:
         async with app.run_test(size=size, notifications=True) as pilot:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from distkb.diagnosis.session import Event, Session
     from distkb.diagnosis.view import SessionView
     from distkb.tui.knowledge import Knowledge
+
+UNABLE = 3
+"""Exit code where the program itself failed."""
 
 DARK, LIGHT = "textual-dark", "textual-light"
 
@@ -112,6 +118,9 @@ class DistkbApp(App[int]):
             return
         self.knowledge = loaded
         self.post_message(self.KnowledgeReady())
+        # Screens are imported before they are needed: an import takes longer than a frame.
+        for name in ("session", "fix", "entry", "open", "browse"):
+            importlib.import_module(f"distkb.tui.screens.{name}")
 
     def on_distkb_app_knowledge_ready(self) -> None:
         """Go where the command line said."""
@@ -285,6 +294,17 @@ class DistkbApp(App[int]):
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self.screen))
 
+    def _fatal_error(self) -> None:
+        """End with one line instead of a traceback; DISTKB_TRACEBACK asks for it."""
+        if os.environ.get("DISTKB_TRACEBACK"):
+            super()._fatal_error()
+            return
+        from rich.text import Text
+
+        bug = sys.exc_info()[1]
+        message = self.say("error.internal", kind=type(bug).__name__, message=plain(str(bug)))
+        self.panic(Text(f"distkb: {message}"))
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """List what the command palette offers."""
         say = self.say
@@ -306,4 +326,6 @@ class DistkbApp(App[int]):
 
 def run(say: Say, *, paths: Sequence[Path] = (), overlays: Sequence[Path] = (), resume: str | None = None) -> int:
     """Run the screen until it is left; returns the exit code."""
-    return DistkbApp(say, paths=paths, overlays=overlays, resume=resume).run() or 0
+    app = DistkbApp(say, paths=paths, overlays=overlays, resume=resume)
+    code = app.run()
+    return (UNABLE if app.return_code else 0) if code is None else code

@@ -16,7 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
-from distkb.diagnosis.session import Event, Redone, Session, StepDeclined, Undone, can_redo, can_undo
+from distkb.diagnosis.session import Event, FixTried, Redone, Session, StepDeclined, Undone, can_redo, can_undo
 from distkb.report.measure import percent
 from distkb.tui.desk import SessionChanged
 from distkb.tui.keys import KeyBar, key
@@ -225,16 +225,17 @@ class SessionScreen(Screen[None]):
             self.app.apply(Redone())
 
     def action_fix(self) -> None:
-        """Read the first fix of the chosen entry, or of the most probable cause."""
+        """Read the first fix that was not tried, of the chosen entry or of the most probable cause."""
         view = None if self.app.desk is None else self.app.desk.view
         if view is None:
             return
         at = self.query_one(CauseList)
         entry = at.get_option_at_index(at.highlighted).id if at.has_focus and at.highlighted is not None else None
-        for ranked in view.diagnosis.causes:
-            if ranked.cause.fixes and (entry is None or ranked.entry.id == entry):
-                self.app.show_fix(ranked.cause.fixes[0].id)
-                return
+        tried = {item.event.fix for item in view.trail if item.state == "counts" and isinstance(item.event, FixTried)}
+        causes = [ranked.cause for ranked in view.diagnosis.causes if entry is None or ranked.entry.id == entry]
+        fixes = next(([fix.id for fix in cause.fixes] for cause in causes if cause.fixes), [])
+        if fixes:
+            self.app.show_fix(next((fix for fix in fixes if fix not in tried), fixes[0]))
 
     def action_add(self) -> None:
         """Add a folder or file to what is known."""

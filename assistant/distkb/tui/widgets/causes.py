@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from distkb.report.layout import wrap
 from distkb.report.measure import percent
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill, room
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 LEAST_SHOWN = 0.005
 MOST_SHOWN = 12
+TALL = 20
+"""Rows from which a long title stands whole below its bar instead of being cut beside it."""
+_INDENT = " " * 5
 _NOTICEABLE = 0.005
 """Change of a probability from which it is marked."""
 
@@ -77,17 +81,18 @@ class CauseList(OptionList):
         columns = 10 if room(self) < 90 else 20
         name = "" if title is not None else row.id
         title = voice(self).text(self._knowledge.entries[row.id].title) if title is None else title
-        head = f"{name:<5}{bar(row.probability, columns)} {percent(row.probability):>4} {change(row.delta):<4}"
-        text = fit(title, room(self) - cell_len(head) - 1)
         style = "$success" if row.delta >= _NOTICEABLE else "$error" if row.delta <= -_NOTICEABLE else ""
-        return Content.assemble(
+        head = Content.assemble(
             (f"{name:<5}", "bold"),
             (bar(row.probability, columns), "$accent"),
             f" {percent(row.probability):>4} ",
             (f"{change(row.delta):<4}", style),
-            " ",
-            text,
         )
+        left = room(self) - head.cell_length - 1
+        if cell_len(title) <= left or self.size.height < TALL:
+            return Content.assemble(head, " ", fit(title, left))
+        lines = wrap(title, room(self), _INDENT, _INDENT)
+        return Content("\n").join([head, *(Content(line) for line in lines)])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Tell which entry was chosen."""

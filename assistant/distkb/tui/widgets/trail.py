@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -10,7 +11,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from distkb.diagnosis.session import Answered, DontKnow, EvidenceAdded, FixTried, ProbeResult, StepDeclined
-from distkb.report.layout import width
+from distkb.report.layout import width, wrap
 from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill, room
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from distkb.evidence.observation import Observation, Quote
     from distkb.tui.knowledge import Knowledge
 
+TALL = 12
+"""Rows from which what was seen is told in full; a list with fewer cuts each to one row."""
 _QUOTES = 2
 """Quotes of one observation that have a row of their own."""
 
@@ -101,20 +104,29 @@ class Trail(OptionList):
             case DontKnow():
                 text = say("tui.trail.unknown", question=self._question(event.question))
             case ProbeResult():
-                text = say("tui.trail.probed", step=event.step)
+                text = say("tui.trail.probed", step=event.step.removeprefix("probe."))
             case StepDeclined():
-                text = say("tui.trail.declined", step=event.step)
-            case EvidenceAdded():
+                text = say("tui.trail.declined", step=self._step(event.step))
+            case EvidenceAdded(paths=paths):
                 label = say("tui.trail.words") if event.label == "description" else event.label
+                label = ", ".join("/".join(Path(path).parts[-2:]) for path in paths) or label
                 text = say("tui.trail.read", label=label)
             case FixTried():
-                text = say(f"tui.trail.fix.{event.outcome}", fix=event.fix)
+                text = say(f"tui.trail.fix.{event.outcome}", fix=self._fix(event.fix))
         return shown(text).plain
 
     def _question(self, name: str) -> str:
         say = voice(self)
         fact = next((fact for fact in self._knowledge.catalogue.facts if fact.id == name), None)
         return say("tui.trail.lines") if fact is None else say.text(fact.question)
+
+    def _step(self, name: str) -> str:
+        step = self._knowledge.steps.get(name)
+        return name if step is None else voice(self).text(step.text)
+
+    def _fix(self, name: str) -> str:
+        found = self._knowledge.guide.fixes.get(name)
+        return name if found is None else f"{name} {voice(self).text(found[2].title)}"
 
     def _label(self, question: str, value: str) -> str:
         say = voice(self)
@@ -129,7 +141,11 @@ class Trail(OptionList):
         say = voice(self)
         meaning = self._knowledge.meanings.seen(observation, say)
         first = observation.quotes[0] if observation.quotes else None
-        self._add(Content(f"  {fit(meaning, self._room(2))}"), first)
+        if self.size.height >= TALL:
+            lines = wrap(shown(meaning).plain, self._room(0), "  ", "  ")
+        else:
+            lines = [f"  {fit(meaning, self._room(2))}"]
+        self._add(Content("\n").join(Content(line) for line in lines), first)
         for quote in observation.quotes[:_QUOTES]:
             place = "" if quote.path is None else f"{quote.path.rpartition('/')[2]}:{quote.line or ''} "
             rank = "" if quote.rank is None else say("probe.rank", rank=quote.rank) + " "
