@@ -20,7 +20,7 @@ from distkb.evidence.clean import plain
 from distkb.tui import saved
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, shown, voice
-from distkb.tui.widgets.listing import refill, room
+from distkb.tui.widgets.listing import refill
 
 if TYPE_CHECKING:
     from textual.events import Paste
@@ -165,9 +165,8 @@ class StartScreen(Screen[None]):
 
             say = voice(self)
             for result in search(known.index, words, RESULTS, say.lang):
-                title = fit(
-                    say.text(known.entries[result.id].title), room(self.query_one("#start-ways", OptionList)) - 5
-                )
+                # The box, not a list in it: a list that is hidden has no width.
+                title = fit(say.text(known.entries[result.id].title), self.query_one("#start-below").size.width - 6)
                 row = Content.assemble((f"{result.id:<5}", "bold $accent"), title)
                 rows.append(Option(row, id=result.id))
         refill(results, rows)
