@@ -8,11 +8,10 @@ from pathlib import Path
 import msgspec
 
 from distkb.catalogue.model import Catalogue
-from distkb.evidence.configs import find_configs, read_configs
-from distkb.evidence.configs import implied_facts as implied_by_configs
+from distkb.evidence.artifacts import Artifacts, read_artifacts
 from distkb.evidence.implied import implied_facts
-from distkb.evidence.observation import Evidence, Observation
-from distkb.evidence.read import Progress, read_evidence
+from distkb.evidence.observation import Evidence
+from distkb.evidence.read import Progress, merge, read_evidence
 from distkb.evidence.report import take_apart
 from distkb.evidence.telling import telling
 from distkb.search.affinity import affinity
@@ -35,19 +34,20 @@ def read(  # noqa: PLR0913 - all that can be given
     `report_name` is the path that quotes of the report carry; None where it came from a pipe. Without an `index`
     one is built when there is a report to compare. Raises FactError (a ValueError) for a fact that is not one.
     """
-    configs = find_configs(paths)
+    artifacts = read_artifacts(paths, catalogue.settings, {})
     evidence = read_evidence(
         catalogue.signatures,
         catalogue.facts,
         {finding.id for finding in catalogue.findings},
-        [path for path in paths if path not in configs],
+        paths,
         report=report,
         report_name=report_name,
         fact_values=facts,
         cache_dir=cache_dir,
         progress=progress,
+        others=artifacts.not_logs,
     )
-    evidence = _with_configs(evidence, catalogue, paths, configs)
+    evidence = _with_artifacts(evidence, catalogue, paths, artifacts)
     implies = {s.id: s.implies for s in catalogue.signatures} | {f.id: f.implies for f in catalogue.findings}
     implied = implied_facts(evidence.observations, implies)
     evidence = msgspec.structs.replace(evidence, observations=(*evidence.observations, *implied))
@@ -58,23 +58,19 @@ def read(  # noqa: PLR0913 - all that can be given
     return msgspec.structs.replace(evidence, affinity=_affinity(index, report))
 
 
-def _with_configs(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Path], configs: Sequence[Path]) -> Evidence:
-    """Add what the job's configurations say; a folder that holds only them is no folder without logs."""
-    if not configs:
+def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Path], artifacts: Artifacts) -> Evidence:
+    """Add what stands beside the logs; a folder that holds only such files is no folder without logs."""
+    if not artifacts.readings:
         return evidence
-    reading = read_configs(configs, catalogue.settings, {})
-    known = {finding.id for finding in catalogue.findings}
-    said = {o.id.partition("=")[0] for o in evidence.observations if "=" in o.id}
-    facts = [o for o in implied_by_configs(reading) if o.id.partition("=")[0] not in said]
-    clear = [Observation(id=name, source="probe", present=False) for name in reading.clear if name in known]
-    found = [o for o in reading.observations if o.id in known]
-    whole = {str(path) for path in paths if path.is_dir() and any(path in config.parents for config in configs)}
+    known = frozenset(finding.id for finding in catalogue.findings)
+    said = frozenset(o.id.partition("=")[0] for o in evidence.observations if "=" in o.id)
+    whole = {str(path) for path in paths if path.is_dir() and any(path in file.parents for file in artifacts.files)}
     kept = [s for s in evidence.skipped if not (s.code == "no-logs" and s.path in whole)]
     return msgspec.structs.replace(
         evidence,
-        observations=(*evidence.observations, *found, *clear, *facts),
-        skipped=(*kept, *reading.skipped),
-        bytes_read=evidence.bytes_read + sum(config.stat().st_size for config in configs),
+        observations=tuple(merge([*evidence.observations, *artifacts.observations(known, said)])),
+        skipped=(*kept, *artifacts.skipped()),
+        bytes_read=evidence.bytes_read + artifacts.bytes_read(),
     )
 
 

@@ -15,7 +15,7 @@ from distkb.evidence.observation import Skipped
 from distkb.evidence.opening import UnreadableError, is_binary, open_regular, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 MAX_DEPTH = 12
 """Directory levels below a given path."""
@@ -104,13 +104,13 @@ _LOG_CONTENT = re.compile(
 )
 
 
-def discover(paths: Sequence[Path]) -> Found:
-    """Find the logs under the given paths.
+def discover(paths: Sequence[Path], others: Collection[Path] = ()) -> Found:
+    """Find the logs under the given paths; `others` are files of another kind, whose readers are elsewhere.
 
     A path that cannot be read, or a directory without logs, becomes a `Skipped`; the others are still found.
     A file that is named itself is always read if it is text. FIFOs, sockets and devices are never opened.
     """
-    finder = _Finder()
+    finder = _Finder(frozenset(str(path) for path in others))
     for path in paths:
         finder.add(path)
     return Found(
@@ -124,7 +124,8 @@ def discover(paths: Sequence[Path]) -> Found:
 class _Finder:
     """Walks the given paths and remembers what it saw."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: frozenset[str]) -> None:
+        self._others = others
         self.logs: list[LogFile] = []
         self.errors: list[LogFile] = []
         self.documents: list[LogFile] = []
@@ -195,6 +196,8 @@ class _Finder:
             self.skip(entry.path, "not-a-file")
 
     def _take(self, path: str, *, explicit: bool) -> None:
+        if path in self._others:
+            return
         if (elastic := _ELASTIC.match(path.replace(os.sep, "/"))) is not None:
             file = LogFile(
                 path=Path(path), name=path, rank=int(elastic["rank"]), local=True, group=elastic["group"],

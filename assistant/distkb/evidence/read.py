@@ -54,18 +54,19 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     fact_values: Mapping[str, str] | None = None,
     cache_dir: Path | None = None,
     progress: Progress | None = None,
+    others: Collection[Path] = (),
 ) -> Evidence:
     """Read logs, a person's report and stated facts into observations.
 
     `findings` are the ids that the catalogue knows; others are not emitted. What cannot be read is listed
     in `skipped` and never stops the rest. Compiled patterns are kept in `cache_dir`, if one is given.
-    `progress` is told how many bytes of how many were read.
+    `progress` is told how many bytes of how many were read. `others` are files that are no logs.
 
     Raises:
         FactError: a stated fact or value does not exist.
     """
     given = stated.check_facts(fact_values or {}, facts)
-    logs = read_logs(signatures, paths, cache_dir, progress)
+    logs = read_logs(signatures, paths, cache_dir, progress, others)
     words = read_report(signatures, facts, report, report_name, cache_dir) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
     hanging = given.get("symptom") == "hang" or any(o.id == "symptom=hang" for o in words)
@@ -87,9 +88,10 @@ def read_logs(
     paths: Sequence[Path],
     cache_dir: Path | None = None,
     progress: Progress | None = None,
+    others: Collection[Path] = (),
 ) -> Logs:
     """Find and scan all logs under the given paths."""
-    found = discover(paths)
+    found = discover(paths, others)
     scans: list[FileScan] = []
     skipped = list(found.skipped)
     named = {str(path) for path in paths}

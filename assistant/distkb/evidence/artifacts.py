@@ -1,0 +1,100 @@
+"""Everything beside logs that a folder may hold: configurations, stacks, recorder dumps, scripts and traces.
+
+Each kind has its own reader; this module finds what is there and lets each have its say. Readers are imported when
+something of their kind turns up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from distkb.catalogue.settings import Setting
+from distkb.evidence.artifact import ArtifactReading
+from distkb.evidence.observation import Observation, Skipped
+
+IMPLIED = 0.6
+"""How far an intake fact that follows from a configuration or a script is trusted."""
+
+
+class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found beside the logs."""
+
+    readings: tuple[ArtifactReading, ...] = ()
+    files: frozenset[Path] = frozenset()
+    """Files that hold something of these kinds."""
+    not_logs: frozenset[Path] = frozenset()
+    """Those of them that are no logs: reading them as such would only mislead."""
+
+    def observations(self, known: frozenset[str], said: frozenset[str]) -> tuple[Observation, ...]:
+        """Return what the readers say: findings in `known`, absences, and facts that are not among `said` yet."""
+        found = [o for reading in self.readings for o in reading.observations if o.id in known]
+        present = {o.id for o in found}
+        clear = {name for reading in self.readings for name in reading.clear if name in known} - present
+        facts: dict[str, Observation] = {}
+        for reading in self.readings:
+            for fact in reading.facts.get("implies", ()):
+                name = str(fact).partition("=")[0]
+                if name not in said:
+                    facts.setdefault(name, Observation(id=str(fact), source="probe", certainty=IMPLIED))
+        absent = (Observation(id=name, source="probe", present=False) for name in sorted(clear))
+        return (*found, *absent, *facts.values())
+
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Return what the readers could not read."""
+        return tuple(item for reading in self.readings for item in reading.skipped)
+
+    def bytes_read(self) -> int:
+        """Return how much was read."""
+        return sum(reading.bytes_read for reading in self.readings)
+
+
+def read_artifacts(paths: Sequence[Path], settings: Sequence[Setting], versions: Mapping[str, str | None]) -> Artifacts:
+    """Find and read everything beside logs under the given paths."""
+    readings: list[ArtifactReading] = []
+    files: set[Path] = set()
+    not_logs: set[Path] = set()
+    from distkb.evidence.configs import find_configs, read_configs
+    from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
+    from distkb.evidence.scripts import find_scripts, read_scripts
+    from distkb.evidence.stacks import find_stacks, only_stacks, read_stacks
+    from distkb.evidence.traces import find_traces, read_traces
+
+    configs = find_configs(paths)
+    if configs:
+        reading = read_configs(configs, settings, versions)
+        size = sum(config.stat().st_size for config in configs)
+        readings.append(
+            ArtifactReading(
+                observations=reading.observations,
+                clear=reading.clear,
+                facts=reading.facts,
+                skipped=reading.skipped,
+                bytes_read=size,
+            )
+        )
+        files.update(configs)
+        not_logs.update(configs)
+    dumps = find_flight_recorder(paths)
+    if dumps:
+        readings.append(read_flight_recorder(dumps))
+        files.update(dumps)
+        not_logs.update(dumps)
+    stacks = find_stacks(paths)
+    if stacks:
+        readings.append(read_stacks(stacks))
+        files.update(stacks)
+        not_logs.update(only_stacks(stacks))
+    scripts = [path for path in find_scripts(paths) if path not in files]
+    if scripts:
+        readings.append(read_scripts(scripts))
+        files.update(scripts)
+        not_logs.update(scripts)
+    traces = find_traces(paths)
+    if traces:
+        readings.append(read_traces(traces))
+        files.update(traces)
+        not_logs.update(path for path in traces if path.name.startswith(("trace-rank-", "trace-pid-")))
+    return Artifacts(readings=tuple(readings), files=frozenset(files), not_logs=frozenset(not_logs))

@@ -1,0 +1,1 @@
+"""What the loader probe does on each pretended rank, and what it concludes from all of them."""

@@ -1,0 +1,6 @@
+import torch.distributed as dist
+
+
+class Base:
+    def synchronize(self):
+        dist.barrier()

@@ -1,0 +1,11 @@
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader
+
+
+def main(dataset, validation, net):
+    model = DDP(net)
+    loader = DataLoader(dataset, batch_size=8, shuffle=True)  # distkb: script.no-distributed-sampler
+    val_loader = DataLoader(validation, batch_size=8)
+    for batch in loader:
+        model(batch)
+    return val_loader

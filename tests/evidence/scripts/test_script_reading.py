@@ -1,0 +1,144 @@
+"""Reading scripts: whatever the files contain, one clear line each and no exception."""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from distkb.evidence.scripts import find_scripts, read_scripts
+from distkb.evidence.scripts.source import MAX_BYTES
+
+STDLIB = Path(sysconfig.get_paths()["stdlib"])
+START = "import torch.distributed as dist\n"
+
+
+def skipped(tmp_path: Path, name: str, data: bytes) -> list[str]:
+    """Return the codes for one file of these bytes."""
+    file = tmp_path / name
+    file.write_bytes(data)
+    return [s.code for s in read_scripts([file]).skipped]
+
+
+@pytest.mark.parametrize("folder", ["asyncio", "email", "unittest", "multiprocessing", "json", "concurrent", "."])
+def test_the_standard_library_holds_no_finding(folder: str) -> None:
+    """Every module of the standard library is read without an exception and without a finding."""
+    files = sorted((STDLIB / folder).glob("*.py"))[:120]
+    assert files
+    reading = read_scripts(files)
+    assert not reading.observations
+    assert not reading.skipped
+
+
+def test_rules_run_over_code_that_has_nothing_to_do_with_them(tmp_path: Path) -> None:
+    """With torch imported beside it, the standard library still gives no finding and no exception."""
+    marker = tmp_path / "train.py"
+    marker.write_text(START)
+    files = [marker, *sorted(STDLIB.glob("*.py"))[:90]]
+    reading = read_scripts(files)
+    assert not reading.observations
+    assert reading.clear
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [
+        ("old.py", b"print 'hello'\n", "not-python"),
+        ("notebook.py", b"%matplotlib inline\nimport torch\n", "not-python"),
+        ("binary.py", b"\x00\x01\x02" * 100, "binary"),
+        ("blank.py", b"\n  \n", "empty"),
+        ("large.py", b"#" * (MAX_BYTES + 1), "too-large-script"),
+        ("null.py", b"x = 1\n\x00", "binary"),
+    ],
+)
+def test_what_cannot_be_read_is_said(tmp_path: Path, name: str, data: bytes, code: str) -> None:
+    """A file that is no Python of this interpreter gives its own code."""
+    assert skipped(tmp_path, name, data) == [code]
+
+
+def test_missing_files_and_folders_are_said(tmp_path: Path) -> None:
+    """A path that is not there, and a folder in the place of a file, are skipped by name."""
+    reading = read_scripts([tmp_path / "absent.py", tmp_path])
+    assert [s.code for s in reading.skipped] == ["missing", "not-a-file"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if rank == 0:\n    dist.barrier()\n" + "elif x:\n    pass\n" * 3000,
+        "x = " + "+".join(["a"] * 5000) + "\n",
+        "x = " + "(" * 90 + "1" + ")" * 90 + "\n",
+        "x = " + "not " * 900 + "rank\nif x:\n    dist.barrier()\n",
+        "x = a" + ".b" * 900 + "\n",
+        "x = f" + "(1)" * 900 + "\n",
+        "a = b\nb = a\nif a == 0:\n    dist.barrier()\n",
+        "def f():\n    g()\ndef g():\n    f()\nif rank == 0:\n    f()\n",
+        "class A(B):\n    pass\nclass B(A):\n    def f(self):\n        self.g()\nA().f()\n",
+        "rank: int\ndel rank\nglobal rank\n",
+        "async def f():\n    async with a as b:\n        async for c in d:\n            await dist.barrier()\n",
+        "match rank:\n    case 0:\n        dist.barrier()\n    case _:\n        pass\n",
+        "from . import *\nfrom .. import x\nfrom .... import y\nx()\ny.z()\n",
+        "model = DDP(model)\nmodel = model\nif rank == 0:\n    model(model)\n",
+        "class C:\n    def __init__(self):\n        self.m = self.m\n    def f(self):\n        self.m()\n",
+        "def f(f):\n    return f(f)\nf(f)\n",
+        "lambda: (yield)\n",
+        "DataLoader()\ntorch.device()\nDistributedSampler()\nos.environ['RANK'] = rank\n",
+    ],
+)
+def test_odd_code_is_read_to_the_end(tmp_path: Path, text: str) -> None:
+    """Code that is deep, circular or strange neither raises nor hangs."""
+    file = tmp_path / "odd.py"
+    file.write_text(START + text)
+    reading = read_scripts([file])
+    assert {s.code for s in reading.skipped} <= {"not-python", "too-deep"}
+
+
+def test_folders_are_searched_with_care(tmp_path: Path) -> None:
+    """Only Python files count, those of environments and empty ones do not, and the number is bounded."""
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv" / "a.py").write_text("x = 1")
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    (tmp_path / "pkg" / "train.py").write_text(START)
+    (tmp_path / "launch").write_text("#!/usr/bin/env python3\nx = 1\n")
+    (tmp_path / "log.txt").write_text("x")
+    found = find_scripts([tmp_path, tmp_path / "launch", tmp_path / "log.txt"])
+    assert [p.name for p in found] == ["train.py", "launch"]
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(410):
+        (many / f"m{number}.py").write_text("x = 1\n")
+    assert len(find_scripts([many])) == 400
+
+
+def test_control_characters_and_secrets_do_not_come_through(tmp_path: Path) -> None:
+    """What is quoted from a script is cleaned and masked."""
+    file = tmp_path / "train.py"
+    file.write_text(START + "if dist.get_rank() == 0:\n    dist.barrier()  # \x1b[31m hf_" + "a" * 30 + "\n")
+    quote = read_scripts([file]).observations[0].quotes[0]
+    assert "\x1b" not in quote.text
+    assert "aaaa" not in quote.text
+
+
+@pytest.mark.parametrize(
+    ("text", "implies"),
+    [
+        ("from torch.nn.parallel import DistributedDataParallel as DDP\nmodel = DDP(net)\n", ["parallelism=ddp"]),
+        ("from torch.distributed.fsdp import fully_shard\nfully_shard(net)\n", ["parallelism=fsdp2"]),
+        (
+            """from torch.distributed.fsdp import FullyShardedDataParallel as F
+from torch.nn.parallel import DistributedDataParallel as D
+m = F(n) if args.fsdp else D(n)
+""",
+            [],
+        ),
+        ("import deepspeed\nengine, *_ = deepspeed.initialize(model=net)\n", []),
+        ("from torch.nn.parallel import DistributedDataParallel\n", []),
+    ],
+)
+def test_parallelism_is_implied_only_where_it_is_plain(tmp_path: Path, text: str, implies: list[str]) -> None:
+    """The way of parallelising is a fact where one wrapper is called, and open where several may be."""
+    file = tmp_path / "train.py"
+    file.write_text("import torch\n" + text)
+    assert read_scripts([file]).facts["implies"] == implies
