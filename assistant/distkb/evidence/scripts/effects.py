@@ -8,7 +8,7 @@ from distkb.evidence.scripts.collectives import Implied, implied
 from distkb.evidence.scripts.names import walk
 from distkb.evidence.scripts.project import Function, Project
 
-MAX_DEPTH = 8
+MAX_DEPTH = 24
 """Calls of functions in one another that are followed."""
 MAX_EFFECTS = 20
 """Calls of one function that are kept; the first ones are what a sentence names."""
@@ -39,8 +39,7 @@ class Effects:
                 found += self.of_call(site.node, function, depth + 1)
         self._busy.discard(key)
         result = tuple(found[:MAX_EFFECTS])
-        if not self._busy or depth == 0:
-            self._known[key] = result
+        self._known[key] = result
         return result
 
     def of_call(self, call: ast.Call, function: Function, depth: int = 0) -> tuple[Implied, ...]:

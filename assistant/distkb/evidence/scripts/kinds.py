@@ -26,6 +26,8 @@ _WRAPPERS = {
 _SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "requires_grad_"})
 """Methods that give back the object itself."""
 _DEPTH = 6
+MAX_CALLERS = 12
+"""Calls of one function that are asked what they give for a parameter."""
 
 
 def kind_of(node: ast.AST | None, function: Function, project: Project, line: int = 1 << 30, depth: int = 0) -> str:
@@ -122,7 +124,7 @@ def _of_parameter(name: str, function: Function, project: Project, depth: int) -
         return ""
     index = function.parameters.index(name) - (1 if function.is_method else 0)
     kinds: set[str] = set()
-    for caller, site in project.callers(function):
+    for caller, site in project.callers(function)[:MAX_CALLERS]:
         given: ast.expr | None = next((w.value for w in site.node.keywords if w.arg == name), None)
         if given is None and 0 <= index < len(site.node.args):
             given = site.node.args[index]
