@@ -33,14 +33,14 @@ def uneven(group: Group, dumps: Mapping[int, RankDump], tables: Tables) -> Probl
     for sequence in sorted(sums):
         count, sent, received = sums[sequence]
         if count == len(group.members) and sent != received:
-            at = first[sequence]
+            shown = first[sequence]
             return Problem(
                 kind="exchange",
                 group=group,
                 sequence=sequence,
                 culprits=group.members,
-                expected=at,
-                order=group.tracks[at.rank].records[at.position],
+                expected=shown,
+                order=group.tracks[shown.rank].records[shown.position],
                 detail={"sent": str(sent), "received": str(received)},
             )
     return None

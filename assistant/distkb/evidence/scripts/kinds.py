@@ -6,7 +6,7 @@ import ast
 
 from distkb.evidence.scripts.flow import LOOPED, Assignment
 from distkb.evidence.scripts.names import canonical, dotted, last
-from distkb.evidence.scripts.project import Function, Project
+from distkb.evidence.scripts.project import Class, Function, Project
 
 DDP, FSDP1, FSDP2, ENGINE = "ddp", "fsdp1", "fsdp2", "engine"
 ACCELERATOR, HF_TRAINER, PL_TRAINER, FABRIC = "accelerator", "hf-trainer", "pl-trainer", "fabric"
@@ -137,9 +137,17 @@ def _of_attribute(name: str, function: Function, project: Project, depth: int) -
     cls = function.owner or (function.parent.owner if function.parent else None)
     if cls is None:
         return ""
+    key = (id(cls), name)
+    if key not in project.attribute_kinds:
+        project.attribute_kinds[key] = ""  # an attribute that is made of itself ends here
+        project.attribute_kinds[key] = _attribute_kind(name, cls, project, depth)
+    return project.attribute_kinds[key]
+
+
+def _attribute_kind(name: str, cls: Class, project: Project, depth: int) -> str:
     kinds: set[str] = set()
     for method in cls.methods.values():
-        for found in project.walk(method).assignments:
+        for found in project.walk(method).assigned(name, before=1 << 30):
             if found.target == name:
                 kind = _of_assignment(found, method, project, depth + 1)
                 kinds.add(kind if found.where.certain or not kind else UNSURE)

@@ -59,6 +59,8 @@ class Project:
         self._by_suffix: dict[str, list[Script]] = {}
         self._walks: dict[int, Walk] = {}
         self._busy: set[int] = set()
+        self.attribute_kinds: dict[tuple[int, str], str] = {}
+        """What attributes of classes hold, as far as it was asked for."""
         self._arguments: dict[tuple[int, str], dict[str, list[Site]]] = {}
         self._values: dict[int, dict[str, list[ast.expr]]] = {}
         self._attributes: dict[int, dict[str, list[ast.expr]]] = {}
