@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 
 DISTKB = str(Path(sys.executable).with_name("distkb"))
-LEFTOVER = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n"
+LEFTOVER = """compute_environment: LOCAL_MACHINE
+distributed_type: MULTI_GPU
+mixed_precision: bf16
+num_machines: 1
+num_processes: 8
+"""
 CONTRADICTION = LEFTOVER.replace("MULTI_GPU", "'NO'")
 SECRETS = {"HF_TOKEN": "hf_abcdefghijklmnopqrstuvwxyz123456", "WANDB_API_KEY": "0123456789abcdef" * 2}
 KEYS = [
