@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,9 @@ def test_a_suspended_rank_is_named_with_the_stage(tmp_path: Path) -> None:
     assert any(quote["rank"] == 0 and "line" in quote["text"] for quote in hang["quotes"])
     assert found(held)["allreduce.rank-stopped"]["values"] == {"rank": "1", "pid": str(pid), "host": hang_host(held)}
     assert held["elapsed_s"] < 20
+    until = time.monotonic() + 5.0  # the answer is out a moment before the last process is reaped
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
+        time.sleep(0.01)
     assert not Path(f"/proc/{pid}").exists()
 
 

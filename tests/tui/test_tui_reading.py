@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from textual.widgets import Input, OptionList
-from tui_driver import Drive, drive
+from tui_driver import PATIENCE_S, Drive, drive
 
 from distkb.diagnosis.session import EvidenceAdded, ProbeResult
 from distkb.intake_process import Reading, Request
@@ -246,8 +248,13 @@ def test_cancelling_a_probe_leaves_no_process() -> None:
         await driven.at("probes")
         screen = driven.app.screen
         await driven.until(lambda: isinstance(screen, ProbesScreen) and screen.python is not None, "python")
-        await driven.press("down", "enter")
-        await driven.until(lambda: bool(children("distkb_probes")), "probe")
+        await driven.press("down")
+        # Not `press`: it waits until the screen has nothing left to draw, and by then the probe may have ended.
+        pressed = asyncio.ensure_future(driven.pilot.press("enter"))
+        end = monotonic() + PATIENCE_S
+        while not children("distkb_probes") and monotonic() < end:
+            await asyncio.sleep(0.005)
+        await pressed
 
     async def cancelled(driven: Drive) -> None:
         await started(driven)
