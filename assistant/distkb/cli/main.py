@@ -18,6 +18,9 @@ from distkb.cli.session import Session, session
 from distkb.cli.usage import explain
 from distkb.locale import Say, choose
 
+SCREEN_OPTIONS = frozenset({"--lang", "--kb"})
+"""Options that may stand beside paths that the screen is to open; any other one asks for a diagnosis."""
+
 
 class Root(Group):
     """The top of the command line. On a terminal it opens the screen; paths in the place of a command go with it.
@@ -71,7 +74,8 @@ class Root(Group):
         if args[0] == "screen" and not Path(args[0]).exists():
             raise self.unknown(ctx, args[0])
         if args[0] not in self.modules and Path(args[0]).exists():
-            plain = not output.is_interactive() or any(arg.startswith("-") for arg in args)
+            options = {arg.partition("=")[0] for arg in args if arg.startswith("-")}
+            plain = not output.is_interactive() or not options <= SCREEN_OPTIONS
             name = "diagnose" if plain else "screen"
             return name, self.get_command(ctx, name), args
         return super().resolve_command(ctx, args)
