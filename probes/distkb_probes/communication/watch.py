@@ -25,6 +25,7 @@ _TAIL_BYTES = 16 << 10
 _FAILED = r"failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\)"
 _NATIVE = ("frame #", "Exception raised from ", "<omitting python frames>")
 """Begin the lines of a C++ stack, which say nothing to people."""
+_FAILED_TABLE = r"exitcode\s*: (-?\d+) \(pid: (\d+)\)"
 _CLOSED = r"Sending process (\d+) closing signal"
 
 
@@ -163,7 +164,9 @@ class Watch:
             return
         log = (self._directory / "launcher.log").read_text(encoding="utf-8", errors="replace")
         closed = {int(pid) for pid in re.findall(_CLOSED, log)}
-        codes = {int(pid): int(code) for code, _, pid in re.findall(_FAILED, log)}
+        # The line names the process that torchrun found first; its table at the end names all that failed.
+        codes = {int(pid): int(code) for code, pid in re.findall(_FAILED_TABLE, log)}
+        codes |= {int(pid): int(code) for code, _, pid in re.findall(_FAILED, log)}
         for seen in self._local():
             if seen.done or seen.error or seen.pid in closed:
                 continue
