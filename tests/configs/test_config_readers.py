@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from distkb.evidence.configs import ConfigReading, find_configs, implied_facts, read_configs
+from distkb.evidence.artifact import ArtifactReading
+from distkb.evidence.configs import find_configs, read_configs
 from distkb.evidence.configs.item import UNKNOWN, Part
 from distkb.evidence.configs.load import load_parts
 
@@ -19,7 +20,7 @@ def parts(folder: Path, name: str, text: str) -> list[Part]:
     return load_parts(path)
 
 
-def reading(folder: Path, name: str, data: bytes) -> ConfigReading:
+def reading(folder: Path, name: str, data: bytes) -> ArtifactReading:
     """What is read from a file of these bytes."""
     path = folder / name
     path.write_bytes(data)
@@ -162,7 +163,7 @@ def test_the_facts_say_what_the_files_configure(tmp_path: Path) -> None:
     found = read_configs([tmp_path / "acc.yaml"], (), {})
     assert found.facts["world_size"] == 16
     assert found.facts["precision"] == "bf16"
-    assert {o.id for o in implied_facts(found)} == {"parallelism=fsdp2", "launcher=accelerate", "nodes=multi"}
+    assert set(found.facts["implies"]) == {"parallelism=fsdp2", "launcher=accelerate", "nodes=multi"}
 
 
 def test_files_that_disagree_imply_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
-from distkb.evidence.configs import ConfigReading, read_configs
+from distkb.evidence.artifact import ArtifactReading
+from distkb.evidence.configs import read_configs
 from distkb.evidence.configs.read import RULES
 from distkb.locale import fill
 
@@ -266,7 +267,7 @@ def catalogue() -> Catalogue:
     return load_sources([KB])[0]
 
 
-def read(folder: Path, files: Files, versions: dict[str, str]) -> ConfigReading:
+def read(folder: Path, files: Files, versions: dict[str, str]) -> ArtifactReading:
     """Write the files and read them as one job."""
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from distkb.evidence.stacks.group import compress
+from distkb.evidence.ranks import listed
 from distkb.evidence.stacks.judge import Judged, judge
 from distkb.evidence.stacks.model import Dump, Frame, Thread
 from distkb.evidence.stacks.place import place_of, representative, role
@@ -119,7 +119,7 @@ def test_the_odd_rank_and_its_place_are_named(name: str) -> None:
     assert {"stacks.one-rank-elsewhere", identity} <= ids(judged)
     assert "stacks.all-in-same-collective" in judged.clear
     odd = next(o for o in judged.observations if o.id == "stacks.one-rank-elsewhere")
-    assert (odd.values["odd"], odd.values["ranks"], odd.values["call"]) == ("3", "0–2, 4–7", "all_reduce")
+    assert (odd.values["odd"], odd.values["ranks"], odd.values["call"]) == ("3", "0-2, 4-7", "all_reduce")
     assert odd.values["place"] == "train.py:142"
     assert odd.quotes[0].rank == 3
     assert (odd.quotes[1].path, odd.quotes[1].line) == ("/job/train.py", 142)
@@ -145,7 +145,7 @@ def test_missing_ranks_are_told_and_may_be_the_odd_ones() -> None:
     """Stacks of one node of two do not show where everyone is."""
     judged = judge([dump(rank, *reduce_at(), world=8) for rank in range(4)])
     assert ids(judged) == {"stacks.incomplete"}
-    assert judged.observations[0].values["missing"] == "4–7"
+    assert judged.observations[0].values["missing"] == "4-7"
 
 
 def test_two_ranks_in_two_calls_name_the_barrier_of_rank_zero() -> None:
@@ -290,6 +290,6 @@ def test_one_rank_alone_is_only_described() -> None:
 
 def test_runs_of_ranks_are_shortened() -> None:
     """Thousands of ranks fit on a line."""
-    assert compress([0, 1, 2, 4, 5, 6, 7]) == "0–2, 4–7"
-    assert compress([3, 4]) == "3, 4"
-    assert compress(range(4096)) == "0–4095"
+    assert listed([0, 1, 2, 4, 5, 6, 7]) == "0-2, 4-7"
+    assert listed([3, 4]) == "3, 4"
+    assert listed(range(4096)) == "0-4095"

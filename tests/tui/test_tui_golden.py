@@ -12,9 +12,10 @@ import pytest
 from tui_driver import FIRST, Drive, drive
 
 from distkb.diagnosis.moves import Ask, Move, Take
+from distkb.evidence.documents import Item
 from distkb.intake_process import CancelledError
 from distkb.locale import Language
-from distkb.probing.document import RawDocument, RawFinding
+from distkb.probing.document import RawDocument
 from distkb.probing.interpreter import Interpreter
 from distkb.probing.run import Stage
 from distkb.tui.screens import probes, reading
@@ -84,7 +85,7 @@ def stand_still(monkeypatch: pytest.MonkeyPatch) -> None:
             listener("eth1: 100 Mb/s [bold red]slow[/]")  # type: ignore[operator]
 
         def result(self) -> RawDocument:
-            found = RawFinding(id="env.link-slow", values={"link": "eth1", "speed": "100 Mb/s"})
+            found = Item(id="env.link-slow", values={"link": "eth1", "speed": "100 Mb/s"})
             return RawDocument(
                 schema="distkb.probe-raw/1", probe=self._probe, status="ok", found=(found,), elapsed_s=1.5
             )

@@ -265,18 +265,31 @@ class Cause(Record, frozen=True, kw_only=True):
 
 
 class Repro(Record, frozen=True, kw_only=True):
-    """How the entry's `repro.py` is run: broken as it stands, repaired with `--fixed`."""
+    """How the entry is proven: its `repro.py` fails as it stands and is repaired by `--fixed`.
 
-    nproc: int
-    """Processes of the torchrun launch; 0 where the program starts its own."""
-    seconds: float
+    Where hardware is needed there is no program: `recorded/` beside the entry holds what such a run leaves behind.
+    """
+
+    kind: Literal["cpu", "sim", "hw"] = "cpu"
+    """`cpu`: the real failure. `sim`: the same wrong result without the hardware. `hw`: recorded artifacts only."""
+    nproc: int = 0
+    """Processes of a torchrun launch, on each node; 0 where the program starts its own."""
+    seconds: float = 20
     """Upper bound for one run on two CPU cores."""
     shows: tuple[str, ...]
     """Signatures or findings of which at least one must come out of the broken run."""
-    launch: Literal["torchrun", "python"] = "torchrun"
+    launch: Literal["torchrun", "python", "nodes"] = "torchrun"
+    """`nodes`: one torchrun in each of `nodes` network namespaces, after `network.sh` where there is one."""
+    nodes: int = 1
+    needs: tuple[Literal["accelerate", "namespaces", "tensorboard"], ...] = ()
+    """What must be there beside torch; where it is not, the run is skipped and says so."""
+    hardware: Text | None = None
+    """For `hw`: what it takes to see this failure, and why it cannot be shown without."""
     env: dict[str, str] = msgspec.field(default_factory=dict)
     first: Literal["first", "top3"] = "first"
-    """Where the entry must rank when only this run's logs are diagnosed."""
+    """Where the entry must rank when only this run's artifacts are diagnosed."""
+    next: str | None = None
+    """With `top3`: the step that must be proposed next."""
 
 
 class Entry(Record, frozen=True, kw_only=True):

@@ -34,7 +34,6 @@ NAME = "flight-recorder"
 @click.pass_context
 def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> ExitCode:
     """Print what the dumps say together."""
-    from distkb.evidence.flight_recorder import absent_and_present
     from distkb.probing.document import RawDocument
     from distkb.probing.judge import answer
 
@@ -45,7 +44,7 @@ def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> Ex
     raw = RawDocument(
         schema="distkb.probe-raw/1", probe=NAME, status="ok", elapsed_s=round(time.perf_counter() - start, 3)
     )
-    found = answer(raw, known.catalogue.findings, more=absent_and_present(reading), facts=reading.facts)
+    found = answer(raw, known.catalogue.findings, more=reading.said(), facts=reading.facts)
     return probe.finish(found, current, as_json=as_json, body="" if as_json else _body(found, current))
 
 

@@ -11,10 +11,9 @@ from distkb.cli import knowledge, output, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
 from distkb.cli.session import Session, session
-from distkb.evidence.observation import Observation
 
 if TYPE_CHECKING:
-    from distkb.evidence.configs import ConfigReading
+    from distkb.evidence.artifact import ArtifactReading
     from distkb.probing.document import ProbeAnswer
     from distkb.probing.interpreter import Interpreter
 
@@ -95,7 +94,7 @@ def command(
 
     raw = probe.run("fsdp", request, chosen, current, deadline_s=deadline, quiet=as_json)
     facts = {**raw.facts, **({} if reading is None else reading.facts)}
-    more = () if reading is None else _observations(reading)
+    more = () if reading is None else reading.said()
     found = answer(raw, known.catalogue.findings, more=more, facts=facts, interpreter=chosen)
     return probe.finish(found, current, as_json=as_json, body="" if as_json else _body(found, current))
 
@@ -108,14 +107,9 @@ def _body(found: ProbeAnswer, current: Session) -> str:
     return sharding.write(found.facts, current.say, columns=output.columns(), ink=output.ink())
 
 
-def _observations(reading: ConfigReading) -> tuple[Observation, ...]:
-    absent = (Observation(id=name, source="probe", present=False) for name in reading.clear)
-    return (*reading.observations, *absent)
-
-
 def _read(
     configs: tuple[Path, ...], known: knowledge.Knowledge, current: Session, python: Interpreter
-) -> ConfigReading:
+) -> ArtifactReading:
     from distkb.cli.diagnose import say_skipped
     from distkb.evidence.configs import read_configs
     from distkb.probing.versions import versions_of
@@ -128,7 +122,7 @@ def _read(
 
 
 def _finish_without_model(
-    reading: ConfigReading | None, known: knowledge.Knowledge, current: Session, *, as_json: bool
+    reading: ArtifactReading | None, known: knowledge.Knowledge, current: Session, *, as_json: bool
 ) -> ExitCode:
     from distkb.probing.document import RawDocument
     from distkb.probing.judge import answer
@@ -136,5 +130,5 @@ def _finish_without_model(
     raw = RawDocument(schema="distkb.probe-raw/1", probe="fsdp", status="ok")
     if reading is None:
         raise Failure("error.nothing-to-inspect")
-    found = answer(raw, known.catalogue.findings, more=_observations(reading), facts=reading.facts)
+    found = answer(raw, known.catalogue.findings, more=reading.said(), facts=reading.facts)
     return probe.finish(found, current, as_json=as_json)

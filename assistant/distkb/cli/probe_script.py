@@ -11,7 +11,6 @@ from distkb.cli import knowledge, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
 from distkb.cli.session import Session, session
-from distkb.evidence.observation import Observation
 
 if TYPE_CHECKING:
     from distkb.evidence.artifact import ArtifactReading
@@ -36,12 +35,11 @@ def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> Ex
     from distkb.probing.judge import answer
 
     configured = read_configs(_scripts(paths), known.catalogue.settings, {})
-    absent = (Observation(id=name, source="probe", present=False) for name in (*reading.clear, *configured.clear))
     raw = RawDocument(schema="distkb.probe-raw/1", probe="script", status="ok")
     found = answer(
         raw,
         known.catalogue.findings,
-        more=(*reading.observations, *configured.observations, *absent),
+        more=(*reading.said(), *configured.said()),
         facts=reading.facts,
     )
     return probe.finish(found, current, as_json=as_json)

@@ -49,6 +49,7 @@ def command(
     as_json: bool,
 ) -> ExitCode:
     """Print where the ranks of a live job stand, or those in the dumps given; with both, all of them together."""
+    from distkb.evidence.observation import absent
     from distkb.evidence.stacks.judge import judge
     from distkb.probing.judge import answer
 
@@ -71,7 +72,7 @@ def command(
     found = answer(
         raw,
         known.catalogue.findings,
-        more=(*judged.observations, *_absent(judged.clear)),
+        more=(*judged.observations, *absent(judged.clear)),
         facts={**facts, "stacks": judged.facts} if dumps else facts,
         interpreter=chosen,
     )
@@ -82,12 +83,6 @@ def _nothing_run() -> RawDocument:
     from distkb.probing.document import RawDocument
 
     return RawDocument(schema="distkb.probe-raw/1", probe="stacks", status="ok")
-
-
-def _absent(names: Sequence[str]) -> tuple[Any, ...]:
-    from distkb.evidence.observation import Observation
-
-    return tuple(Observation(id=name, source="probe", present=False) for name in names)
 
 
 def _read(paths: tuple[Path, ...], current: Session) -> list[Dump]:

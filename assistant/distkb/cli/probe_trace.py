@@ -24,7 +24,6 @@ from distkb.cli.session import session
 def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> ExitCode:
     """Print which rank stopped at which checkpoint, and what that means."""
     from distkb.cli.diagnose import say_skipped
-    from distkb.evidence.observation import Observation
     from distkb.evidence.traces import read_traces
     from distkb.probing.document import RawDocument
     from distkb.probing.judge import answer
@@ -35,10 +34,8 @@ def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> Ex
     if not reading.facts:
         raise Failure("error.nothing-read")
     known = knowledge.Knowledge(knowledge.open_knowledge(current))
-    absent = tuple(Observation(id=identity, source="probe", present=False) for identity in reading.clear)
     raw = RawDocument(schema="distkb.probe-raw/1", probe="trace", status="ok")
-    more = (*reading.observations, *absent)
-    found = answer(raw, known.catalogue.findings, more=more, facts=reading.facts)
+    found = answer(raw, known.catalogue.findings, more=reading.said(), facts=reading.facts)
     body = ""
     if not as_json:
         from distkb.report import traces

@@ -18,7 +18,7 @@ from distkb.diagnosis.session import (
     StepDeclined,
 )
 from distkb.evidence.implied import CERTAINTY as IMPLIED
-from distkb.evidence.observation import Evidence, Observation, Quote
+from distkb.evidence.observation import Evidence, Observation, Quote, absent
 
 LINE_CERTAINTY = 0.6
 """How far to trust a person who says that a line was printed, or was not: they compare with one example."""
@@ -49,8 +49,7 @@ def taught(event: Event) -> tuple[Observation, ...]:
             return evidence.observations
         case ProbeResult(observations=observations, clear=clear):
             found = {o.id for o in observations}
-            absent = (Observation(id=name, source="probe", present=False) for name in clear if name not in found)
-            return (*observations, *absent)
+            return (*observations, *absent(name for name in clear if name not in found))
         case FixTried(fix=fix, outcome=outcome) if outcome != "could-not-try":
             return (Observation(id=fix_outcome(fix), source="answer", present=outcome == "helped"),)
     return ()

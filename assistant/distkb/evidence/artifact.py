@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from distkb.evidence.observation import Observation, Skipped
+from distkb.evidence.observation import Observation, Skipped, absent
 
 
 class ArtifactReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,3 +21,7 @@ class ArtifactReading(msgspec.Struct, frozen=True, kw_only=True):
     skipped: tuple[Skipped, ...] = ()
     """Files that could not be read; the rest still counts."""
     bytes_read: int = 0
+
+    def said(self) -> tuple[Observation, ...]:
+        """Return what was found, and what was looked for in vain."""
+        return (*self.observations, *absent(self.clear))

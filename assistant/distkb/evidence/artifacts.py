@@ -6,14 +6,17 @@ something of their kind turns up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from distkb.catalogue.settings import Setting
 from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.observation import Observation, Skipped
+from distkb.evidence.observation import Observation, Skipped, absent
+
+Find = Callable[[Sequence[Path]], list[Path]]
+Read = Callable[[Sequence[Path]], ArtifactReading]
 
 IMPLIED = 0.6
 """How far an intake fact that follows from a configuration or a script is trusted."""
@@ -39,8 +42,7 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
                 name = str(fact).partition("=")[0]
                 if name not in said:
                     facts.setdefault(name, Observation(id=str(fact), source="probe", certainty=IMPLIED))
-        absent = (Observation(id=name, source="probe", present=False) for name in sorted(clear))
-        return (*found, *absent, *facts.values())
+        return (*found, *absent(sorted(clear)), *facts.values())
 
     def skipped(self) -> tuple[Skipped, ...]:
         """Return what the readers could not read."""
@@ -52,49 +54,29 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_artifacts(paths: Sequence[Path], settings: Sequence[Setting], versions: Mapping[str, str | None]) -> Artifacts:
-    """Find and read everything beside logs under the given paths."""
-    readings: list[ArtifactReading] = []
-    files: set[Path] = set()
-    not_logs: set[Path] = set()
+    """Find and read everything beside logs under the given paths. A script may be a configuration too."""
+    if not paths:
+        return Artifacts()
     from distkb.evidence.configs import find_configs, read_configs
     from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
     from distkb.evidence.scripts import find_scripts, read_scripts
     from distkb.evidence.stacks import find_stacks, only_stacks, read_stacks
-    from distkb.evidence.traces import find_traces, read_traces
+    from distkb.evidence.traces import find_traces, only_traces, read_traces
 
-    configs = find_configs(paths)
-    if configs:
-        reading = read_configs(configs, settings, versions)
-        size = sum(config.stat().st_size for config in configs)
-        readings.append(
-            ArtifactReading(
-                observations=reading.observations,
-                clear=reading.clear,
-                facts=reading.facts,
-                skipped=reading.skipped,
-                bytes_read=size,
-            )
-        )
-        files.update(configs)
-        not_logs.update(configs)
-    dumps = find_flight_recorder(paths)
-    if dumps:
-        readings.append(read_flight_recorder(dumps))
-        files.update(dumps)
-        not_logs.update(dumps)
-    stacks = find_stacks(paths)
-    if stacks:
-        readings.append(read_stacks(stacks))
-        files.update(stacks)
-        not_logs.update(only_stacks(stacks))
-    scripts = [path for path in find_scripts(paths) if path not in files]
-    if scripts:
-        readings.append(read_scripts(scripts))
-        files.update(scripts)
-        not_logs.update(scripts)
-    traces = find_traces(paths)
-    if traces:
-        readings.append(read_traces(traces))
-        files.update(traces)
-        not_logs.update(path for path in traces if path.name.startswith(("trace-rank-", "trace-pid-")))
+    kinds: tuple[tuple[Find, Read, Find], ...] = (
+        (find_configs, lambda files: read_configs(files, settings, versions), list),
+        (find_flight_recorder, read_flight_recorder, list),
+        (find_stacks, read_stacks, only_stacks),
+        (find_scripts, read_scripts, list),
+        (find_traces, read_traces, only_traces),
+    )
+    readings: list[ArtifactReading] = []
+    files: set[Path] = set()
+    not_logs: set[Path] = set()
+    for find, read, nothing_else in kinds:
+        found = find(paths)
+        if found:
+            readings.append(read(found))
+            files.update(found)
+            not_logs.update(nothing_else(found))
     return Artifacts(readings=tuple(readings), files=frozenset(files), not_logs=frozenset(not_logs))

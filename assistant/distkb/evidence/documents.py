@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from distkb.evidence.clean import quote_text
-from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.observation import Observation, Quote, absent
 
 MOST_BYTES = 64 << 20
 """Size of a document that is read; a larger one is not ours."""
@@ -15,24 +17,28 @@ _SCHEMAS = ("distkb.probe/1", "distkb.probe-raw/1")
 _MOST_QUOTES = 6
 
 
-class _Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True):
+    """A place that a probe points to, with its words."""
+
     text: str
     path: str | None = None
     line: int | None = None
     rank: int | None = None
 
 
-class _Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True):
+    """One finding: an id of the catalogue, and what fills its sentence."""
+
     id: str
     values: dict[str, str] = {}
-    quotes: tuple[_Place, ...] = ()
-    evidence: tuple[_Place, ...] = ()
+    quotes: tuple[Place, ...] = ()
+    evidence: tuple[Place, ...] = ()
 
 
 class _Document(msgspec.Struct, frozen=True):
     schema: str
-    found: tuple[_Item, ...] = ()
-    findings: tuple[_Item, ...] = ()
+    found: tuple[Item, ...] = ()
+    findings: tuple[Item, ...] = ()
     clear: tuple[str, ...] = ()
 
 
@@ -49,11 +55,15 @@ def read_document(data: bytes) -> tuple[Observation, ...] | None:
         return None
     if document.schema not in _SCHEMAS:
         return None
-    found = tuple(_observation(item) for item in (*document.found, *document.findings))
-    return (*found, *(Observation(id=identity, source="probe", present=False) for identity in document.clear))
+    return observations((*document.found, *document.findings), document.clear)
 
 
-def _observation(item: _Item) -> Observation:
+def observations(items: Iterable[Item], clear: Iterable[str]) -> tuple[Observation, ...]:
+    """Return what was found and what was looked for in vain; all text is cleaned and masked."""
+    return (*(_observation(item) for item in items), *absent(clear))
+
+
+def _observation(item: Item) -> Observation:
     places = (item.quotes or item.evidence)[:_MOST_QUOTES]
     return Observation(
         id=item.id,

@@ -77,7 +77,7 @@ _OTHER_SUFFIXES = frozenset({
     ".diff", ".xml", ".proto", ".tex", ".sym", ".wandb", ".tfevents", ".qdrep", ".nsys-rep", ".distcp",
     ".metadata", ".example", ".sample",
 })  # fmt: skip
-_PRUNED = frozenset(
+PRUNED = frozenset(
     {
         ".git",
         ".hg",
@@ -92,6 +92,9 @@ _PRUNED = frozenset(
         ".cache",
     }
 )
+"""Folders that nobody's run writes to."""
+SOURCE_PRUNED = PRUNED | {"wandb", "checkpoints"}
+"""Folders without a script or a configuration that a person wrote."""
 _LOG_NAME = re.compile(
     r"(?i)(?:^|[^a-z])(?:std)?(?:log|logs|out|err|stdout|stderr|output|console|trace|nohup)(?:[^a-z]|$)"
 )
@@ -180,7 +183,7 @@ class _Finder:
                 self.skip(entry.path, code, detail)
             return
         if stat.S_ISDIR(mode):
-            if entry.name in _PRUNED:
+            if entry.name in PRUNED:
                 return
             if depth >= MAX_DEPTH:
                 self.skip(entry.path, "too-deep")

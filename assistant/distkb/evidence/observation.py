@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -38,6 +39,11 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
     values: dict[str, str] = {}
     """Named groups of the signature's first match."""
+
+
+def absent(identities: Iterable[str]) -> tuple[Observation, ...]:
+    """Return the observations that say that probes and readers looked for these and did not find them."""
+    return tuple(Observation(id=identity, source="probe", present=False) for identity in identities)
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True):

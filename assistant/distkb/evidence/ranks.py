@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+
+SHOWN = 12
+"""Pieces after which a scattered set of ranks is cut."""
 
 
-def listed(ranks: Sequence[int]) -> str:
-    """Return ranks as people write them: `0-2, 5`."""
-    pieces: list[str] = []
-    run: list[int] = []
-    for rank in [*sorted(set(ranks)), -2]:
-        if run and rank != run[-1] + 1:
-            pieces.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
-            run = []
-        run.append(rank)
-    shown = pieces[:8]
-    return ", ".join(shown) + (", …" if len(pieces) > len(shown) else "")
+def listed(ranks: Iterable[int], shown: int = SHOWN) -> str:
+    """Return ranks in order with runs joined: `0-2, 5`; after `shown` pieces the rest is an ellipsis."""
+    runs: list[list[int]] = []
+    for rank in sorted(set(ranks)):
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    pieces = [_piece(first, last) for first, last in runs[:shown]]
+    return ", ".join([*pieces, "…"] if len(runs) > shown else pieces)
+
+
+def _piece(first: int, last: int) -> str:
+    if first == last:
+        return str(first)
+    return f"{first}, {last}" if last == first + 1 else f"{first}-{last}"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from distkb.catalogue.model import Catalogue
-from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.observation import Observation, Quote, absent
 from distkb.settings.timeouts import TimerReading, explain, to_builtins
 
 FRAMEWORKS = ("accelerate", "transformers", "deepspeed", "lightning")
@@ -40,7 +40,6 @@ def conclude_env(
     environment: Mapping[str, str] = facts.get("environment") or {}
     versions: Mapping[str, str | None] = facts.get("versions") or {}
     found, clear = judge(facts)
-    absent = tuple(Observation(id=identity, source="probe", present=False) for identity in clear)
     timers = explain(
         catalogue.timers,
         catalogue.settings,
@@ -51,7 +50,7 @@ def conclude_env(
         frameworks=[name for name in FRAMEWORKS if versions.get(name)],
         observations=observed,
     )
-    return EnvironmentConclusion(observations=(*found, *_settings(facts, catalogue), *absent), timers=timers)
+    return EnvironmentConclusion(observations=(*found, *_settings(facts, catalogue), *absent(clear)), timers=timers)
 
 
 def _settings(facts: Mapping[str, Any], catalogue: Catalogue) -> tuple[Observation, ...]:

@@ -7,28 +7,11 @@ from typing import Any, Literal
 import msgspec
 
 from distkb.catalogue.model import Finding
-from distkb.evidence.clean import quote_text
-from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.documents import Item, observations
+from distkb.evidence.observation import Observation
 
 SCHEMA = "distkb.probe/1"
 Status = Literal["ok", "findings", "skipped", "error"]
-
-
-class RawQuote(msgspec.Struct, frozen=True):
-    """A place that a probe points to, with its words."""
-
-    text: str
-    path: str | None = None
-    line: int | None = None
-    rank: int | None = None
-
-
-class RawFinding(msgspec.Struct, frozen=True):
-    """One finding: an id of the catalogue, and what fills its sentence."""
-
-    id: str
-    values: dict[str, str] = {}
-    quotes: tuple[RawQuote, ...] = ()
 
 
 class RawDocument(msgspec.Struct, frozen=True):
@@ -39,31 +22,14 @@ class RawDocument(msgspec.Struct, frozen=True):
     status: Literal["ok", "skipped", "error"]
     reason: str | None = None
     detail: str = ""
-    found: tuple[RawFinding, ...] = ()
+    found: tuple[Item, ...] = ()
     clear: tuple[str, ...] = ()
     facts: dict[str, Any] = {}
     elapsed_s: float = 0.0
 
     def observations(self) -> tuple[Observation, ...]:
         """Return what was found and what was looked for in vain; all text is cleaned and masked."""
-        found = tuple(
-            Observation(
-                id=item.id,
-                source="probe",
-                values={name: quote_text(value) for name, value in item.values.items()},
-                quotes=tuple(
-                    Quote(
-                        text=quote_text(q.text),
-                        path=None if q.path is None else quote_text(q.path),
-                        line=q.line,
-                        rank=q.rank,
-                    )
-                    for q in item.quotes
-                ),
-            )
-            for item in self.found
-        )
-        return (*found, *(Observation(id=identity, source="probe", present=False) for identity in self.clear))
+        return observations(self.found, self.clear)
 
 
 class Reported(msgspec.Struct, frozen=True, kw_only=True):

@@ -118,10 +118,6 @@ class ProbeRun:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=15.0)
 
-    def last_lines(self) -> tuple[str, ...]:
-        """Return the end of what the probe printed."""
-        return tuple(self._last)
-
     def _failed(self, reason: str) -> RawDocument:
         last = self._last[-1] if self._last else ""
         return RawDocument(schema="distkb.probe-raw/1", probe=self._probe, status="error", reason=reason, detail=last)

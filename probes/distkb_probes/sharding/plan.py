@@ -95,11 +95,6 @@ class Unit:
         """Bytes of all parameters in their own dtypes."""
         return sum(param.nbytes for param in self.params)
 
-    @property
-    def gathered_bytes(self) -> int:
-        """Bytes of the gathered parameters, in the dtype that computation uses."""
-        return sum(param.numel * self.compute_bytes(param) for param in self.params)
-
     def compute_bytes(self, param: Param) -> int:
         """Bytes of one element of `param` while it is gathered."""
         return ITEM_BYTES.get(self.param_dtype, 4) if self.param_dtype else param.item_bytes

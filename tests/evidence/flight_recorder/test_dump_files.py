@@ -16,7 +16,7 @@ from recorder_dumps import dump, torch_pickle
 
 from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
 from distkb.evidence.flight_recorder.dump import NotADumpError, Tables, build
-from distkb.evidence.flight_recorder.ranks import compress
+from distkb.evidence.ranks import listed
 from distkb.locale import Say
 
 DUMPS = job(lambda rank: common(2) if rank == 3 else common(3, last="started"))
@@ -140,4 +140,4 @@ def test_documents_of_other_kinds_are_no_dumps() -> None:
 )
 def test_ranks_are_written_as_people_do(ranks: list[int], text: str) -> None:
     """Runs of three or more become a range."""
-    assert compress(ranks) == text
+    assert listed(ranks) == text

@@ -14,7 +14,7 @@ from recorder_dumps import entry
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.places import builtin
-from distkb.evidence.flight_recorder import absent_and_present, find_flight_recorder, read_flight_recorder
+from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
 from distkb.evidence.flight_recorder.findings import LOOKED_FOR
 from distkb.locale import LANGUAGES, Language, Say
 from distkb.probing.document import ProbeAnswer, RawDocument
@@ -31,7 +31,7 @@ def read(folder: Path, dumps: dict[int, dict[str, Any]]) -> ProbeAnswer:
     """Write the dumps and return the answer."""
     write(folder, dumps)
     reading = read_flight_recorder(find_flight_recorder([folder]))
-    return answer(RAW, FINDINGS, more=absent_and_present(reading), facts=reading.facts)
+    return answer(RAW, FINDINGS, more=reading.said(), facts=reading.facts)
 
 
 def test_every_finding_has_a_record_with_sentences() -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distkb.catalogue.load import Loaded, Located
-    from distkb.catalogue.model import Cause, Entry, Fact, Step
+    from distkb.catalogue.model import Cause, Entry, Fact, Repro, Step
     from distkb.catalogue.problem import Problem
 
 MOST_PER_FACT: Final = 1.15
@@ -67,6 +67,16 @@ def _complete(record: Located, entry: Entry) -> Iterator[Problem]:
             yield record.problem("'shows' is empty: say what the broken run must bring out", "repro", "shows")
         if entry.repro.seconds <= 0 or entry.repro.nproc < 0:
             yield record.problem("'repro' needs a positive time and no negative number of processes", "repro")
+        yield from _launch(record, entry.repro)
+
+
+def _launch(record: Located, repro: Repro) -> Iterator[Problem]:
+    if (repro.kind == "hw") != (repro.hardware is not None):
+        yield record.problem("'hardware' says what a repro of kind hw needs, and no other", "repro", "kind")
+    if (repro.launch == "nodes") != (repro.nodes > 1):
+        yield record.problem("'nodes' is more than 1 with launch: nodes, and with nothing else", "repro", "launch")
+    if repro.launch != "python" and repro.kind != "hw" and not repro.nproc:
+        yield record.problem("'nproc' is missing: how many processes does torchrun start?", "repro", "launch")
 
 
 def _cause(record: Located, cause: Cause, number: int, names: _Names) -> Iterator[Problem]:

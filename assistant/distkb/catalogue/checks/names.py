@@ -165,11 +165,14 @@ def _is_date(text: str) -> bool:
 def _repro(record: Located, loaded: Loaded) -> Iterator[Problem]:
     entry: Entry = record.value
     script = record.document.path.with_name("repro.py")
-    if entry.repro is None:
+    if entry.repro is None or entry.repro.kind == "hw":
         if script.exists():
             yield Problem(str(script), 1, 1, f"entry {entry.id} has no 'repro' that says how to run this")
-        return
-    if script.is_file():
+        if entry.repro is None:
+            return
+        if not any(path.is_file() for path in script.with_name("recorded").rglob("*.log")):
+            yield record.problem("there is no recorded/ with a *.log beside the entry", "repro", of_name=True)
+    elif script.is_file():
         yield from _unwritten_lines(script)
     else:
         yield record.problem("there is no repro.py beside the entry", "repro", of_name=True)
@@ -178,6 +181,11 @@ def _repro(record: Located, loaded: Loaded) -> Iterator[Problem]:
         if name not in seen:
             hint = did_you_mean(name, seen)
             yield record.problem(f"no signature or finding is called '{name}'{hint}", "repro", "shows", index)
+    steps = loaded.broken | {other.value.id for other in loaded.of("step")}
+    steps |= {f"ask.{fact.value.id.replace('_', '-')}" for fact in loaded.of("fact")}
+    wanted = entry.repro.next
+    if wanted is not None and wanted not in steps:
+        yield record.problem(f"no step is called '{wanted}'{did_you_mean(wanted, steps)}", "repro", "next")
 
 
 def _unwritten_lines(script: Path) -> Iterator[Problem]:

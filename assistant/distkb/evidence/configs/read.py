@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from distkb.catalogue.settings import Setting
+from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.clean import quote_text
 from distkb.evidence.configs import (
     rules_accelerate,
@@ -25,6 +23,7 @@ from distkb.evidence.configs.facts import facts_of
 from distkb.evidence.configs.item import Part, UnreadableConfigError
 from distkb.evidence.configs.job import Hit, Job, Rule
 from distkb.evidence.configs.load import SUFFIXES, inner_parts, load_parts
+from distkb.evidence.files import SOURCE_PRUNED
 from distkb.evidence.observation import Observation, Quote, Skipped
 
 RULES: tuple[Rule, ...] = (
@@ -42,23 +41,11 @@ MAX_FOUND = 100
 """Findings of one rule id; a file with more is hardly the file that was meant."""
 MAX_FILES = 400
 """Files of one folder that are looked at."""
-_PRUNED = frozenset({".git", "__pycache__", "node_modules", "site-packages", "venv", ".venv", "wandb", "checkpoints"})
-
-
-class ConfigReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found in the configurations."""
-
-    observations: tuple[Observation, ...] = ()
-    clear: tuple[str, ...] = ()
-    """Ids of findings that were looked for and are absent."""
-    facts: dict[str, Any] = {}
-    """What the files configure; see `facts.facts_of`."""
-    skipped: tuple[Skipped, ...] = ()
 
 
 def read_configs(
     paths: Sequence[Path], settings: Sequence[Setting], versions: Mapping[str, str | None]
-) -> ConfigReading:
+) -> ArtifactReading:
     """Read the configurations of one job and check them, each by itself and against one another.
 
     `paths` are files of any kind that is known here; `versions` are the installed versions by distribution name, for
@@ -77,12 +64,20 @@ def read_configs(
     hits = list(_check(job))
     found = {hit.id for hit in hits}
     looked_for = {identity for rule in RULES if job.of(*rule.kinds) for identity in rule.ids}
-    return ConfigReading(
+    return ArtifactReading(
         observations=tuple(_observation(hit) for hit in hits),
         clear=tuple(sorted(looked_for - found)),
         facts=facts_of(job) if parts else {},
         skipped=tuple(skipped),
+        bytes_read=sum(map(_size, paths)),
     )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _load(path: Path) -> list[Part] | Skipped:
@@ -134,16 +129,10 @@ def find_configs(paths: Sequence[Path]) -> list[Path]:
 def _candidates(root: Path) -> Iterator[Path]:
     seen = 0
     for directory, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in _PRUNED and not name.startswith("."))
+        folders[:] = sorted(name for name in folders if name not in SOURCE_PRUNED and not name.startswith("."))
         for name in sorted(names):
             if Path(name).suffix.lower() in SUFFIXES:
                 seen += 1
                 if seen > MAX_FILES:
                     return
                 yield Path(directory, name)
-
-
-def implied_facts(reading: ConfigReading) -> list[Observation]:
-    """Return the intake facts that the configurations answer, so that nobody is asked."""
-    implied: Sequence[str] = reading.facts.get("implies", ())
-    return [Observation(id=fact, source="probe", certainty=0.6) for fact in implied]

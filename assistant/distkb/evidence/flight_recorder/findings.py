@@ -9,8 +9,8 @@ from distkb.evidence.clean import quote_text
 from distkb.evidence.flight_recorder.align import most_common_place
 from distkb.evidence.flight_recorder.dump import STATE_NAMES, Place, Tables, Track
 from distkb.evidence.flight_recorder.problem import At, Problem
-from distkb.evidence.flight_recorder.ranks import compress
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.ranks import listed
 
 NONE = "-"
 IDS = {
@@ -88,7 +88,7 @@ def observations(problems: Sequence[Problem], tables: Tables) -> tuple[Observati
 
 def all_complete(ranks: Iterable[int]) -> Observation:
     """Return the finding for dumps in which no call is open."""
-    return Observation(id=ALL_COMPLETE, source="probe", values={"ranks": compress(ranks)})
+    return Observation(id=ALL_COMPLETE, source="probe", values={"ranks": listed(ranks)})
 
 
 def _track(problem: Problem, at: At) -> Track:
@@ -98,8 +98,8 @@ def _track(problem: Problem, at: At) -> Track:
 def _observation(problem: Problem, words: Words) -> Observation:
     values = {
         "group": quote_text(problem.group.label),
-        "ranks": compress(problem.culprits) or NONE,
-        "others": compress(problem.others) or NONE,
+        "ranks": listed(problem.culprits) or NONE,
+        "others": listed(problem.others) or NONE,
         "seq": str(problem.sequence),
         "call": NONE,
         "shown": NONE,
@@ -145,8 +145,8 @@ def _left_out(problem: Problem, words: Words) -> Observation:
     call = NONE if at is None else words.call(_track(problem, at), at.position)
     values = {
         "call": call,
-        "ranks": compress(lacking),
-        "others": compress(making),
+        "ranks": listed(lacking),
+        "others": listed(making),
         "count": str(abs(problem.left_out)),
         "group": quote_text(problem.group.label),
     }
@@ -157,8 +157,8 @@ def _not_started(problem: Problem, words: Words) -> Observation:
     quiet = [int(rank) for rank in problem.detail["not_started"].split(",")]
     at = problem.expected
     values = {
-        "ranks": compress(quiet),
-        "others": compress(set(problem.culprits) - set(quiet)) or NONE,
+        "ranks": listed(quiet),
+        "others": listed(set(problem.culprits) - set(quiet)) or NONE,
         "call": NONE if at is None else words.call(_track(problem, at), at.position),
         "group": quote_text(problem.group.label),
     }

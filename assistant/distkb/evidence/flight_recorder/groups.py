@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from distkb.evidence.flight_recorder.dump import GroupKey, RankDump, Track
-from distkb.evidence.flight_recorder.ranks import compress
+from distkb.evidence.ranks import listed
 
 _DEFAULT = "default_pg"
 _UNNAMED = ("", "undefined")
@@ -78,4 +78,4 @@ def _label(groups: list[Group]) -> None:
         counts[group.label] = counts.get(group.label, 0) + 1
     for group in groups:
         if counts[group.label] > 1:
-            group.label += f" [{compress(group.members, 4)}]"
+            group.label += f" [{listed(group.members, 4)}]"

@@ -16,9 +16,9 @@ from distkb.evidence.flight_recorder.groups import Group, join
 from distkb.evidence.flight_recorder.load import Loaded, load
 from distkb.evidence.flight_recorder.peers import unmatched
 from distkb.evidence.flight_recorder.problem import At, Problem
-from distkb.evidence.flight_recorder.ranks import compress
 from distkb.evidence.flight_recorder.waits import crossing, mark_consequences, standing
-from distkb.evidence.observation import Observation, Skipped
+from distkb.evidence.observation import Skipped
+from distkb.evidence.ranks import listed
 
 _MAX_GROUPS_SHOWN = 64
 _MAX_PROBLEMS = 40
@@ -106,12 +106,12 @@ def _facts(groups: Sequence[Group], problems: Sequence[Problem], loaded: Loaded)
     words = Words(loaded.tables)
     members = {rank for group in groups for rank in group.members}
     facts: dict[str, Any] = {
-        "ranks": compress(loaded.dumps),
+        "ranks": listed(loaded.dumps),
         "dumps": len(loaded.dumps),
         "entries": total(loaded.dumps.values()),
         "versions": sorted({quote_text(dump.version) for dump in loaded.dumps.values()}),
-        "missing": compress(members - loaded.dumps.keys()),
-        "damaged": compress(loaded.damaged),
+        "missing": listed(members - loaded.dumps.keys()),
+        "damaged": listed(loaded.damaged),
         "groups": [_group_facts(group, loaded, words) for group in _interesting(groups, problems)],
         "groups_total": len(groups),
     }
@@ -150,18 +150,10 @@ def _group_facts(group: Group, loaded: Loaded, words: Words) -> dict[str, Any]:
     return {
         "group": quote_text(group.label),
         "name": quote_text(group.key.name),
-        "members": compress(group.members),
+        "members": listed(group.members),
         "size": len(group.members),
         "rows": [
-            {"ranks": compress(ranks, 6), "seq": seq if seq >= 0 else None, "op": op, "at": at, "state": state}
+            {"ranks": listed(ranks, 6), "seq": seq if seq >= 0 else None, "op": op, "at": at, "state": state}
             for (seq, op, at, state), ranks in sorted(rows.items(), key=lambda row: (row[0][0], row[1][0]))
         ][:32],
     }
-
-
-def absent_and_present(reading: ArtifactReading) -> tuple[Observation, ...]:
-    """Return the observations of a reading together with what was looked for in vain."""
-    return (
-        *reading.observations,
-        *(Observation(id=name, source="probe", present=False) for name in reading.clear),
-    )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.clean import quote_text
+from distkb.evidence.files import SOURCE_PRUNED
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.opening import UnreadableError, open_regular
 from distkb.evidence.scripts import (
@@ -41,7 +42,6 @@ MAX_FOUND = 60
 """Findings of one rule id."""
 MAX_QUOTES = 4
 _HEAD = 512
-_PRUNED = frozenset({".git", "__pycache__", "node_modules", "site-packages", "venv", ".venv", "wandb", "checkpoints"})
 
 
 def find_scripts(paths: Sequence[Path]) -> list[Path]:
@@ -64,7 +64,7 @@ def find_scripts(paths: Sequence[Path]) -> list[Path]:
 
 def _below(root: Path) -> Iterator[Path]:
     for directory, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in _PRUNED and not name.startswith("."))
+        folders[:] = sorted(name for name in folders if name not in SOURCE_PRUNED and not name.startswith("."))
         for name in sorted(names):
             file = Path(directory, name)
             if name.endswith(".py") and _is_filled(file):

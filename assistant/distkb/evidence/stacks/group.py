@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from distkb.evidence.ranks import listed
 from distkb.evidence.stacks.known import WAITING
 from distkb.evidence.stacks.model import Dump
 from distkb.evidence.stacks.place import Place, place_of, progress, representative, role
@@ -45,7 +46,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 def label_of(standing: Iterable[Standing]) -> str:
     """Return the ranks in short; those whose number is not known as `? (pid 4242)`, `2 × ?`."""
     dumps = [one.dump for one in standing]
-    parts = [compress(dump.rank for dump in dumps if dump.rank is not None)]
+    parts = [listed(dump.rank for dump in dumps if dump.rank is not None)]
     unknown = [dump.pid for dump in dumps if dump.rank is None]
     pids = ", ".join(str(pid) for pid in unknown if pid is not None)
     nameless = unknown.count(None)
@@ -54,20 +55,6 @@ def label_of(standing: Iterable[Standing]) -> str:
     if nameless:
         parts.append("?" if nameless == 1 else f"{nameless} × ?")
     return ", ".join(part for part in parts if part)
-
-
-def compress(ranks: Iterable[int]) -> str:
-    """Return numbers with their runs shortened: `0–2, 4–7`."""
-    runs: list[list[int]] = []
-    for rank in sorted(set(ranks)):
-        if runs and rank == runs[-1][1] + 1:
-            runs[-1][1] = rank
-        else:
-            runs.append([rank, rank])
-    return ", ".join(
-        str(first) if first == last else f"{first}, {last}" if last == first + 1 else f"{first}–{last}"
-        for first, last in runs
-    )
 
 
 def standings(dumps: Iterable[Dump]) -> list[Standing]:

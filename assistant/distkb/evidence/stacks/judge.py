@@ -9,7 +9,8 @@ import msgspec
 
 from distkb.evidence.clean import quote_text
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.stacks.group import Group, Standing, compress, groups_of, label_of, main_group, standings
+from distkb.evidence.ranks import listed
+from distkb.evidence.stacks.group import Group, Standing, groups_of, label_of, main_group, standings
 from distkb.evidence.stacks.known import Kind
 from distkb.evidence.stacks.model import Dump, Frame
 from distkb.evidence.stacks.place import Place, role
@@ -172,7 +173,7 @@ def _incomplete(standing: Sequence[Standing]) -> list[Observation]:
         Observation(
             id="stacks.incomplete",
             source="probe",
-            values={"missing": compress(missing), "n": str(len(missing)), "seen": label_of(standing)},
+            values={"missing": listed(missing), "n": str(len(missing)), "seen": label_of(standing)},
         )
     ]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.files import LogFile, with_sibling_ranks
+from distkb.evidence.files import PRUNED, LogFile, with_sibling_ranks
 from distkb.evidence.observation import Skipped
 from distkb.evidence.opening import UnreadableError, open_text, reason
 from distkb.evidence.stacks import documents, text
@@ -31,7 +31,6 @@ _TAIL = 256 << 10
 _DEEPEST = 8
 _NAMES = ("stack", "pyspy", "py-spy", "py_spy", "faulthandler", "traceback", "gdb", "py-bt", "rank")
 _SUFFIXES = frozenset({".txt", ".json", ".log", ".out", ".err", ".dump", ".stacks", ".stack", ".trace", ".html", ""})
-_PRUNED = frozenset({".git", "__pycache__", "node_modules", "site-packages", "venv", ".venv"})
 
 
 def find_stacks(paths: Sequence[Path]) -> list[Path]:
@@ -195,7 +194,7 @@ def _walk(directory: Path, depth: int) -> Iterator[Path]:
     for entry in listing:
         with contextlib.suppress(OSError):
             if entry.is_dir(follow_symlinks=False):
-                if depth < _DEEPEST and entry.name not in _PRUNED:
+                if depth < _DEEPEST and entry.name not in PRUNED:
                     yield from _walk(Path(entry.path), depth + 1)
             elif entry.is_file() and _may_hold(Path(entry.name).suffix.lower()):
                 yield Path(entry.path)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from distkb.evidence.files import looks_like_log, natural, rank_of
+from distkb.evidence.files import SOURCE_PRUNED, looks_like_log, natural, rank_of
 from distkb.evidence.observation import Skipped
 from distkb.evidence.opening import Readable, UnreadableError, open_text, reason
 from distkb.evidence.traces.lines import parse
@@ -27,7 +27,6 @@ _PEEK = 256 << 10
 """Bytes in which a file of any other name must show that it holds checkpoints."""
 _TRACE_NAME = re.compile(r"trace-(?:rank-(\d{1,6})|pid-\d+)\.log")
 _ELASTIC_RANK = re.compile(r"attempt_\d+/(\d{1,5})/(?:stdout|stderr)\.log$")
-_PRUNED = frozenset({".git", "__pycache__", "node_modules", "site-packages", "venv", ".venv", "wandb", "checkpoints"})
 _FRAME = re.compile(r'^\s*File "([^"]{1,400})", line (\d{1,7}) in (\S{1,100})')
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x[0-9a-f]+")
 _FRAMES = 3
@@ -66,6 +65,11 @@ def find(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
+def is_tracers_own(path: Path) -> bool:
+    """Whether the tracer wrote the file, and nothing else did."""
+    return _TRACE_NAME.fullmatch(path.name) is not None
+
+
 def expand(paths: Sequence[Path]) -> list[Path]:
     """Return the files given, and for each folder given what `find` finds in it."""
     files: list[Path] = []
@@ -77,7 +81,7 @@ def expand(paths: Sequence[Path]) -> list[Path]:
 def _walk(root: Path) -> Iterator[Path]:
     others = traces = 0
     for directory, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in _PRUNED)
+        folders[:] = sorted(name for name in folders if name not in SOURCE_PRUNED)
         for name in sorted(names, key=natural):
             if _TRACE_NAME.fullmatch(name):
                 traces += 1

@@ -34,6 +34,11 @@ def find_traces(paths: Sequence[Path]) -> list[Path]:
     return files.find(paths)
 
 
+def only_traces(paths: Sequence[Path]) -> list[Path]:
+    """Return those of the files that the tracer itself wrote, so that nobody reads them as logs."""
+    return [path for path in paths if files.is_tracers_own(path)]
+
+
 def read_traces(paths: Sequence[Path]) -> ArtifactReading:
     """Read the checkpoints of one job's ranks and compare them.
 
