@@ -30,6 +30,9 @@ class CaseFileError(ValueError):
 Diagnose = Callable[[str, Sequence[Path], Mapping[str, str]], Diagnosis]
 """Report text, paths and facts to a diagnosis."""
 
+Rank = Callable[[str], Sequence[str]]
+"""Report text to ids of entries, best first."""
+
 
 def read_cases(path: Path) -> list[Case]:
     """The cases of a JSON Lines file. Raises CaseFileError with `file:line` for a line that is not a case."""
@@ -46,13 +49,17 @@ def read_cases(path: Path) -> list[Case]:
     return cases
 
 
-def evaluate(cases: Iterable[Case], known: Iterable[str], diagnose: Diagnose, *, facts: bool) -> dict[str, Any]:
+def evaluate(
+    cases: Iterable[Case], known: Iterable[str], diagnose: Diagnose, *, facts: bool, baseline: Rank | None = None
+) -> dict[str, Any]:
     """Figures over the cases that the catalogue can answer, and the ranking of each.
 
     A case counts when at least one of its accepted entries exists (`known`). The figures are split by language and by
     whether the case's facts were given; with `facts` False only the report and the paths are read.
+    The figures of `baseline`, which sees the reports alone, are printed beside.
     """
     ids = frozenset(known)
+    beside: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
     left_out = 0
     for case in cases:
@@ -60,6 +67,10 @@ def evaluate(cases: Iterable[Case], known: Iterable[str], diagnose: Diagnose, *,
         if not accept:
             left_out += 1
             continue
+        if baseline is not None:
+            ranked = baseline(case.report)
+            rank = min((ranked.index(entry) + 1 for entry in accept if entry in ranked), default=None)
+            beside.append({"lang": case.lang, "rank": rank})
         modes = (False, True) if facts else (False,)
         runs.extend(_run(case, accept, diagnose, with_facts=mode) for mode in modes)
     figures: dict[str, Any] = {"cases": len({run["id"] for run in runs}), "left_out": left_out}
@@ -67,11 +78,9 @@ def evaluate(cases: Iterable[Case], known: Iterable[str], diagnose: Diagnose, *,
         chosen = [run for run in runs if run["facts"] is mode]
         if not chosen:
             continue
-        languages = sorted({run["lang"] for run in chosen})
-        figures[name] = {
-            "all": _figures(chosen),
-            **{lang: _figures([r for r in chosen if r["lang"] == lang]) for lang in languages},
-        }
+        figures[name] = _split(chosen, _figures)
+    if beside:
+        figures["bm25"] = _split(beside, _ranking)
     shown = [run for run in runs if run["facts"] is facts]
     return {"figures": figures, "cases": [_public(run) for run in shown]}
 
@@ -98,15 +107,32 @@ def _run(case: Case, accept: Sequence[str], diagnose: Diagnose, *, with_facts: b
     }
 
 
-def _figures(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | int]:
+Figures = dict[str, float | int]
+
+
+def _split(
+    runs: Sequence[Mapping[str, Any]], figures: Callable[[Sequence[Mapping[str, Any]]], Figures]
+) -> dict[str, Figures]:
+    """Return the figures of all runs and of each language."""
+    languages = sorted({run["lang"] for run in runs})
+    return {"all": figures(runs), **{lang: figures([r for r in runs if r["lang"] == lang]) for lang in languages}}
+
+
+def _ranking(runs: Sequence[Mapping[str, Any]]) -> Figures:
     n = len(runs)
     ranks = [run["rank"] for run in runs]
-    named = [run for run in runs if run["verdict"] == "named"]
     return {
         "n": n,
         "top1": sum(r == 1 for r in ranks) / n,
         "top3": sum(r is not None and r <= 3 for r in ranks) / n,
         "mrr": sum(1.0 / r for r in ranks if r is not None) / n,
+    }
+
+
+def _figures(runs: Sequence[Mapping[str, Any]]) -> Figures:
+    n = len(runs)
+    named = [run for run in runs if run["verdict"] == "named"]
+    return _ranking(runs) | {
         "brier": sum(run["brier"] for run in runs) / n,
         "named": len(named) / n,
         "named_right": sum(run["rank"] == 1 for run in named) / len(named) if named else 0.0,

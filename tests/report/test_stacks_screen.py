@@ -71,4 +71,4 @@ def test_the_sentence_at_the_top_says_where_all_are() -> None:
     dumps = [dump(rank, "save" if rank == 3 else "collective") for rank in range(8)]
     text = stacks.write(judge(dumps).facts, Say("en"))
     assert text.startswith("7 ranks are in all_reduce at train.py:142; rank 3 is in\nsave_checkpoint")
-    assert text.index("✗ rank 3: saving") < text.index("· rank 0–2, 4–7: in a collective")
+    assert text.index("✗ rank 3: saving") < text.index("· rank 0-2, 4-7: in a collective")

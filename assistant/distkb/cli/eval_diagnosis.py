@@ -20,6 +20,7 @@ from distkb.report import tables
 @click.pass_context
 def command(ctx: click.Context, file: Path, no_facts: bool, as_json: bool) -> ExitCode:
     """Print the figures."""
+    from distkb.baseline import Bm25
     from distkb.evaluation import CaseFileError, evaluate, read_cases
 
     current = session(ctx)
@@ -30,8 +31,10 @@ def command(ctx: click.Context, file: Path, no_facts: bool, as_json: bool) -> Ex
     except OSError as problem:
         raise Failure("error.case-file-missing", path=file, reason=problem.strerror) from problem
     known = knowledge.Knowledge(knowledge.open_knowledge(current))
-    ids = [entry.id for entry in known.catalogue.entries]
-    result = evaluate(cases, ids, known.diagnose, facts=not no_facts)
+    entries = known.catalogue.entries
+    baseline = Bm25(entries).rank
+    ids = [entry.id for entry in entries]
+    result = evaluate(cases, ids, known.diagnose, facts=not no_facts, baseline=baseline)
     if not result["cases"]:
         raise Failure("error.no-cases", path=file)
     if as_json:
