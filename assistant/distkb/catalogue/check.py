@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from distkb.catalogue.checks.evidence import check_evidence
 from distkb.catalogue.checks.findings import check_findings
+from distkb.catalogue.checks.guides import check_guides
 from distkb.catalogue.checks.names import check_names
 from distkb.catalogue.checks.settings import check_settings
 from distkb.catalogue.checks.signatures import check_signatures
@@ -35,7 +36,15 @@ def check(loaded: Loaded) -> list[Problem]:
 
     Of a text that is not written yet nothing else is said.
     """
-    checks = (check_names, check_evidence, check_findings, check_settings, check_signatures, check_texts)
+    checks = (
+        check_names,
+        check_evidence,
+        check_findings,
+        check_guides,
+        check_settings,
+        check_signatures,
+        check_texts,
+    )
     found = [problem for one in checks for problem in one(loaded)]
     unwritten = {_place(problem) for problem in found if UNWRITTEN in problem.message}
     return sorted({item for item in found if UNWRITTEN in item.message or _place(item) not in unwritten})

@@ -1,9 +1,11 @@
-"""`distkb list`: every entry by family."""
+"""`distkb list`: every entry by family, and the guides."""
 
 from __future__ import annotations
 
 import click
 
+from distkb.catalogue.guide import load_guides
+from distkb.catalogue.places import knowledge_bases
 from distkb.cli import knowledge, output
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, note
@@ -25,6 +27,9 @@ def command(ctx: click.Context, as_json: bool) -> ExitCode:
         return ExitCode.DONE
     table = [(row.family, row.id, row.title) for row in rows]
     output.write(tables.families(table, current.say, columns=output.columns(), ink=output.ink()))
+    guides, _ = load_guides(knowledge_bases(current.overlays))
+    listed = [(guide.id, guide.title) for guide in guides]
+    output.write(tables.guides(listed, current.say, columns=output.columns(), ink=output.ink()))
     if not rows:
         note(current.say("list.empty"), current.say)
     return ExitCode.DONE

@@ -1,4 +1,4 @@
-"""`distkb show D21`: one entry, whole; `distkb show NCCL_TIMEOUT`: one setting."""
+"""`distkb show D21`: one entry, whole; `distkb show NCCL_TIMEOUT`: one setting; `distkb show G1`: one guide."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from distkb.cli.session import session
 
 if TYPE_CHECKING:
     from distkb.catalogue.compiled import Compiled
+    from distkb.catalogue.guide import Guide
     from distkb.cli.session import Session
     from distkb.report.meaning import Meanings
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     "show",
     cls=Command,
     help="help.show",
-    examples=("distkb show D21", "distkb show D21 --lang ko", "distkb show NCCL_TIMEOUT", "distkb show D21 --json"),
+    examples=("distkb show D21", "distkb show D21 --lang ko", "distkb show NCCL_TIMEOUT", "distkb show G1"),
 )
 @click.argument("entry", metavar="ENTRY")
 @click.option("--json", "as_json", is_flag=True, help="option.json")
@@ -32,6 +33,9 @@ def command(ctx: click.Context, entry: str, as_json: bool) -> ExitCode:
     compiled = knowledge.open_knowledge(current)
     identity = _find(compiled, entry)
     if identity is None:
+        guide = _guide(entry, current)
+        if guide is not None:
+            return _show_guide(guide, current, as_json=as_json)
         return _show_setting(compiled, entry, current, as_json=as_json)
     found = next(known for known in compiled.entries() if known.id == identity)
     if as_json:
@@ -42,6 +46,30 @@ def command(ctx: click.Context, entry: str, as_json: bool) -> ExitCode:
     from distkb.report import entry as view
 
     output.write(view.write(found, _meanings(compiled), current.say, columns=output.columns(), ink=output.ink()))
+    return ExitCode.DONE
+
+
+def _guide(name: str, current: Session) -> Guide | None:
+    """Return the guide of that id or slug."""
+    wanted = name.strip().lower()
+    if not wanted.startswith("g") and "-" not in wanted:
+        return None
+    from distkb.catalogue.guide import load_guides
+    from distkb.catalogue.places import knowledge_bases
+
+    guides, _ = load_guides(knowledge_bases(current.overlays))
+    return next((guide for guide in guides if wanted in (guide.id.lower(), guide.slug)), None)
+
+
+def _show_guide(guide: Guide, current: Session, *, as_json: bool) -> ExitCode:
+    if as_json:
+        from distkb.report.json import encode
+
+        output.write(encode(guide))
+        return ExitCode.DONE
+    from distkb.report import guide as view
+
+    output.write(view.write(guide, current.say, columns=output.columns(), ink=output.ink()))
     return ExitCode.DONE
 
 

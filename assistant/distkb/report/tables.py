@@ -32,6 +32,17 @@ def families(rows: Iterable[tuple[Family, str, Text]], say: Say, *, columns: int
     return page.text() if grouped else ""
 
 
+def guides(rows: Iterable[tuple[str, Text]], say: Say, *, columns: int = 80, ink: Ink = plain) -> str:
+    """Return the guides under a heading, after a blank line; empty where there are none."""
+    chosen = list(rows)
+    if not chosen:
+        return ""
+    page = Page(columns, ink)
+    page.heading(say("list.guides"))
+    _rows(page, chosen, say, _column(chosen), indent="  ")
+    return "\n" + page.text()
+
+
 def _column(rows: Iterable[tuple[str, Text]]) -> int:
     return max((width(identity) for identity, _ in rows), default=0)
 
