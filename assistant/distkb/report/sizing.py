@@ -52,6 +52,8 @@ def write(advice: Advice, say: Say, columns: int = 80, ink: Ink = plain) -> str:
     if advice.chosen is not None:
         page.heading(say("advise.launch"))
         page.line(command(advice), "    ", "code")
+        if advice.run.nodes > 1:
+            page.paragraph(say("advise.launch.first-node"))
         page.paragraph(say("advise.launch.files"))
     return page.text()
 

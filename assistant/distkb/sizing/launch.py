@@ -8,6 +8,8 @@ from typing import Any
 from distkb.sizing.advise import Advice
 
 PORT = 29500
+FIRST_NODE = "FIRST_NODE"
+"""Stands where the name or address of the first node goes, which only the user knows."""
 CORES_A_GPU = 8
 """Cores that a Slurm job asks for beside each GPU: data loading and the launcher."""
 
@@ -16,14 +18,14 @@ _STAGES = {"ddp": 0, "zero2_offload": 2, "fsdp2_hybrid": 3, "fsdp2": 3, "fsdp2_o
 
 
 def command(advice: Advice) -> str:
-    """Return the torchrun line for one node, or for the others with `$HEAD` as the first node's name."""
+    """Return the torchrun line for one node, or for several with a word in the place of the first one's name."""
     run = advice.run
     ranks = min(run.gpus, run.per_node)
     if run.nodes == 1:
         return f"torchrun --standalone --nproc-per-node {ranks} train.py"
     return (
         f"torchrun --nnodes {run.nodes} --nproc-per-node {ranks} --rdzv-id run1 --rdzv-backend c10d "
-        f"--rdzv-endpoint $HEAD:{PORT} train.py"
+        f"--rdzv-endpoint {FIRST_NODE}:{PORT} train.py"
     )
 
 
@@ -52,7 +54,12 @@ def accelerate(advice: Advice) -> dict[str, Any]:
         "use_cpu": False,
     }
     if run.nodes > 1:
-        out |= {"main_process_port": PORT, "rdzv_backend": "static", "same_network": True}
+        out |= {
+            "main_process_ip": FIRST_NODE,
+            "main_process_port": PORT,
+            "rdzv_backend": "static",
+            "same_network": True,
+        }
     if name.startswith("fsdp2"):
         out |= {"distributed_type": "FSDP", "fsdp_config": _fsdp(name, checkpointing=advice.checkpointing)}
         if name == "fsdp2_hybrid":

@@ -41,13 +41,16 @@ class Shape:
     """Whether the output layer is the embedding."""
     positions: int = 0
     """Rows of a learned position embedding."""
+    attention_bias: bool = False
+    """Whether query, key and value have biases in a gated model (Qwen2)."""
     source: Source = "typical"
 
     @property
     def parameters(self) -> int:
         """Number of parameters: what `decoder` lists, added up without listing it."""
         each = sum(rows * columns for _, rows, columns in matrices(self))
-        each += 2 * self.hidden if self.gated else 4 * self.hidden + sum(rows for _, rows, _ in matrices(self))
+        each += (2 if self.gated else 4) * self.hidden
+        each += sum(rows for name, rows, _ in matrices(self) if _has_bias(self, name))
         words = self.vocab * self.hidden * (1 if self.tied else 2)
         outer = words + self.positions * self.hidden + self.hidden * (1 if self.gated else 2)
         return outer + self.layers * each
@@ -72,9 +75,9 @@ def typical(parameters: int) -> Shape:
     """Return the shape of a dense decoder with about `parameters` parameters (within 1 %).
 
     The published model that is nearest by ratio is scaled: depth with the cube root of the ratio, width for the rest,
-    and the feed-forward width takes up what rounding leaves. Raises ShapeError below a million or above ten trillion.
+    and the feed-forward width takes up what rounding leaves. Raises ShapeError below twenty million or above ten trillion.
     """
-    if not 10**6 <= parameters <= 10**13:
+    if not 2 * 10**7 <= parameters <= 10**13:
         raise ShapeError("advise.error.parameters")
     near = min(_TYPICAL, key=lambda shape: abs(math.log(shape.parameters / parameters)))
     ratio = parameters / near.parameters
@@ -90,13 +93,13 @@ def typical(parameters: int) -> Shape:
 
 
 def _wide(shape: Shape, hidden: int) -> Shape:
-    heads = max(1, round(hidden / shape.head_dim))
     groups = max(1, shape.heads // shape.kv_heads)
+    heads = groups * max(1, round(hidden / shape.head_dim / groups))
     return replace(
         shape,
         hidden=hidden,
         heads=heads,
-        kv_heads=max(1, heads // groups),
+        kv_heads=heads // groups,
         intermediate=max(_MULTIPLE, round(hidden * shape.intermediate / shape.hidden / _MULTIPLE) * _MULTIPLE),
     )
 
@@ -156,6 +159,7 @@ def from_config(document: Mapping[str, Any]) -> Shape:
         gated=gated,
         tied=tied is True,
         positions=0 if gated else _whole(document, "positions"),
+        attention_bias=document.get("attention_bias") is True or document.get("model_type") == "qwen2",
         source="config",
     )
 
@@ -205,11 +209,15 @@ def matrices(shape: Shape) -> list[tuple[str, int, int]]:
     return [*out, ("gate", shape.intermediate, shape.hidden)] if shape.gated else out
 
 
+def _has_bias(shape: Shape, matrix: str) -> bool:
+    return not shape.gated or (shape.attention_bias and matrix in ("q", "k", "v"))
+
+
 def _layer(shape: Shape, name: str, dtype: str, lora: int) -> list[Param]:
     out = []
     for matrix, rows, columns in matrices(shape):
         out.append(Param(f"{name}.{matrix}", (rows, columns), dtype, not lora))
-        if not shape.gated:
+        if _has_bias(shape, matrix):
             out.append(Param(f"{name}.{matrix}.bias", (rows,), dtype, not lora))
         if lora:
             out.append(Param(f"{name}.{matrix}.lora_a", (lora, columns), "float32"))

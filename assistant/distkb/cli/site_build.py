@@ -1,0 +1,50 @@
+"""`distkb site build`: the catalogue as a static site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from distkb.cli import knowledge
+from distkb.cli.command import Command
+from distkb.cli.diagnostics import ExitCode, Failure, note
+from distkb.cli.session import session
+
+
+@click.command(
+    "build",
+    cls=Command,
+    help="help.site.build",
+    examples=(
+        "distkb site build --out public",
+        "distkb site build --out public --base-url https://example.org/distkb/",
+    ),
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="option.site-out")
+@click.option("--base-url", metavar="URL", help="option.base-url")
+@click.pass_context
+def command(ctx: click.Context, out: Path, base_url: str | None) -> ExitCode:
+    """Write the site."""
+    from importlib.util import find_spec
+
+    current = session(ctx)
+    if find_spec("jinja2") is None:
+        raise Failure("error.no-jinja", code=ExitCode.UNABLE)
+    if base_url is not None and not base_url.startswith(("https://", "http://")):
+        raise Failure("error.base-url", given=base_url)
+    from distkb.catalogue.guide import load_guides
+    from distkb.catalogue.places import knowledge_bases
+    from distkb.docsite.build import NotOursError, build
+    from distkb.docsite.views import Library
+    from distkb.report.meaning import Meanings
+
+    catalogue = knowledge.open_knowledge(current).catalogue()
+    guides, _ = load_guides(knowledge_bases(current.overlays))
+    library = Library(catalogue, tuple(guides), Meanings(catalogue))
+    try:
+        pages = build(library, out, base_url=base_url)
+    except NotOursError:
+        raise Failure("error.site-folder", path=out) from None
+    note(current.say("site.built", pages=pages, path=out), current.say)
+    return ExitCode.DONE

@@ -1,0 +1,60 @@
+"""Texts of the catalogue as HTML: everything escaped, code marked as code, ids of entries as links."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Collection
+
+_CODE = re.compile(r"`([^`\n]+)`")
+_ID = re.compile(r"(?<![\w.#/-])((?:D|MN|M|U)\d{1,3})(?:\.([a-z]))?(?![\w-])")
+
+Href = Callable[[str, str], str]
+"""Id of an entry and an anchor (may be empty) to an address."""
+
+
+class Writer:
+    """Writes texts for one page: it knows which entries exist and where they are from there."""
+
+    def __init__(self, entries: Collection[str], href: Href) -> None:
+        self._entries = entries
+        self._href = href
+
+    def inline(self, text: str) -> str:
+        """Return one paragraph as HTML: backticks become code, ids of entries links."""
+        out: list[str] = []
+        position = 0
+        for match in _CODE.finditer(text):
+            out.append(self._linked(text[position : match.start()]))
+            out.append(code(match[1]))
+            position = match.end()
+        out.append(self._linked(text[position:]))
+        return "".join(out)
+
+    def paragraphs(self, text: str) -> str:
+        """Return a text of one or more paragraphs as HTML."""
+        parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+        return "".join(f"<p>{self.inline(part)}</p>" for part in parts)
+
+    def link(self, identity: str) -> str:
+        """Return an id as a link to its entry, or as text where it has none."""
+        return self._linked(identity)
+
+    def _linked(self, text: str) -> str:
+        out: list[str] = []
+        position = 0
+        for match in _ID.finditer(text):
+            out.append(html.escape(text[position : match.start()]))
+            position = match.end()
+            if match[1] in self._entries:
+                address = html.escape(self._href(match[1], match[2] or ""))
+                out.append(f'<a href="{address}">{html.escape(match[0])}</a>')
+            else:
+                out.append(html.escape(match[0]))
+        out.append(html.escape(text[position:]))
+        return "".join(out)
+
+
+def code(text: str) -> str:
+    """Return words of a program as HTML: in every language the same, never translated."""
+    return f'<code translate="no">{html.escape(text)}</code>'

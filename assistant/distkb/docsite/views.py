@@ -1,0 +1,252 @@
+"""What each page shows, as plain values for its template."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from distkb.catalogue.guide import Guide
+from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Entry, Fix, Signature
+from distkb.catalogue.records import Language, Text
+from distkb.docsite.text import Writer
+from distkb.locale import Say
+from distkb.report.entry import TELLS
+from distkb.report.meaning import Meanings
+from distkb.report.page import unified
+
+
+@dataclass(frozen=True)
+class Library:
+    """Everything that the pages are made from."""
+
+    catalogue: Catalogue
+    guides: tuple[Guide, ...]
+    meanings: Meanings
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries in the order of the catalogue."""
+        return self.catalogue.entries
+
+
+def entry(shown: Entry, library: Library, write: Writer, say: Say) -> dict[str, Any]:
+    """Return the values of an entry's page."""
+    return {
+        "entry": shown,
+        "family": say(f"family.{shown.family}"),
+        "status": say(f"status.{shown.status}"),
+        "read": max((reference.accessed for reference in shown.references), default=""),
+        "summary": write.paragraphs(say.text(shown.summary)),
+        "symptoms": [write.inline(say.text(text)) for text in shown.symptoms],
+        "messages": [_message(signature, write, say) for signature in shown.signatures if signature.example],
+        "causes": [_cause(cause, library.meanings, write, say) for cause in shown.causes],
+        "useless": [write.inline(say.text(text)) for text in shown.does_not_help],
+        "related": [(identity, library.meanings.title(identity, say)) for identity in shown.related],
+        "versions": [_version(version, say) for version in shown.applies_to],
+        "references": shown.references,
+        "repro": _repro(shown, write, say),
+    }
+
+
+def _message(signature: Signature, write: Writer, say: Say) -> dict[str, str]:
+    return {
+        "means": write.inline(say.text(signature.means)),
+        "example": signature.example or "",
+        "versions": ", ".join(_version(version, say) for version in signature.seen_in),
+    }
+
+
+def _cause(cause: Cause, meanings: Meanings, write: Writer, say: Say) -> dict[str, Any]:
+    ranked = sorted(cause.evidence, key=meanings.lift)
+    speaks_for = [one for one in reversed(ranked) if meanings.lift(one) >= TELLS]
+    speaks_against = [one for one in ranked if meanings.lift(one) <= 1.0 / TELLS]
+    return {
+        "id": cause.id,
+        "anchor": cause.id.partition(".")[2],
+        "title": write.inline(say.text(cause.title)),
+        "plain_title": say.text(cause.title).replace("`", ""),
+        "prior": say(f"prior.{cause.prior}"),
+        "explanation": write.paragraphs(say.text(cause.explanation)),
+        "evidence": [
+            (heading, [_evidence(one, meanings, write, say) for one in chosen])
+            for heading, chosen in (
+                (say("entry.speaks-for"), speaks_for),
+                (say("entry.speaks-against"), speaks_against),
+            )
+            if chosen
+        ],
+        "confused": [
+            (write.link(one.id), meanings.title(one.id, say), write.inline(say.text(one.how_to_tell)))
+            for one in cause.confused_with
+        ],
+        "fixes": [_fix(fix, cause, write, say) for fix in cause.fixes],
+    }
+
+
+def _evidence(evidence: Any, meanings: Meanings, write: Writer, say: Say) -> dict[str, str]:
+    return {
+        "text": write.inline(meanings.sentence(evidence.observation, say)),
+        "likelihood": say(f"likelihood.{evidence.likelihood}"),
+        "why": write.inline(say.text(evidence.why)) if evidence.why else "",
+    }
+
+
+def _fix(fix: Fix, cause: Cause, write: Writer, say: Say) -> dict[str, Any]:
+    number = fix.id.rsplit(".", 1)[-1]
+    return {
+        "id": fix.id,
+        "anchor": f"{cause.id.partition('.')[2]}-{number}",
+        "title": write.inline(say.text(fix.title)),
+        "terms": say("fix.terms", cost=say(f"cost.{fix.cost}"), risk=say(f"risk.{fix.risk}")),
+        "workaround": say("fix.workaround") if fix.workaround else "",
+        "steps": [write.inline(say.text(step)) for step in fix.steps],
+        "commands": [command.rstrip("\n") for command in fix.commands],
+        "diff": diff(fix) if fix.code else "",
+        "language": fix.code.language if fix.code else "",
+        "changes": write.inline(say.text(fix.changes_results)) if fix.changes_results else "",
+        "verify": write.inline(say.text(fix.verify)),
+    }
+
+
+def diff(fix: Fix) -> str:
+    """Return a fix's change of code as HTML lines, what goes and what comes marked by element and by sign."""
+    if fix.code is None:
+        return ""
+    out = []
+    for line in unified(fix.code):
+        text = html.escape(line)
+        tag = "ins" if line.startswith("+") else "del" if line.startswith("-") else ""
+        out.append(f"<{tag}>{text}</{tag}>" if tag else text)
+    return "\n".join(out)
+
+
+def _version(version: Any, say: Say) -> str:
+    since, until = version.since, version.until
+    if since and until:
+        return say("version.between", component=version.component, since=since, until=until)
+    if since:
+        return say("version.since", component=version.component, since=since)
+    return say("version.until", component=version.component, until=until) if until else str(version.component)
+
+
+def _repro(shown: Entry, write: Writer, say: Say) -> dict[str, Any] | None:
+    repro = shown.repro
+    if repro is None:
+        return None
+    recorded = repro.kind == "hw"
+    commands = [f"distkb repro run {shown.id}{' --recorded' if recorded else ''}"]
+    if not recorded:
+        commands.append(f"distkb repro run {shown.id} --fixed")
+    return {"commands": commands, "hardware": write.inline(say.text(repro.hardware)) if repro.hardware else ""}
+
+
+def families(library: Library, say: Say) -> list[tuple[str, str, list[Entry]]]:
+    """Return key, name and entries of each family, in the order in which they first come."""
+    grouped: dict[str, list[Entry]] = {}
+    for one in library.entries:
+        grouped.setdefault(one.family, []).append(one)
+    return [(family, say(f"family.{family}"), members) for family, members in grouped.items()]
+
+
+def symptoms(library: Library, say: Say) -> list[dict[str, Any]]:
+    """Return each value of the fact `symptom` with the entries that show it usually, the likeliest first.
+
+    An entry belongs where one of its causes states the symptom as often or more; weighed by how common the cause is.
+    """
+    fact = next((fact for fact in library.catalogue.facts if fact.id == "symptom"), None)
+    out = []
+    for value in fact.values if fact else ():
+        name = f"symptom={value.value}"
+        weighed = [(weight, one) for one in library.entries if (weight := _shows(one, name)) > 0]
+        weighed.sort(key=lambda pair: -pair[0])
+        out.append({"id": value.value, "label": say.text(value.label), "entries": [one for _, one in weighed]})
+    return out
+
+
+_PRIOR = {"very-common": 16, "common": 8, "uncommon": 4, "rare": 2, "very-rare": 1}
+
+
+def _shows(shown: Entry, observation: str) -> float:
+    weights = [
+        PROBABILITY[evidence.likelihood] * _PRIOR[cause.prior]
+        for cause in shown.causes
+        for evidence in cause.evidence
+        if evidence.observation == observation and PROBABILITY[evidence.likelihood] >= 0.5
+    ]
+    return max(weights, default=0.0)
+
+
+def messages(library: Library, write: Writer, say: Say) -> list[dict[str, Any]]:
+    """Return each printed message with the entries that it speaks for, in order of its text."""
+    named: dict[str, list[str]] = {}
+    for one in library.entries:
+        for cause in one.causes:
+            for evidence in cause.evidence:
+                if library.meanings.lift(evidence) >= TELLS:
+                    ids = named.setdefault(evidence.observation, [])
+                    if one.id not in ids:
+                        ids.append(one.id)
+    out = []
+    for signature in library.catalogue.signatures:
+        if not signature.example or "log" not in signature.where:
+            continue
+        own = [one.id for one in library.entries if any(mine.id == signature.id for mine in one.signatures)]
+        ids = list(dict.fromkeys([*own, *named.get(signature.id, [])]))[:6]
+        if ids:
+            out.append(
+                {
+                    "id": signature.id,
+                    "example": signature.example,
+                    "means": write.inline(say.text(signature.means)),
+                    "role": say(f"site.role.{signature.role}"),
+                    "entries": [(identity, library.meanings.title(identity, say)) for identity in ids],
+                }
+            )
+    return sorted(out, key=lambda row: row["example"].lower().lstrip("[] 0123456789rank:e"))
+
+
+def settings(library: Library, write: Writer, say: Say) -> list[dict[str, Any]]:
+    """Return each setting, variables first, then by the place where it is written."""
+    rows = sorted(library.catalogue.settings, key=lambda one: (one.place != "environment", one.place, one.name))
+    return [
+        {
+            "id": one.id,
+            "name": one.name,
+            "place": one.place,
+            "status": one.status,
+            "status_text": say(f"setting.status.{one.status}"),
+            "means": write.inline(say.text(one.means)),
+            "read_by": ", ".join(_version(version, say) for version in one.read_by),
+            "defaults": ", ".join(_default(default, say) for default in one.defaults),
+            "allowed": ", ".join(one.allowed),
+            "replaced_by": one.replaced_by,
+            "instead": write.inline(say.text(one.instead)) if one.instead else "",
+            "traps": [write.inline(say.text(trap)) for trap in one.traps],
+            "entry": one.entry,
+        }
+        for one in rows
+    ]
+
+
+def _default(default: Any, say: Say) -> str:
+    version = _version(default, say) if getattr(default, "component", None) else ""
+    return f"{default.value} ({version})" if version else str(default.value)
+
+
+def glossary(library: Library, lang: Language) -> list[Any]:
+    """Return the terms in the alphabetical order of a language: Hangul before Latin in Korean, after it in English."""
+
+    def order(term: Any) -> tuple[bool, str]:
+        name: Text = term.term
+        text = name.ko if lang == "ko" else name.en
+        hangul = "가" <= text[:1] <= "힣"
+        return (hangul != (lang == "ko"), text.lower())
+
+    return sorted(library.catalogue.terms, key=order)
+
+
+def by_id(entries: Iterable[Entry]) -> Sequence[Entry]:
+    """Return the entries in the order of their ids, letters first."""
+    return sorted(entries, key=lambda one: (one.id.rstrip("0123456789"), int(one.id.lstrip("DMNU"))))

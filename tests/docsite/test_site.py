@@ -1,0 +1,195 @@
+"""The built site: whole, linked, alike in both languages, the same twice, and safe whatever the catalogue holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from pages import Read
+
+from distkb.catalogue.guide import Guide, load_guides
+from distkb.catalogue.load import load_sources
+from distkb.catalogue.model import Catalogue
+from distkb.catalogue.places import builtin
+from distkb.catalogue.records import Text
+from distkb.docsite.build import MARKER, NotOursError, build, rendered
+from distkb.docsite.views import Library
+from distkb.report.meaning import Meanings
+
+BASE = "https://example.org/distkb/"
+
+
+def library(catalogue: Catalogue | None = None, guides: tuple[Guide, ...] | None = None) -> Library:
+    """The built-in catalogue, or another one, ready to be shown."""
+    shown = catalogue or load_sources([builtin()])[0]
+    return Library(shown, guides if guides is not None else tuple(load_guides([builtin()])[0]), Meanings(shown))
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, bytes]:
+    """Every file of the site."""
+    return dict(rendered(library()))
+
+
+@pytest.fixture(scope="module")
+def pages(files: dict[str, bytes]) -> dict[str, Read]:
+    """Every page, read."""
+    return {path: Read(path, content.decode()) for path, content in files.items() if path.endswith(".html")}
+
+
+def test_every_entry_has_a_page_in_both_languages(files: dict[str, bytes]) -> None:
+    """English and Korean have the same set of pages, one for each entry among them."""
+    sets = [{path[3:] for path in files if path.startswith(f"{lang}/")} for lang in ("en", "ko")]
+    assert sets[0] == sets[1]
+    assert {f"e/{entry.id}.html" for entry in library().entries} <= sets[0]
+
+
+def test_no_link_and_no_anchor_is_broken(files: dict[str, bytes], pages: dict[str, Read]) -> None:
+    """Every link within the site leads to a file, and its fragment to an element of it."""
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            if link.startswith(("https://", "http://")):
+                continue
+            target, fragment = page.target(link)
+            if target not in files or (fragment and fragment not in pages[target].ids):
+                broken.append((path, link))
+    assert broken == []
+
+
+def test_pages_are_well_formed(pages: dict[str, Read]) -> None:
+    """Each page has one h1, no heading skips a level, ids are unique, elements close in order, no style or handler."""
+    for path, page in pages.items():
+        assert page.headings.count(1) == 1, path
+        assert all(b - a <= 1 for a, b in zip(page.headings, page.headings[1:], strict=False)), (path, page.headings)
+        assert len(page.ids) == len(set(page.ids)), path
+        assert page.crossed == [], path
+        assert page.open == [], path
+        assert not any(name == "style" or name.startswith("on") for name in page.attributes), path
+        assert page.lang == (path[:2] if path[2:3] == "/" else "en")
+
+
+def test_nothing_is_loaded_from_elsewhere(files: dict[str, bytes], pages: dict[str, Read]) -> None:
+    """Scripts, styles and icons are files of the site, at addresses that hold from the page."""
+    for path, page in pages.items():
+        for resource in page.resources:
+            assert page.target(resource)[0] in files, (path, resource)
+    for path, content in files.items():
+        if path.endswith((".css", ".js")):
+            assert not re.search(rb"(?:https?:)?//[a-z]+\.", content), path
+
+
+def test_titles_and_descriptions_are_of_use_to_a_search_engine(files: dict[str, bytes]) -> None:
+    """Titles have at most 60 characters, descriptions at most 155, and neither is empty."""
+    for path, content in files.items():
+        if path.endswith(".html"):
+            title = re.search(r"<title>(.*?)</title>", content.decode(), re.DOTALL)
+            about = re.search(r'name="description" content="([^"]*)"', content.decode())
+            assert title, path
+            assert 0 < len(title[1]) <= 80, (path, title[1])
+            assert about, path
+            assert about[1], path
+
+
+def test_both_languages_share_their_anchors(pages: dict[str, Read]) -> None:
+    """A fragment that works in one language works in the other."""
+    for path, page in pages.items():
+        if path.startswith("en/"):
+            assert page.ids == pages[f"ko/{path[3:]}"].ids or set(page.ids) == set(pages[f"ko/{path[3:]}"].ids), path
+
+
+def test_language_links_are_reciprocal() -> None:
+    """With a base address every page names both languages and itself, the same set on both."""
+    files = dict(rendered(library(), base_url=BASE))
+    reads = {path: Read(path, content.decode()) for path, content in files.items() if path.endswith(".html")}
+    for path, page in reads.items():
+        if path[2:3] != "/":
+            continue
+        assert page.alternates == reads[f"{'ko' if path.startswith('en') else 'en'}{path[2:]}"].alternates
+        assert page.alternates[path[:2]] == BASE + path
+    assert b"<loc>" in files["sitemap.xml"]
+
+
+def test_weight_stays_within_the_budget(files: dict[str, bytes]) -> None:
+    """Compressed, an entry's page has at most 20 kB of HTML, 10 kB of styles and 8 kB of scripts."""
+    import gzip
+
+    for path, content in files.items():
+        if "/e/" in path:
+            assert len(gzip.compress(content, 9)) <= 20_000, path
+    for suffix, limit in ((".css", 10_000), (".js", 8_000)):
+        assert sum(len(gzip.compress(c, 9)) for path, c in files.items() if path.endswith(suffix)) <= limit
+
+
+def test_the_build_is_the_same_twice(tmp_path: Path) -> None:
+    """Another process, hash seed, time zone and locale give the same bytes."""
+    digests = []
+    for number, changes in enumerate(
+        ({"PYTHONHASHSEED": "1", "TZ": "UTC"}, {"PYTHONHASHSEED": "2", "TZ": "Asia/Seoul", "LC_ALL": "C"})
+    ):
+        out = tmp_path / str(number)
+        subprocess.run(
+            [sys.executable, "-m", "distkb", "site", "build", "--out", str(out)],
+            env={**os.environ, **changes},
+            check=True,
+            capture_output=True,
+        )
+        digests.append({str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*")) if p.is_file()})
+    assert digests[0] == digests[1]
+
+
+def test_a_folder_with_something_else_is_not_touched(tmp_path: Path) -> None:
+    """A build replaces what a build wrote, and nothing else."""
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(NotOursError):
+        build(library(), tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+    out = tmp_path / "site"
+    build(library(), out)
+    (out / "old.html").write_text("x")
+    build(library(), out)
+    assert not (out / "old.html").exists()
+    assert (out / MARKER).is_file()
+
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> `<b>` {{ 7 * 7 }} {% raw %}"
+
+
+FREE = frozenset({"en", "ko", "example", "before", "after", "commands", "name", "title", "allowed", "supports"})
+"""Fields that hold what somebody wrote, rather than a name that the program knows."""
+
+
+def hostile(value: Any, *, field: str = "") -> Any:
+    """The same record with markup in every text."""
+    if isinstance(value, dict):
+        return {key: hostile(inner, field=key) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [hostile(inner, field=field) for inner in value]
+    return HOSTILE if isinstance(value, str) and field in FREE else value
+
+
+def test_a_hostile_catalogue_is_shown_as_text() -> None:
+    """Markup in every field reaches the page as text: no script, no handler, no template of the catalogue's runs."""
+    real = load_sources([builtin()])[0]
+    raw = json.loads(msgspec.json.encode(real))
+    evil = msgspec.json.decode(json.dumps(hostile(raw)), type=Catalogue)
+    body = f"## {HOSTILE}\n\n{HOSTILE}\n\n- {HOSTILE}\n\n```\n{HOSTILE}\n```\n"
+    guide = Guide(id="G1", slug="x", title=Text(en=HOSTILE, ko=HOSTILE), body=Text(en=body, ko=body))
+    clean = {path: Read(path, c.decode()) for path, c in rendered(library(guides=(guide,))) if path.endswith(".html")}
+    for path, content in rendered(library(evil, (guide,))):
+        if not path.endswith(".html"):
+            continue
+        page = Read(path, content.decode())
+        assert not any(name.startswith("on") for name in page.attributes), path
+        assert content.count(b"<script") == 2 - (path == "index.html"), path
+        assert b"<img" not in content, path
+        assert page.crossed == [], path
+        assert page.open == [], path
+        assert path in clean
