@@ -75,7 +75,7 @@ def typical(parameters: int) -> Shape:
     """Return the shape of a dense decoder with about `parameters` parameters (within 1 %).
 
     The published model that is nearest by ratio is scaled: depth with the cube root of the ratio, width for the rest,
-    and the feed-forward width takes up what rounding leaves. Raises ShapeError below twenty million or above ten trillion.
+    and the feed-forward width takes up what rounding leaves. Raises ShapeError below 20 million and above 10 trillion.
     """
     if not 2 * 10**7 <= parameters <= 10**13:
         raise ShapeError("advise.error.parameters")
