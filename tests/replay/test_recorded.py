@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from repro_runner import KB
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
@@ -16,6 +15,7 @@ from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.diagnosis.model import Diagnosis
 from distkb.intake import read
 
+KB = Path(__file__).resolve().parents[2] / "kb"
 RECORDED = Path(__file__).parent / "recorded"
 
 

@@ -41,7 +41,9 @@ class Variant(Record, frozen=True, kw_only=True):
     """Name of its folder of logs, and of the program's `--variant`."""
     title: Text
     answer: str
-    """Id of the entry that it is."""
+    """Id of the cause that it is."""
+    also: tuple[str, ...] = ()
+    """Causes that describe the same mistake from another side."""
     timeline: tuple[Moment, ...]
     hypotheses: tuple[Hypothesis, ...]
     outcome: Text
@@ -64,7 +66,7 @@ class Incident(Record, frozen=True, kw_only=True):
     title: Text
     summary: Text
     answer: str | None = None
-    """Id of the entry that it was; None where the variants say it."""
+    """Id of the cause that it was; None where the variants say it."""
     timeline: tuple[Moment, ...]
     hypotheses: tuple[Hypothesis, ...] = ()
     variants: tuple[Variant, ...] = ()

@@ -50,9 +50,18 @@ def note(sentence: str, say: Say) -> None:
     _line(say("note.prefix"), sentence)
 
 
+def echo(line: str) -> None:
+    """Print one line of a program that runs below us, as it is but for what a terminal would interpret."""
+    _write(clean(line))
+
+
 def _line(prefix: str, sentence: str) -> None:
+    _write(f"{prefix} {clean(sentence)}")
+
+
+def _write(line: str) -> None:
     try:
-        sys.stderr.write(f"{prefix} {clean(sentence)}\n")
+        sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         return  # nobody listens; the exit code still tells

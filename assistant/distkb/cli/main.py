@@ -118,15 +118,23 @@ cli = Root(
                 "stacks": "distkb.cli.probe_stacks",
                 "flight-recorder": "distkb.cli.probe_flight_recorder",
                 "script": "distkb.cli.probe_script",
+                "network": "distkb.cli.probe_network",
                 "path": "distkb.cli.probe_path",
             },
             help="help.probe",
+        ),
+        "advise": "distkb.cli.advise",
+        "repro": Group(
+            "repro",
+            {"list": "distkb.cli.repro_list", "run": "distkb.cli.repro_run"},
+            help="repro.help",
         ),
         "eval": Group(
             "eval",
             {"diagnosis": "distkb.cli.eval_diagnosis", "search": "distkb.cli.eval_search"},
             help="help.eval",
         ),
+        "site": Group("site", {"build": "distkb.cli.site_build"}, help="help.site"),
         "kb": Group(
             "kb",
             {"check": "distkb.cli.kb_check", "new": "distkb.cli.kb_new", "schema": "distkb.cli.kb_schema"},

@@ -73,6 +73,14 @@ def _cause(page: Page, cause: Cause, meanings: Meanings, say: Say) -> None:
 
 
 def _end(page: Page, entry: Entry, meanings: Meanings, say: Say) -> None:
+    if entry.repro:
+        page.heading(say("entry.reproduce"))
+        if entry.repro.hardware:
+            page.paragraph(say.text(entry.repro.hardware))
+        recorded = entry.repro.kind == "hw"
+        page.command(f"distkb repro run {entry.id}{' --recorded' if recorded else ''}")
+        if not recorded:
+            page.command(f"distkb repro run {entry.id} --fixed")
     if entry.related:
         page.heading(say("entry.related"))
         for identity in entry.related:

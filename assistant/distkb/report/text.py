@@ -7,6 +7,7 @@ from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
 from distkb.evidence.observation import Observation, Quote
 from distkb.locale import Say
 from distkb.report.citations import Citations, readable, unmarked
+from distkb.report.decided import decided
 from distkb.report.layout import clean, cut, pad, width
 from distkb.report.meaning import Meanings
 from distkb.report.measure import Answer, answer, entry_total, percent, runner_up, strength
@@ -97,6 +98,7 @@ class _Writer:
         say, page = self.say, self.page
         page.title(say("verdict.undecided"))
         self._story()
+        self._decided("report.points-most")
         for ranked in self._candidates():
             page.blank()
             probability = percent(entry_total(self.diagnosis, ranked.entry.id))
@@ -141,6 +143,7 @@ class _Writer:
         supporting, opposing = _for(ranked), _against(ranked)
         if supporting:
             self.page.heading(self.say("report.why"))
+            self._decided("report.decided")
             self._contributions(sorted(supporting[:FOR_SHOWN], key=self._order))
             self._left_out(len(supporting) - FOR_SHOWN)
         self.page.heading(self.say("report.against"))
@@ -149,6 +152,15 @@ class _Writer:
             self._left_out(len(opposing) - AGAINST_SHOWN)
         else:
             self.page.paragraph(self.say("report.nothing-against"))
+
+    def _decided(self, key: str) -> None:
+        """Say which of several sources told the first cause from the others."""
+        found = decided(self.diagnosis)
+        if found is not None:
+            source = self.say(f"report.source.{found.source}")
+            place = "" if found.quote is None else self._place(self.citations.best(found.quote))
+            said = self.say("report.source-at", source=source, place=place) if place else source
+            self.page.paragraph(self.say(key, source=said, id=self.diagnosis.causes[0].entry.id))
 
     def _order(self, contribution: Contribution) -> tuple[int, float]:
         """Return the place of an observation: the failure itself, then what was found, then its echoes."""

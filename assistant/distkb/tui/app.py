@@ -237,6 +237,13 @@ class DistkbApp(App[int]):
         if self.knowledge is not None and identity in self.knowledge.entries:
             self.push_screen(EntryScreen(identity))
 
+    def show_repro(self, identity: str) -> None:
+        """Show an entry's failure live."""
+        from distkb.tui.screens.repro import ReproScreen
+
+        if self.knowledge is not None and identity in self.knowledge.entries:
+            self.push_screen(ReproScreen(self.knowledge.entries[identity]))
+
     def show_fix(self, identity: str) -> None:
         """Read one fix, with the question whether it helped."""
         from distkb.tui.screens.fix import FixScreen

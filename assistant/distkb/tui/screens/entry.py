@@ -30,8 +30,9 @@ class EntryScreen(Screen[None]):
     app: DistkbApp
     BINDINGS: ClassVar[list[BindingType]] = [
         key("tab", "app.focus_next", "next-link"),
-        key("b", "to_start", "to-start"),
+        key("r", "reproduce", "reproduce"),
         key("escape", "back", "back"),
+        key("b", "to_start", "to-start"),
     ]
 
     def __init__(self, identity: str) -> None:
@@ -142,6 +143,10 @@ class EntryScreen(Screen[None]):
         if entry.does_not_help:
             parts.append(_heading(say("entry.does-not-help")))
             parts += [prose(f"- {say.text(text)}") for text in entry.does_not_help]
+        if entry.repro is not None:
+            recorded = " --recorded" if entry.repro.kind == "hw" else ""
+            command = f"distkb repro run {entry.id}{recorded}"
+            parts += [_heading(say("entry.reproduce")), Content(f"  $ {command}")]
         if entry.related:
             parts.append(_heading(say("entry.related")))
         return Content("\n").join(parts)
@@ -154,6 +159,14 @@ class EntryScreen(Screen[None]):
             self.app.show_fix(name)
         else:
             self.app.show_entry(name.partition(".")[0])
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Offer to show the failure only where something shows it."""
+        return action != "reproduce" or (self.entry is not None and self.entry.repro is not None)
+
+    def action_reproduce(self) -> None:
+        """Show the failure live."""
+        self.app.show_repro(self._identity)
 
     def action_to_start(self) -> None:
         """Go back over all entries that led here."""
