@@ -16,15 +16,23 @@ from distkb.locale.particles import PARTICLES
 PACKAGE = Path(__file__).parents[2] / "assistant" / "distkb"
 SPEAKING = ("cli", "report", "sessions", "tui", "tui/screens", "tui/widgets")
 FAMILIES_OF_KEYS = (
+    "advise.column.",
+    "advise.precision.",
+    "advise.shape.",
     "cost.",
     "error.new.",
     "family.",
     "help",
     "likelihood.",
+    "network.gloo.",
+    "network.kind.",
+    "network.nccl.",
     "prior.",
     "probe.",
     "report.next.",
     "report.or.",
+    "report.source.",
+    "repro.",
     "risk.",
     "session.",
     "setting.",

@@ -75,6 +75,8 @@ def judge(dumps: Sequence[Dump]) -> Judged:
     seen = {observation.id for observation in found}
     if "stacks.rank-in-barrier" in seen:
         seen.add("stacks.ranks-split")  # the same, said more exactly
+    if "stacks.all-in-dataloader" in seen:
+        seen.add("stacks.rank-in-dataloader")  # all of them are
     clear = tuple(name for name in IDS if name not in seen) if several else ()
     return Judged(
         observations=tuple(found),
