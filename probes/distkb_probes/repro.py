@@ -32,7 +32,7 @@ _LOOK_S = 0.5
 """Seconds between two looks at a quiet run."""
 _DRAIN_S = 1.0
 """Seconds for which output is read on after the launcher has ended; a process that lives on may hold the pipe open."""
-_STACKS_S = 6.0
+_STACKS_S = 10.0
 _BUSY, _BUSY_FACTOR = 0.2, 2.0
 """CPU share from which a rank works rather than waits: then a silence has to last longer to count."""
 _BURST_S = 1.0

@@ -1,11 +1,13 @@
-"""Ten programs that hang: what their logs leave open, stacks, recorder dumps or the script decide, and the text says so.
+"""Ten programs that hang: what the logs leave open, stacks, recorder dumps or the script decide; the text says which.
 
-The programs are in `joint/programs`, what was left of a real run of each in `joint/recorded` (by `joint/record.py`).
+The programs are in `data/joint/programs`, what was left of a real run of each in `data/joint/recorded`; they are
+recorded by `record_joint.py`.
 """
 
 from __future__ import annotations
 
 import functools
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -22,7 +24,7 @@ from distkb.report import text
 from distkb.report.decided import decided
 from distkb.report.meaning import Meanings
 
-JOINT = Path(__file__).parent / "joint"
+JOINT = Path(__file__).parent / "data" / "joint"
 KB = Path(__file__).parents[2] / "kb"
 PLACES = {"stacks": "stacks", "flight-recorder": "dumps", "script": "train.py"}
 HANGS = {"symptom": "hang"}
@@ -43,14 +45,14 @@ class Case(msgspec.Struct, frozen=True):
 CASES = {
     "expert_groups": Case("D31", ("stacks", "script"), "script"),
     "fsdp_checkpoint": Case("D15", ("stacks", "script"), "script"),
-    "fsdp_generate": Case("D21", ("stacks", "script"), "script"),
     "loader_lock": Case("D41", ("stacks",), "stacks"),
-    "pipeline_stages": Case("D19", ("flight-recorder",), "flight-recorder"),
     "retry_download": Case("D35", ("stacks", "flight-recorder"), "stacks"),
+    "save_and_return": Case("D21", ("stacks", "script"), "script"),
+    "skip_bad_batch": Case("D47", ("stacks", "flight-recorder"), "flight-recorder"),
     "slice_by_rank": Case("D9", ("script",), "script"),
     "tokenize_first": Case("D35", ("stacks",), "stacks"),
     "two_groups": Case("D19", ("stacks", "flight-recorder"), "flight-recorder"),
-    "validate_on_main": Case("D21", ("stacks", "script"), "stacks"),
+    "validate_on_main": Case("D21", ("stacks", "script"), "script"),
 }
 
 
@@ -62,13 +64,19 @@ def built_in() -> tuple[Catalogue, LikelihoodTable]:
 
 
 @functools.cache
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """Where the compiled signatures are kept for the tests of this module."""
+    return tempfile.TemporaryDirectory(prefix="distkb-joint-")
+
+
+@functools.cache
 def diagnosed(name: str, sources: tuple[str, ...]) -> Diagnosis:
     """The answer from the logs of a run and what is read beside them."""
     catalogue, table = built_in()
     folder = JOINT / "recorded" / name
     paths = [folder / "logs", *(folder / PLACES[source] for source in sources)]
     assert all(path.exists() for path in paths)
-    return diagnose(table, catalogue.steps, read(catalogue, paths, facts=HANGS))
+    return diagnose(table, catalogue.steps, read(catalogue, paths, facts=HANGS, cache_dir=Path(scratch().name)))
 
 
 def ranked(answer: Diagnosis) -> list[tuple[str, float]]:

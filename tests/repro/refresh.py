@@ -25,7 +25,7 @@ from pathlib import Path
 import msgspec
 from crossfire import TABLE, cells_of, explained, write_table
 from recording import record
-from reproductions import KB, available, diagnosed, reproduce, with_program
+from reproductions import KB, available, catalogue, diagnosed, reproduce, with_program
 
 from distkb.catalogue.incident import load_incidents
 from distkb.catalogue.model import Entry
@@ -72,7 +72,7 @@ def carry_out(entry: Entry, scratch: Path, python: Path) -> Outcome:
     complaints += verdict.broken(entry, diagnosis).complaints
     record = None if complaints else Record(torch=modules(python).get("torch", "?"), seen=shown(diagnosis))
     repaired = reproduce(found.program, folder / "fixed", fixed=True, python=python)
-    judged = verdict.fixed(entry, diagnosed(repaired.artifacts), succeeded=repaired.succeeded)
+    judged = verdict.fixed(entry, diagnosed(repaired.artifacts), catalogue(), succeeded=repaired.succeeded)
     complaints += [f"fixed: {complaint}" for complaint in judged.complaints]
     shutil.rmtree(folder)
     return Outcome(entry, complaints=tuple(complaints), record=record)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from crossfire import cells, explained, read_table
-from reproductions import KB, available, diagnosed, reproduced, with_program, with_recording
+from reproductions import KB, available, catalogue, diagnosed, reproduced, with_program, with_recording
 
 from distkb.catalogue.model import Entry
 from distkb.diagnosis.model import Diagnosis
@@ -73,7 +73,7 @@ def test_the_fixed_program_ends_well_and_nothing_is_found(entry: Entry, shared: 
     """With the fix the same program ends with exit code 0, and what it leaves holds no failure."""
     need(entry)
     run = reproduced(entry, shared, fixed=True)
-    judged = verdict.fixed(entry, diagnosed(run.artifacts), succeeded=run.succeeded)
+    judged = verdict.fixed(entry, diagnosed(run.artifacts), catalogue(), succeeded=run.succeeded)
     assert judged.as_stated, f"{judged.complaints}\n{told(run, judged.diagnosis)}"
 
 

@@ -161,7 +161,7 @@ def _judge(known: knowledge.Knowledge, entry: Entry, folder: Path, run: Run | No
 
     diagnosis = known.diagnose("", [folder], {})
     if fixed and run is not None:
-        return verdict.fixed(entry, diagnosis, succeeded=run.succeeded)
+        return verdict.fixed(entry, diagnosis, known.catalogue, succeeded=run.succeeded)
     return verdict.broken(entry, diagnosis)
 
 

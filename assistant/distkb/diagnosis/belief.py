@@ -99,13 +99,16 @@ def _certainties(table: LikelihoodTable, known: Iterable[Observation]) -> dict[s
     """How much of its weight each observation keeps, by id: later primary errors on other ranks lose some."""
     known = tuple(known)
     primaries = [
-        (o.quotes[0].time, o.quotes[0].rank, o.id)
+        (o.quotes[0].time, o.quotes[0].rank, o)
         for o in known
         if o.present and o.id in table.kinds and table.kinds[o.id].role == "primary" and o.quotes
     ]
-    timed = [(time, rank, key) for time, rank, key in primaries if time is not None and rank is not None]
+    timed = [(time, rank, o) for time, rank, o in primaries if time is not None and rank is not None]
     first = min(timed, key=lambda item: item[0], default=None)
-    late = {key for time, rank, key in timed if first is not None and rank != first[1] and time > first[0]}
+    late = set[str]()
+    if first is not None:
+        # What the first rank printed too is no consequence of what it printed, whichever rank printed it first.
+        late = {o.id for time, _, o in timed if time > first[0] and all(q.rank != first[1] for q in o.quotes)}
     return {o.id: o.certainty * (LATER if o.id in late else 1.0) for o in known}
 
 

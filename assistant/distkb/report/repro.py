@@ -146,13 +146,11 @@ def _came_out(page: Page, shown: Shown, meanings: Meanings, say: Say) -> None:
 
 def _found(page: Page, shown: Shown, meanings: Meanings, say: Say) -> None:
     """Add what was found in the artifacts of a run that should hold nothing."""
-    if "found-something" not in shown.verdict.complaints:
-        return
-    for observation in said(shown.verdict.diagnosis):
-        if meanings.is_failure(observation):
-            page.item("-", meanings.seen(observation, say))
-            for quote in observation.quotes[:1]:
-                _quote(page, quote, say)
+    seen = {o.id: o for o in said(shown.verdict.diagnosis)}
+    for observation in [seen[name] for name in shown.verdict.shown]:
+        page.item("-", meanings.seen(observation, say))
+        for quote in observation.quotes[:1]:
+            _quote(page, quote, say)
 
 
 def _quote(page: Page, quote: Quote, say: Say) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from distkb.catalogue.model import Entry
+from distkb.catalogue.model import Catalogue, Entry
 from distkb.diagnosis.diagnose import entry_probabilities
 from distkb.diagnosis.model import Diagnosis
 from distkb.evidence.observation import Observation
@@ -21,7 +21,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     entry: Entry
     diagnosis: Diagnosis
     shown: tuple[str, ...]
-    """Those of the entry's `shows` that came out."""
+    """Those of the entry's `shows` that came out; of a fixed run what was found and should not be there."""
     rank: int | None
     """Place of the entry in the answer, 1 for the first; None where it has none."""
     ranked: tuple[tuple[str, float], ...]
@@ -67,15 +67,20 @@ def broken(entry: Entry, diagnosis: Diagnosis) -> Verdict:
     )
 
 
-def fixed(entry: Entry, diagnosis: Diagnosis, *, succeeded: bool) -> Verdict:
-    """Judge the artifacts of a run with the fix: it ends well, and nothing is found in what it left."""
+def fixed(entry: Entry, diagnosis: Diagnosis, catalogue: Catalogue, *, succeeded: bool) -> Verdict:
+    """Judge the artifacts of a run with the fix: it ends well, and nothing wrong is found in what it left.
+
+    What a run is set up with (context lines, notes, facts that follow from a configuration) is nothing wrong.
+    """
+    harmless = {s.id for s in catalogue.signatures if s.role == "context"}
+    harmless |= {f.id for f in catalogue.findings if f.severity == "note"}
+    found = tuple(dict.fromkeys(o.id for o in said(diagnosis) if o.id not in harmless))
     complaints = [] if succeeded else ["failed"]
-    if diagnosis.verdict != "no-evidence":
-        complaints.append("found-something")
+    complaints += ["found-something"] if found else []
     return Verdict(
         entry=entry,
         diagnosis=diagnosis,
-        shown=(),
+        shown=found,
         rank=None,
         ranked=(),
         next=None,

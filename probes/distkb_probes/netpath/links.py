@@ -82,7 +82,7 @@ def addresses() -> list[Address]:
     found: list[Address] = []
     try:
         entry = first
-        while entry:
+        while bool(entry):  # a null pointer ends the list
             row = entry.contents
             address = _ip(row.address)
             if address is not None:

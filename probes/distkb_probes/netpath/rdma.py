@@ -70,7 +70,7 @@ def _device(path: Path) -> dict[str, Any]:
 
 
 def _port(folder: Path) -> dict[str, Any]:
-    gids = []
+    gids: list[dict[str, str]] = []
     for path in _children(folder / "gids"):
         gid = _read(path)
         if gid and set(gid) - set("0:") and len(gids) < _MOST_GIDS:

@@ -245,7 +245,8 @@ def test_both_ends_prove_that_they_know_the_token() -> None:
 
 def test_a_changed_or_repeated_message_is_not_taken() -> None:
     """Every frame has a code over its number: one that is changed, or sent again, ends the talk."""
-    for spoil in (lambda frame: frame[:-1] + b"!", lambda frame: frame + frame):
+    spoils: tuple[Callable[[bytes], bytes], ...] = (lambda frame: frame[:-1] + b"!", lambda frame: frame + frame)
+    for spoil in spoils:
         heard: list[Any] = []
         done = threading.Event()
 

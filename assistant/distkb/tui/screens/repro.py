@@ -197,9 +197,9 @@ class ReproScreen(Screen[None]):
             self.post_message(self.Broken(str(problem)))
         else:
             entry = program.entry
-            judged = (
-                verdict.fixed(entry, diagnosis, succeeded=run.succeeded) if fixed else verdict.broken(entry, diagnosis)
-            )
+            judged = verdict.broken(entry, diagnosis)
+            if fixed:
+                judged = verdict.fixed(entry, diagnosis, known.catalogue, succeeded=run.succeeded)
             self.post_message(self.Answered(Shown(run=run, verdict=judged, fixed=fixed)))
         finally:
             self._reproduction = None

@@ -85,6 +85,8 @@ def main() -> None:
             )
             raise torch.OutOfMemoryError(message)
         used += wanted
+        if name == "weights" and each == 2:
+            log.info("ZeRO stage %d does not divide the weights: %.1f GiB on every GPU", stage, wanted)
         log.info("%s: %.2f bytes a parameter, %.1f GiB, together %.1f GiB", name, each, wanted, used)
     log.info("%.1f GiB of %.1f GiB are left for activations and buffers", GPU_GIB - used, GPU_GIB)
 

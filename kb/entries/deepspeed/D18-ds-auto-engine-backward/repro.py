@@ -90,7 +90,9 @@ def main() -> None:
             optimizer.zero_grad()
             updates += 1
             log.info("step %d loss %.4f", updates, loss.item() * steps)
-    assert updates == SAMPLES // (micro * steps), "another number of optimizer steps than samples / (micro x accumulation)"
+    assert updates == SAMPLES // (micro * steps), (
+        "another number of optimizer steps than samples / (micro x accumulation)"
+    )
     log.info("%d optimizer steps in this epoch", updates)
 
 

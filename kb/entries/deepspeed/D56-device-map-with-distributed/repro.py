@@ -2,7 +2,7 @@
 
 torchrun --standalone --nproc-per-node 2 repro.py [--fixed]
 
-Without GPUs the map puts the layers on "cpu" and "disk" instead of "cuda:0" and "cuda:1"; Accelerate's code is the same.
+Without GPUs the map puts the layers on "cpu" and "disk" instead of "cuda:0" and "cuda:1"; the code is the same.
 """
 
 from __future__ import annotations

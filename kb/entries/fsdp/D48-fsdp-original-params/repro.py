@@ -1,4 +1,4 @@
-"""D48: two optimizers share a model, one for matrices and one for the rest, and FSDP has made one flat tensor of each unit.
+"""D48: one optimizer is for the matrices, one for the rest, and FSDP has made one flat tensor of each unit.
 
 torchrun --standalone --nproc-per-node 2 repro.py [--fixed]
 """

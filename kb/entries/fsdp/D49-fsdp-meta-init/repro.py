@@ -1,4 +1,4 @@
-"""D49: the model is built on the meta device and sharded; rank 0 reads the weights, and nothing gives the shards memory.
+"""D49: the model is built on the meta device and sharded; rank 0 reads the weights, the shards never get memory.
 
 torchrun --standalone --nproc-per-node 2 repro.py [--fixed]
 """

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 TIMEOUT = timedelta(seconds=6)
@@ -29,7 +30,7 @@ def build() -> nn.Sequential:
     return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 1))
 
 
-def train_stale(mesh: dist.DeviceMesh) -> nn.Module:
+def train_stale(mesh: DeviceMesh) -> nn.Module:
     """Make the optimizer first, then shard."""
     model = build()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
@@ -40,7 +41,7 @@ def train_stale(mesh: dist.DeviceMesh) -> nn.Module:
     return model
 
 
-def train_current(mesh: dist.DeviceMesh) -> nn.Module:
+def train_current(mesh: DeviceMesh) -> nn.Module:
     """Shard first, then make the optimizer."""
     model = build()
     for layer in (model[0], model[2]):
@@ -78,7 +79,7 @@ def main() -> None:
         imports = "import torch\nfrom torch.distributed.fsdp import fully_shard\n\n\n"
         Path("train.py").write_text(imports + inspect.getsource(train))
     before = [p.detach().clone() for p in build().parameters()]
-    model = train(dist.init_device_mesh("cpu", (dist.get_world_size(),)))
+    model = train(init_device_mesh("cpu", (dist.get_world_size(),)))
     after = [p.full_tensor().detach() for p in model.parameters()]  # type: ignore[attr-defined]
     changed = sum(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
     log.info("parameters changed by %d steps: %d of %d", STEPS, changed, len(before))

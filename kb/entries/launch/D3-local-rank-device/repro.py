@@ -20,7 +20,7 @@ import torch
 
 GPUS_PER_NODE = 1
 
-TRAIN = '''\
+TRAIN = """\
 import logging
 import os
 from datetime import timedelta
@@ -52,9 +52,10 @@ def main():
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format=f"%(asctime)s [rank{{os.environ['RANK']}}] %(levelname)s %(message)s")
+    prefix = f"%(asctime)s [rank{{os.environ['RANK']}}]"
+    logging.basicConfig(level=logging.INFO, format=prefix + " %(levelname)s %(message)s")
     main()
-'''
+"""
 
 
 def set_device(device: int) -> None:

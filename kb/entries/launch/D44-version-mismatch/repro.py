@@ -23,15 +23,15 @@ from torch.nn.parallel import DistributedDataParallel
 TIMEOUT = timedelta(seconds=8)
 STEPS = 4
 
-OLD = '''
+OLD = """
 __version__ = "1.9.2"
 
 
 class Config:
     def __init__(self, width):
         self.width = width
-'''
-NEW = '''
+"""
+NEW = """
 __version__ = "2.0.0"
 
 
@@ -44,7 +44,7 @@ class Config:
     def __init__(self, width):
         self.width = width
         self.rope = RopeScaling(8.0)
-'''
+"""
 
 log = logging.getLogger("train")
 

@@ -2,8 +2,8 @@
 
 python repro.py [--fixed]
 
-DeepSpeed is not needed: `fetch_hostfile` reads the file as deepspeed.launcher.runner does, and the ranks of this machine
-are started with the variables that its launcher sets.
+DeepSpeed is not needed: `fetch_hostfile` reads the file as deepspeed.launcher.runner does, and the ranks of this
+machine are started with the variables that its launcher sets.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--fixed", action="store_true", help="write the line as `localhost slots=2`")
     fixed = parser.parse_args().fixed
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s [runner.py] %(message)s", stream=sys.stderr)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s [runner.py] %(message)s", stream=sys.stderr
+    )
     hostfile = Path("hostfile")
     hostfile.write_text("# name and GPUs of each machine\nlocalhost slots=2\n" if fixed else "localhost slots = 2\n")
     Path("run.sh").write_text("deepspeed --hostfile hostfile train.py\n")

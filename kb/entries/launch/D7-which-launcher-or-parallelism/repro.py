@@ -25,7 +25,7 @@ RANKS, GPU_GIB = 8, 79.15
 WIDTH, LAYERS, VOCABULARY = 4096, 32, 32_000
 log = logging.getLogger("train")
 
-TRAIN = '''\
+TRAIN = """\
 import os
 
 import torch
@@ -44,7 +44,7 @@ for inputs, targets in batches():
     optimizer.step()
     optimizer.zero_grad()
 dist.destroy_process_group()
-'''
+"""
 DDP = {
     "imports": "from torch.nn.parallel import DistributedDataParallel",
     "wrap": 'model = DistributedDataParallel(model, device_ids=[int(os.environ["LOCAL_RANK"])])',
@@ -90,7 +90,9 @@ def main() -> None:
         for layer in model:
             fully_shard(layer, mesh=mesh)
         fully_shard(model, mesh=mesh)
-    log.info("%.1f billion parameters, %s on %d GPUs", count / 1e9, "FSDP" if fixed else "DDP", RANKS)
+    kind, need = "FSDP" if fixed else "DDP", sum(training_bytes(model).values()) / GIB
+    log.info("%.1f billion parameters on %d GPUs of %.1f GiB", count / 1e9, RANKS, GPU_GIB)
+    log.info("training state: %.1f GiB per GPU with %s", need, kind)
     used = 0.0
     for name, size in training_bytes(model).items():
         wanted = size / GIB

@@ -45,8 +45,8 @@ class Gpu(TorchDispatchMode):
                         raise torch.OutOfMemoryError(
                             f"CUDA out of memory. Tried to allocate {storage.nbytes() / MIB:.2f} MiB. GPU "
                             f"{dist.get_rank()} has a total capacity of {CAPACITY / MIB:.2f} MiB of which "
-                            f"{(CAPACITY - used) / MIB:.2f} MiB is free. Of the allocated memory {used / MIB:.2f} MiB is "
-                            "allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated."
+                            f"{(CAPACITY - used) / MIB:.2f} MiB is free. Of the allocated memory {used / MIB:.2f} MiB "
+                            "is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated."
                         )
                     self.held[storage.data_ptr()] = storage
                 self.peak = max(self.peak, used)

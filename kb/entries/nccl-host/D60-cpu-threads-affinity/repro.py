@@ -37,17 +37,13 @@ def take_cores(local_rank: int, fixed: bool) -> list[int]:
     """Return the cores that this rank may use, after the job script had its say."""
     cores = sorted(os.sched_getaffinity(0))
     ranks = int(os.environ["LOCAL_WORLD_SIZE"])
-    if fixed:
-        # One share of the cores for each rank.
-        mine = cores[local_rank::ranks] or cores
-    else:
-        # A job that asked for one task and one core: what it starts inherits that core.
-        mine = cores[:1]
+    # Broken: a job that asked for one task and one core; what it starts inherits that core.
+    mine = (cores[local_rank::ranks] or cores) if fixed else cores[:1]
     os.sched_setaffinity(0, mine)
     return mine
 
 
-def train(threads: int, workers: int) -> None:
+def train(workers: int) -> None:
     model = DistributedDataParallel(nn.Sequential(nn.Linear(WIDTH, 256), nn.ReLU(), nn.Linear(256, 1)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     data = Decoded()
@@ -69,7 +65,7 @@ def train(threads: int, workers: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--fixed", action="store_true", help="divide the cores among the ranks, and size threads by them")
+    parser.add_argument("--fixed", action="store_true", help="divide the cores among the ranks")
     fixed = parser.parse_args().fixed
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
     logging.basicConfig(level=logging.INFO, format=f"%(asctime)s [rank{rank}] %(levelname)s %(message)s")
@@ -85,7 +81,7 @@ def main() -> None:
     cores = {core for share, _ in wishes for core in share}
     wanted = sum(count for _, count in wishes)
     log.info("rank %d: cores %s, %d threads, %d loader workers", rank, mine, threads, workers)
-    train(threads, workers)
+    train(workers)
     if wanted > 4 * len(cores):
         message = f"{wanted} threads and workers share {len(cores)} core(s)"
         raise RuntimeError(message)

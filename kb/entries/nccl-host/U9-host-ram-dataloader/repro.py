@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import multiprocessing
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -74,7 +75,7 @@ def train(fixed: bool) -> None:
     model = DistributedDataParallel(nn.Linear(WIDTH, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     batches = iter(loader)
-    workers = [worker.pid for worker in batches._workers]
+    workers = [worker.pid for worker in multiprocessing.active_children()]
     before = 0
     for step, labels in enumerate(batches, start=1):
         before = before or private_bytes(workers)

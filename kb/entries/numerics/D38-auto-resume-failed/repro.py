@@ -30,7 +30,7 @@ def save(state: dict[str, object], step: int, *, fixed: bool, killed: bool) -> N
         os.truncate(target, target.stat().st_size // 2)
         os._exit(143)
     if fixed:
-        os.replace(target, path)
+        target.replace(path)
 
 
 def load(fixed: bool) -> dict[str, object] | None:
