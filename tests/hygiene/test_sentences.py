@@ -27,6 +27,7 @@ FAMILIES_OF_KEYS = (
     "network.gloo.",
     "network.kind.",
     "network.nccl.",
+    "network.table.",
     "prior.",
     "probe.",
     "report.next.",

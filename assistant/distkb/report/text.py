@@ -98,7 +98,7 @@ class _Writer:
         say, page = self.say, self.page
         page.title(say("verdict.undecided"))
         self._story()
-        self._decided("report.points-most")
+        self._decided("report.points-most", indent="")
         for ranked in self._candidates():
             page.blank()
             probability = percent(entry_total(self.diagnosis, ranked.entry.id))
@@ -153,14 +153,14 @@ class _Writer:
         else:
             self.page.paragraph(self.say("report.nothing-against"))
 
-    def _decided(self, key: str) -> None:
+    def _decided(self, key: str, indent: str = "  ") -> None:
         """Say which of several sources told the first cause from the others."""
         found = decided(self.diagnosis)
         if found is not None:
             source = self.say(f"report.source.{found.source}")
             place = "" if found.quote is None else self._place(self.citations.best(found.quote))
             said = self.say("report.source-at", source=source, place=place) if place else source
-            self.page.paragraph(self.say(key, source=said, id=self.diagnosis.causes[0].entry.id))
+            self.page.paragraph(self.say(key, source=said, id=self.diagnosis.causes[0].entry.id), indent)
 
     def _order(self, contribution: Contribution) -> tuple[int, float]:
         """Return the place of an observation: the failure itself, then what was found, then its echoes."""

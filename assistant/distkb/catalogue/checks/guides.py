@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from distkb.catalogue.guide import load_guides
+from distkb.catalogue.incident import load_incidents
 from distkb.catalogue.problem import Problem
 
 if TYPE_CHECKING:
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def check_guides(loaded: Loaded) -> Iterator[Problem]:
-    """Yield what is wrong with the guides of the knowledge bases."""
+    """Yield what is wrong with the guides and the incidents of the knowledge bases."""
+    yield from load_incidents(loaded.directories)[1]
     guides, problems = load_guides(loaded.directories)
     yield from problems
     known = loaded.broken | {record.value.id for record in loaded.of("entry")}

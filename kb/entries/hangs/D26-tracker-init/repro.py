@@ -32,11 +32,16 @@ class Tracker:
             return
         log.info("tracker: starting the run at %s", url)
         for _ in range(30):
-            try:
-                urllib.request.urlopen(url, timeout=1.0)
-                return
-            except OSError as error:
-                log.warning("tracker: Network error (%s), entering retry loop.", type(error).__name__)
+            if self.announce(url):
+                break
+
+    def announce(self, url: str) -> bool:
+        try:
+            urllib.request.urlopen(url, timeout=1.0)
+        except OSError as error:
+            log.warning("tracker: Network error (%s), entering retry loop.", type(error).__name__)
+            return False
+        return True
 
     def log(self, **values: float) -> None:
         with self.path.open("a") as file:

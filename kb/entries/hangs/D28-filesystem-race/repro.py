@@ -9,7 +9,6 @@ import argparse
 import gzip
 import json
 import logging
-import os
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -47,7 +46,7 @@ def load_index(path: Path, rank: int, *, fixed: bool) -> list[dict[str, int]]:
         target = path.with_suffix(".tmp") if fixed else path
         build_index(target)
         if fixed:
-            os.replace(target, path)
+            target.replace(path)
     if fixed:
         dist.barrier()
     while not path.exists():

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -68,8 +69,7 @@ def load_config(rank: int, *, fixed: bool) -> dict[str, int]:
             hf_hub_download("org/model", "config.json", cache_dir="cache")
         dist.barrier()
         path = hf_hub_download("org/model", "config.json", cache_dir="cache", local_files_only=True)
-    with open(path) as file:
-        return json.load(file)
+    return json.loads(Path(path).read_text())
 
 
 def average_gradients(model: nn.Module) -> None:

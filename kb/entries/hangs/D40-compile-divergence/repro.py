@@ -23,7 +23,7 @@ BATCHES = {0: [8, 8, 8], 1: [8, 8, 5]}
 log = logging.getLogger("train")
 
 
-def slow_backend(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable[..., object]:
+def slow_backend(graph: torch.fx.GraphModule, _inputs: list[torch.Tensor]) -> Callable[..., object]:
     """Takes the time that Inductor takes for a large model, and runs the graph as it is."""
     log.info("compiling %d nodes", len(graph.graph.nodes))
     time.sleep(COMPILE_SECONDS)

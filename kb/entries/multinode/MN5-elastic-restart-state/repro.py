@@ -61,7 +61,7 @@ def train(fixed: bool) -> None:
     model = nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     start = load(model, optimizer) if fixed else 0
-    log.info("attempt %d starts at step %d", attempt, start)
+    log.info("attempt %d starts at step %d", attempt, start + 1)
     for step in range(start + 1, STEPS + 1):
         loss = model(torch.full((4, 8), 0.1 * (rank + step))).square().mean()
         loss.backward()

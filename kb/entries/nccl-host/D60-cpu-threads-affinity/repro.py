@@ -60,7 +60,7 @@ def train(workers: int) -> None:
         if step % 8 == 0:
             log.info("step %d loss %.4f", step, loss.item())
     spent = last - begin
-    log.info("%.0f samples/s, %.0f %% of the time waiting for data", STEPS * 32 / spent, 100 * waited / spent)
+    log.info("%.0f samples/s, data %.2f s, steps %.2f s", STEPS * 32 / spent, waited, spent - waited)
 
 
 def main() -> None:
