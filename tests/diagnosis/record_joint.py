@@ -6,6 +6,7 @@ Into `data/joint/recorded/NAME`: `logs/` (console and ranks), `stacks/` (as `dis
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -56,7 +57,7 @@ def record(name: str) -> None:
             (WORK / "dump.now").touch()
             _wait_for(lambda: sum(path.stat().st_size > 0 for path in WORK.glob("fr_trace_*")) == RANKS, 30.0)
         finally:
-            _kill_session(job.pid)
+            _kill_tree(job.pid)
             job.wait()
     _keep(name)
 
@@ -83,17 +84,21 @@ def _wait_for(done: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.1)
 
 
-def _kill_session(leader: int) -> None:
+def _kill_tree(root: int) -> None:
+    """Kill a process and all below it; torchrun's workers are leaders of sessions of their own."""
+    children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if int(fields[3]) == leader:
-            try:
-                os.kill(int(stat.parent.name), signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    doomed = [root]
+    for process in doomed:
+        doomed += children.get(process, [])
+    for process in doomed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def _keep(name: str) -> None:

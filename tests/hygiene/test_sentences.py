@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).parents[2] / "assistant" / "distkb"
 SPEAKING = ("cli", "report", "sessions", "tui", "tui/screens", "tui/widgets")
 FAMILIES_OF_KEYS = (
     "advise.column.",
+    "advise.error.",
     "advise.precision.",
     "advise.shape.",
     "cost.",
@@ -37,6 +38,7 @@ FAMILIES_OF_KEYS = (
     "risk.",
     "session.",
     "setting.",
+    "site.",
     "skip.",
     "status.",
     "story.stood",
@@ -49,6 +51,7 @@ FAMILIES_OF_KEYS = (
     "tui.help.",
     "tui.move.",
     "tui.probes.",
+    "tui.repro.",
     "tui.start.",
     "tui.trail.fix.",
     "usage.no-",

@@ -27,6 +27,13 @@ class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     entry: str
     en: str
     ko: str
+    also: tuple[str, ...] = ()
+    """Other entries that answer it as well: the question does not say which of them it is."""
+
+    @property
+    def right(self) -> frozenset[str]:
+        """Every entry that answers it."""
+        return frozenset((self.entry, *self.also))
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +63,9 @@ def found(index: Index, query: str) -> list[str]:
 def test_each_language_finds_the_entry(index: Index, pairs: list[Pair], lang: Language) -> None:
     """At least 95 % of the questions must have their entry among the first three, 85 % as the first."""
     results = [(pair, found(index, getattr(pair, lang))) for pair in pairs]
-    missed = [f"{pair.entry}: {getattr(pair, lang)} → {ids}" for pair, ids in results if pair.entry not in ids]
+    missed = [f"{pair.entry}: {getattr(pair, lang)} → {ids}" for pair, ids in results if not pair.right & set(ids)]
     assert len(missed) <= 0.05 * len(pairs), "\n".join(missed)
-    assert sum(ids[:1] == [pair.entry] for pair, ids in results) >= 0.85 * len(pairs)
+    assert sum(bool(pair.right & set(ids[:1])) for pair, ids in results) >= 0.85 * len(pairs)
 
 
 def test_the_language_of_a_question_does_not_matter(index: Index, pairs: list[Pair]) -> None:
@@ -67,14 +74,15 @@ def test_the_language_of_a_question_does_not_matter(index: Index, pairs: list[Pa
         f"{pair.entry}: {en[:1]} for {pair.en!r}, {ko[:1]} for {pair.ko!r}"
         for pair in pairs
         if (en := found(index, pair.en))[:1] != (ko := found(index, pair.ko))[:1]
+        and not pair.right >= {*en[:1], *ko[:1]}
     ]
     assert len(apart) <= 0.1 * len(pairs), "\n".join(apart)
 
 
 def test_spaces_inside_korean_do_not_matter(index: Index, pairs: list[Pair]) -> None:
     """Without the spaces between Korean words, at least 90 % must still have the entry among the first three."""
-    joined = [(pair.entry, re.sub(r"(?<=[가-힣]) (?=[가-힣])", "", pair.ko)) for pair in pairs]
-    missed = [(entry, query) for entry, query in joined if entry not in found(index, query)]
+    joined = [(pair.right, re.sub(r"(?<=[가-힣]) (?=[가-힣])", "", pair.ko)) for pair in pairs]
+    missed = [(sorted(right), query) for right, query in joined if not right & set(found(index, query))]
     assert len(missed) <= 0.1 * len(pairs), missed
 
 

@@ -13,7 +13,7 @@ from distkb.diagnosis.belief import Belief, believe
 from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
 from distkb.diagnosis.model import Diagnosis, NextStep, RankedCause
 from distkb.diagnosis.next_step import asks, next_step, still_worth
-from distkb.evidence.observation import Evidence
+from distkb.evidence.observation import Evidence, Observation
 
 NAMED = 0.70
 """Least probability of an entry whose cause is stated as the cause."""
@@ -75,7 +75,7 @@ def _ranked(table: LikelihoodTable, belief: Belief) -> tuple[RankedCause, ...]:
 
 
 def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: float, evidence: Evidence) -> Verdict:
-    if not evidence.affinity and not any(_tells(table, o.id) for o in evidence.observations):
+    if not evidence.affinity and not any(_tells(table, o) for o in evidence.observations):
         return "no-evidence"
     if not causes:
         return "unknown"
@@ -96,11 +96,16 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: flo
     return "leading" if total >= LEADING else "undecided"
 
 
-def _tells(table: LikelihoodTable, observation: str) -> bool:
-    """Whether an observation says that something went wrong; how a run is set up (`context` lines) does not."""
-    kind = table.kinds.get(observation)
+def _tells(table: LikelihoodTable, observation: Observation) -> bool:
+    """Whether an observation says that something went wrong.
+
+    How a run is set up does not (`context` lines, facts read from a log or a configuration), nor what is absent.
+    """
+    kind = table.kinds.get(observation.id)
+    if not observation.present:
+        return False
     if kind is None:
-        return table.knows(observation)
+        return table.knows(observation.id) and observation.source not in ("log", "probe")
     return not kind.is_signature or kind.role != "context"
 
 
