@@ -41,6 +41,8 @@ POINTED_AT: dict[Severity | None, Likelihood] = {
 HELPS_ANYWAY = 0.02
 """P(a fix helps | another cause): somebody changed something else in between, or the failure comes and goes."""
 
+RULED_OUT = 0.1
+"""`never` makes an observation at most this share as likely as it is anywhere."""
 _FLOOR = 0.02
 """Least probability of any value of a fact under any cause: people misreport, and entries are incomplete."""
 
@@ -143,9 +145,15 @@ class LikelihoodTable:
         return self._stating.get(observation, ())
 
     def probability(self, observation: str, hypothesis: str) -> float:
-        """P(observation | hypothesis) of a signature or finding."""
+        """P(observation | hypothesis) of a signature or finding.
+
+        `never` says that the cause is ruled out by it, also where hardly any other failure prints it either.
+        """
         stated = self._stated[hypothesis].get(observation)
-        return self.kinds[observation].background if stated is None else stated
+        background = self.kinds[observation].background
+        if stated is None:
+            return background
+        return min(stated, RULED_OUT * background) if stated <= PROBABILITY["never"] else stated
 
     def background(self, observation: str) -> float:
         """P(observation) in runs whose cause says nothing about it; for `fact=value` the value's share."""
