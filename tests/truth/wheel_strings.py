@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-import hyperscan
-
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Signature
 from distkb.evidence.literals import required_literals
@@ -46,6 +44,8 @@ def found_in(wheel: Path, wanted: dict[str, list[str]]) -> set[str]:
     """Return the ids of `wanted` of which one literal stands in a file of the wheel."""
     if not wanted:
         return set()
+    import hyperscan
+
     numbered = [(identity, literal) for identity, literals in wanted.items() for literal in literals]
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
