@@ -1,4 +1,4 @@
-"""D61: a quick single-process test in an interactive Slurm shell; Accelerate takes the shell's PMI variables for a launch.
+"""D61: a quick single-process test in an interactive Slurm shell; Accelerate takes its PMI variables for a launch.
 
 python repro.py [--fixed], with the variables that `srun --ntasks=2 --mpi=pmi2 --pty bash` leaves in its shell
 """

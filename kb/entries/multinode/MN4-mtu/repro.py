@@ -1,4 +1,4 @@
-"""MN4: the hosts send jumbo frames into a network that carries 1500 bytes; small tensors arrive and large ones never do.
+"""MN4: the hosts send jumbo frames into a network that carries 1500 bytes; large tensors never arrive.
 
 torchrun --nnodes 2 --node-rank I --master-addr 10.77.0.1 --master-port 29400 --nproc-per-node 1 repro.py [--fixed]
 """

@@ -1,8 +1,8 @@
-"""MN5: torchrun restarts the workers after a kill, and they begin again at step 0: the group is restored, the state is not.
+"""MN5: torchrun restarts the workers after a kill, and they begin again at step 0: their state is not restored.
 
 python repro.py [--fixed]
 
-`ranks/` holds the ranks' logs of both attempts; the launcher's own output goes to the system's journal, here to nowhere.
+`ranks/` holds the ranks' logs of both attempts; what the launcher itself prints goes nowhere here.
 """
 
 from __future__ import annotations
