@@ -140,7 +140,7 @@ def test_the_table_fits(lang: str, monkeypatch: pytest.MonkeyPatch) -> None:
     document = probed("small_batches_on_one", monkeypatch)
     rows = loaders.write(document["facts"], Say(lang), columns=80).splitlines()  # type: ignore[arg-type]
     assert all(width(row) <= 80 for row in rows)
-    assert [row.split()[0] for row in rows[2:]] == ["0", "1-2"]
+    assert [row.strip().split("  ")[0] for row in rows[2:]] == ["0", "1, 2"]
 
 
 def test_the_command_runs_the_probe_below_its_guard() -> None:

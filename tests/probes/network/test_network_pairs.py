@@ -125,7 +125,9 @@ def test_an_interface_that_leads_nowhere(pair: Pair, shell: Shell, probe_both: A
         pair[1],
         f"ip link add {bridge} type bridge; ip link add port type veth peer name guest;"
         f"ip link set port master {bridge}; ip link set guest up; ip link set port up;"
-        f"ip addr add 172.18.0.1/16 dev {bridge}; ip link set {bridge} up",
+        f"ip addr add 172.18.0.1/16 dev {bridge}; ip link set {bridge} up;"
+        # The kernel tells of a carrier up to a second later, and without one NCCL leaves the interface out.
+        f"timeout 20 sh -c 'until ip link show {bridge} | grep -q \"state UP\"; do sleep 0.1; done'",
     )
     caller, listener = probe_both(*pair)
     for done in (caller, listener):
