@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -93,16 +94,16 @@ def test_titles_and_descriptions_are_of_use_to_a_search_engine(files: dict[str, 
             title = re.search(r"<title>(.*?)</title>", content.decode(), re.DOTALL)
             about = re.search(r'name="description" content="([^"]*)"', content.decode())
             assert title, path
-            assert 0 < len(title[1]) <= 80, (path, title[1])
+            assert 0 < len(html.unescape(title[1])) <= 60, (path, title[1])
             assert about, path
-            assert about[1], path
+            assert 0 < len(html.unescape(about[1])) <= 155, path
 
 
 def test_both_languages_share_their_anchors(pages: dict[str, Read]) -> None:
     """A fragment that works in one language works in the other."""
     for path, page in pages.items():
         if path.startswith("en/"):
-            assert page.ids == pages[f"ko/{path[3:]}"].ids or set(page.ids) == set(pages[f"ko/{path[3:]}"].ids), path
+            assert set(page.ids) == set(pages[f"ko/{path[3:]}"].ids), path
 
 
 def test_language_links_are_reciprocal() -> None:
@@ -182,7 +183,6 @@ def test_a_hostile_catalogue_is_shown_as_text() -> None:
     evil = msgspec.json.decode(json.dumps(hostile(raw)), type=Catalogue)
     body = f"## {HOSTILE}\n\n{HOSTILE}\n\n- {HOSTILE}\n\n```\n{HOSTILE}\n```\n"
     guide = Guide(id="G1", slug="x", title=Text(en=HOSTILE, ko=HOSTILE), body=Text(en=body, ko=body))
-    clean = {path: Read(path, c.decode()) for path, c in rendered(library(guides=(guide,))) if path.endswith(".html")}
     for path, content in rendered(library(evil, (guide,))):
         if not path.endswith(".html"):
             continue
@@ -192,4 +192,3 @@ def test_a_hostile_catalogue_is_shown_as_text() -> None:
         assert b"<img" not in content, path
         assert page.crossed == [], path
         assert page.open == [], path
-        assert path in clean
