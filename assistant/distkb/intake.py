@@ -13,9 +13,10 @@ from distkb.evidence.implied import implied_facts
 from distkb.evidence.observation import Evidence
 from distkb.evidence.read import Progress, merge, read_evidence
 from distkb.evidence.report import take_apart
-from distkb.evidence.telling import telling
-from distkb.search.affinity import affinity
+from distkb.evidence.telling import TELLING_SHARE, telling
+from distkb.search.affinity import affinity, damped_words
 from distkb.search.index import Index, build, load
+from distkb.search.wording import WORDING, weights
 
 
 def read(  # noqa: PLR0913 - all that can be given
@@ -74,13 +75,15 @@ def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Pa
     )
 
 
-TELLING_SHARE = 0.7
-"""Share of the sentences and error lines in a report's affinity; the rest comes from all of its words.
-Pasted settings, environments and training loops say which software is used, not what failed, and outweigh the two
-sentences that do; but where someone describes a failure by its settings alone, they are all there is."""
-
-
 def _affinity(index: Index, report: str) -> dict[str, float]:
-    told = affinity(index, telling(take_apart(report)))
-    whole = affinity(index, report)
-    return {entry: TELLING_SHARE * told[entry] + (1.0 - TELLING_SHARE) * whole[entry] for entry in whole}
+    """How well the report fits each entry: by the likeness of passages and by the statistics of words."""
+    texts = ((telling(take_apart(report)), TELLING_SHARE), (report, 1.0 - TELLING_SHARE))
+    likeness = dict.fromkeys(index.ids, 0.0)
+    sums = dict.fromkeys(index.ids, 0.0)
+    for text, share in texts:
+        for entry, weight in affinity(index, text).items():
+            likeness[entry] += share * weight
+        for entry, total in zip(index.ids, index.wording.weigh(damped_words(index, text)), strict=True):
+            sums[entry] += share * total
+    told = weights(sums)
+    return {entry: likeness[entry] + WORDING * told[entry] for entry in index.ids}

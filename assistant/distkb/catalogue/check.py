@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distkb.catalogue.checks.accounts import check_accounts
 from distkb.catalogue.checks.evidence import check_evidence
 from distkb.catalogue.checks.findings import check_findings
 from distkb.catalogue.checks.guides import check_guides
@@ -37,6 +38,7 @@ def check(loaded: Loaded) -> list[Problem]:
     Of a text that is not written yet nothing else is said.
     """
     checks = (
+        check_accounts,
         check_names,
         check_evidence,
         check_findings,

@@ -44,6 +44,8 @@ class Variant(Record, frozen=True, kw_only=True):
     """Id of the cause that it is."""
     also: tuple[str, ...] = ()
     """Causes that describe the same mistake from another side."""
+    differs: int | None = None
+    """The rank that does something else than the others."""
     timeline: tuple[Moment, ...]
     hypotheses: tuple[Hypothesis, ...]
     outcome: Text
@@ -67,6 +69,8 @@ class Incident(Record, frozen=True, kw_only=True):
     summary: Text
     answer: str | None = None
     """Id of the cause that it was; None where the variants say it."""
+    differs: int | None = None
+    """The rank that does something else than the others; None where the variants say it."""
     timeline: tuple[Moment, ...]
     hypotheses: tuple[Hypothesis, ...] = ()
     variants: tuple[Variant, ...] = ()

@@ -32,7 +32,8 @@ def human_order(text: str) -> tuple[tuple[int, str | int], ...]:
 def source_files(directory: Path) -> list[SourceFile]:
     """List the files of a knowledge base, cheaply and always in the same order.
 
-    They are `glossary.yaml`, `observations/*.yaml`, `settings/*.yaml` and `entries/<family>/<ID>-<slug>/entry.yaml`.
+    They are `glossary.yaml`, `observations/*.yaml`, `settings/*.yaml` and, in `entries/<family>/<ID>-<slug>/`,
+    `entry.yaml` and `accounts.yaml`.
     What is not there or may not be read is left out: the loader says so.
     """
     root = str(directory)
@@ -40,7 +41,8 @@ def source_files(directory: Path) -> list[SourceFile]:
     for part in ("observations", "settings"):
         found += [_file(root, f"{part}/{name}") for name in _names(f"{root}/{part}") if name.endswith(".yaml")]
     for family in _names(f"{root}/entries"):
-        found += [_file(root, f"entries/{family}/{name}/entry.yaml") for name in _names(f"{root}/entries/{family}")]
+        for name in _names(f"{root}/entries/{family}"):
+            found += [_file(root, f"entries/{family}/{name}/{file}") for file in ("entry.yaml", "accounts.yaml")]
     return [file for file in found if file is not None]
 
 

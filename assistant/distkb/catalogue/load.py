@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import msgspec
 
-from distkb.catalogue import patterns, validate
+from distkb.catalogue import account, patterns, validate
 from distkb.catalogue.listing import human_order, source_files
 from distkb.catalogue.model import (
     Catalogue,
@@ -27,7 +27,7 @@ from distkb.catalogue.source import INVALID, Document, Key, read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Kind = Literal["entry", "signature", "fact", "finding", "step", "term", "setting", "names", "timer"]
+Kind = Literal["entry", "signature", "fact", "finding", "step", "term", "setting", "names", "timer", "account"]
 
 _OBSERVATIONS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
     "facts": ("fact", Fact),
@@ -69,6 +69,8 @@ class Loaded:
     def __init__(self, directories: Sequence[Path]) -> None:
         self.directories = tuple(directories)
         self.records: list[Located] = []
+        self.accounts: list[Located] = []
+        """In the order of their files: no other record refers to them."""
         self.problems: list[Problem] = []
         self.broken: set[str] = set()
         """Ids of records that did not load: what refers to them is not to blame."""
@@ -93,6 +95,7 @@ class Loaded:
             settings=by_kind["setting"],
             names=by_kind["names"],
             timers=by_kind["timer"],
+            accounts=tuple(record.value for record in self.accounts),
         )
 
     def add(self, record: Located) -> bool:
@@ -130,7 +133,7 @@ def load_located(directories: Sequence[Path]) -> Loaded:
             loaded.problems += problems
             if document.value is not INVALID:
                 _take_file(loaded, document, file.path, layer)
-            elif file.path.startswith("entries/"):
+            elif file.path.startswith("entries/") and not file.path.endswith(account.FILE):
                 loaded.broken.add(document.path.parent.name.partition("-")[0])
     loaded.records.sort(key=lambda record: human_order(record.value.id))
     loaded.problems = sorted(set(loaded.problems))
@@ -139,7 +142,8 @@ def load_located(directories: Sequence[Path]) -> Loaded:
 
 def _take_file(loaded: Loaded, document: Document, relative: str, layer: int) -> None:
     if relative.startswith("entries/"):
-        _take_entry(loaded, document, layer)
+        take = _take_accounts if relative.endswith(account.FILE) else _take_entry
+        take(loaded, document, layer)
     else:
         directory = relative.partition("/")[0]
         lists = {"glossary.yaml": _GLOSSARY, "settings": _SETTINGS}.get(directory, _OBSERVATIONS)
@@ -158,6 +162,17 @@ def _take_entry(loaded: Loaded, document: Document, layer: int) -> None:
         return
     for index, signature in enumerate(entry.signatures):
         loaded.add(Located("signature", signature, document, ("signatures", index), layer))
+
+
+def _take_accounts(loaded: Loaded, document: Document, layer: int) -> None:
+    if not isinstance(document.value, list):
+        loaded.problems.append(document.problem((), "the file must hold a list of accounts"))
+        return
+    for index in range(len(document.value)):
+        one, problems = validate.convert(document, (index,), account.Account)
+        loaded.problems += problems
+        if one is not None:
+            loaded.accounts.append(Located("account", one, document, (index,), layer))
 
 
 def _take_lists(

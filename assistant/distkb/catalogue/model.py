@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from distkb.catalogue.account import Account
 from distkb.catalogue.records import (
     LANGUAGES,
     How,
@@ -32,6 +33,8 @@ __all__ = [
     "CodeChange",
     "Confusion",
     "Cost",
+    "Diagram",
+    "Doing",
     "Entry",
     "Evidence",
     "Fact",
@@ -42,6 +45,7 @@ __all__ = [
     "GlossaryFile",
     "How",
     "KnownNames",
+    "Lane",
     "Language",
     "Likelihood",
     "ObservationFile",
@@ -292,6 +296,32 @@ class Repro(Record, frozen=True, kw_only=True):
     """With `top3`: the step that must be proposed next."""
 
 
+class Doing(Record, frozen=True, kw_only=True):
+    """One thing that the ranks of a lane do."""
+
+    what: Text
+    """In a few words; code in backticks."""
+    state: Literal["runs", "waits", "missing", "gone"] = "runs"
+    """`waits`: stands in it for the others. `missing`: should do it and never does. `gone`: the process has ended."""
+
+
+class Lane(Record, frozen=True, kw_only=True):
+    """Ranks that do the same."""
+
+    ranks: Text
+    does: tuple[Doing, ...]
+    """In order; what stands at the same place in two lanes happens at the same time."""
+
+
+class Diagram(Record, frozen=True, kw_only=True):
+    """A drawing that shows the failure faster than words: which rank waits where."""
+
+    kind: Literal["waits"] = "waits"
+    says: Text
+    """What it shows, in one sentence."""
+    lanes: tuple[Lane, ...]
+
+
 class Entry(Record, frozen=True, kw_only=True):
     """One failure with one name: its symptoms, its causes, and what repairs each."""
 
@@ -305,6 +335,7 @@ class Entry(Record, frozen=True, kw_only=True):
     aliases: Words
     """Other names and phrasings that people search for."""
     summary: Text
+    diagram: Diagram | None = None
     symptoms: tuple[Text, ...]
     """As the person at the keyboard would say it."""
     signatures: tuple[Signature, ...] = ()
@@ -359,3 +390,5 @@ class Catalogue(Record, frozen=True, kw_only=True):
     settings: tuple[Setting, ...] = ()
     names: tuple[KnownNames, ...] = ()
     timers: tuple[Timer, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    """Only in a catalogue read from its sources: compiled, their statistics are part of the search index."""

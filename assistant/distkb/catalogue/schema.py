@@ -10,17 +10,18 @@ from typing import Any, Final
 
 import msgspec
 
-from distkb.catalogue import model, records, settings
+from distkb.catalogue import account, model, records, settings
 from distkb.catalogue.validate import in_order
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-FILES: Final[dict[str, tuple[type[msgspec.Struct], str]]] = {
+FILES: Final[dict[str, tuple[Any, str]]] = {
     "entry.schema.json": (model.Entry, "An entry of the distkb knowledge base"),
+    "accounts.schema.json": (account.AccountFile, "Accounts of an entry of the distkb knowledge base"),
     "observations.schema.json": (model.ObservationFile, "Observations of the distkb knowledge base"),
     "settings.schema.json": (settings.SettingsFile, "Settings and timers of the distkb knowledge base"),
     "glossary.schema.json": (model.GlossaryFile, "Glossary of the distkb knowledge base"),
 }
-"""File name → the record that such a file holds, and the schema's title."""
+"""File name → the record, or list of records, that such a file holds, and the schema's title."""
 
 _NARROWER: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("Entry", "id"): {"pattern": "^[A-Z]{1,8}[1-9][0-9]*$"},
@@ -61,7 +62,7 @@ def write(directory: Path) -> list[Path]:
     return changed
 
 
-def _schema(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
+def _schema(kind: Any, title: str) -> dict[str, Any]:
     (top,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     notes = _docstrings()
     for name, part in parts.items():
@@ -80,7 +81,7 @@ def _docstrings() -> dict[tuple[str, str], str]:
     """Return what the model's source says under each field, or under the alias that is the field's type."""
     body = [
         statement
-        for module in (records, settings, model)
+        for module in (records, settings, account, model)
         for statement in ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
     ]
     aliases = _documented(body)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 MIN_WORDS = 4
 """Below that many words the whole report is used."""
 _MAX_LINE = 300
+TELLING_SHARE = 0.7
+"""Share of the sentences and error lines in a report's affinity; the rest comes from all of its words.
+Pasted settings, environments and training loops say which software is used, not what failed, and outweigh the two
+sentences that do; but where someone describes a failure by its settings alone, they are all there is."""
 
 _SETTING = re.compile(
     r"^\s*[-*>|]?\s*(?:\[[ xX]\]\s*)?[\"'`]?[\w./ ()?-]{1,48}[\"'`]?\s*[:=]\s*(?:\S+(?:\s+\S+){0,4})?,?\s*$"

@@ -17,6 +17,7 @@ from distkb.search.tokens import MAX_CHARS, pieces
 from distkb.search.weights import weight
 
 if TYPE_CHECKING:
+    from distkb.search.forms import Forms
     from distkb.search.index import Index
     from distkb.search.score import Strengths
 
@@ -28,7 +29,7 @@ HALF_WORDS = 4.0
 """Number of different known words at which the sharpness is half of that."""
 SENTENCE = 0.6
 """What the best sentence counts beside the words of the whole text."""
-_MAX_SENTENCES = 60
+MAX_SENTENCES = 60
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -54,6 +55,11 @@ def affinity(index: Index, text: str) -> dict[str, float]:
 
 def damped_words(index: Index, text: str) -> dict[str, float]:
     """Tokens and concepts of a text with their weights; n repeats count 1 + ln n."""
+    return damped(index.forms, text)
+
+
+def damped(forms: Forms, text: str) -> dict[str, float]:
+    """Do so with the concepts of a glossary's forms."""
     counts: dict[str, int] = {}
     kinds: dict[str, float] = {}
     found = pieces(text)
@@ -61,7 +67,7 @@ def damped_words(index: Index, text: str) -> dict[str, float]:
         for token in piece.tokens:
             counts[token.text] = counts.get(token.text, 0) + 1
             kinds[token.text] = max(kinds.get(token.text, 0.0), weight(token.kind))
-    for concept in index.forms.tokens(found):
+    for concept in forms.tokens(found):
         counts[concept] = counts.get(concept, 0) + 1
         kinds[concept] = weight(concept_kind(concept))
     return {word: kinds[word] * (1.0 + math.log(count)) for word, count in counts.items()}
@@ -71,7 +77,7 @@ def _scores(index: Index, text: str, known: Strengths) -> list[float]:
     """Score of every entry for the text, in the order of the index."""
     bag = bag_scores(known)
     sentences: dict[int, float] = {}
-    for sentence in [s for s in _SENTENCE.split(text) if s.strip()][:_MAX_SENTENCES]:
+    for sentence in [s for s in _SENTENCE.split(text) if s.strip()][:MAX_SENTENCES]:
         of_sentence = strengths(index, damped_words(index, sentence))
         for number, likeness in best_passages(index, of_sentence).items():
             sentences[number] = max(sentences.get(number, 0.0), likeness)

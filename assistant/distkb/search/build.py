@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from distkb.search import wording
 from distkb.search.fields import FIELD_WEIGHT, PASSAGE_WEIGHT, cited, parts
 from distkb.search.forms import Forms, concept_kind, is_topic
 from distkb.search.index import FORMAT, Payload, SignatureRow, pack_term
@@ -74,6 +75,7 @@ def payload_of(catalogue: Catalogue) -> Payload:
         latin_words="\n".join(_latin_words(catalogue, signatures)),
         hangul_words="\n".join(_hangul_words(catalogue)),
         signatures=_signature_rows(catalogue.entries, signatures),
+        wording=msgspec.Raw(msgspec.msgpack.encode(wording.build(catalogue, forms))),
     )
 
 

@@ -16,8 +16,9 @@ from distkb.search.forms import Forms
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Catalogue
+    from distkb.search.wording import Wording
 
-FORMAT = 4
+FORMAT = 5
 """Raised whenever the layout or the tokens change; `load` refuses any other number."""
 
 _HEAD = struct.Struct("<fH")
@@ -54,6 +55,8 @@ class Payload(msgspec.Struct, array_like=True, frozen=True):
     hangul_words: str
     """Both one word a line: only typos need them."""
     signatures: tuple[SignatureRow, ...]
+    wording: msgspec.Raw
+    """See `Wording`."""
 
 
 class Term:
@@ -89,6 +92,7 @@ class Index:
         self.passage_norm = struct.unpack(f"<{len(payload.passage_norm) // 4}f", payload.passage_norm)
         self.passage_lang = payload.passage_lang
         self._packed = payload.terms
+        self._wording = payload.wording
         self._terms: dict[str, dict[str, bytes]] = {}
         self._latin_words = payload.latin_words
         self._hangul_words = payload.hangul_words
@@ -102,6 +106,13 @@ class Index:
     def hangul_words(self) -> tuple[str, ...]:
         """Written Korean words of at least three syllables, likewise."""
         return tuple(self._hangul_words.split())
+
+    @cached_property
+    def wording(self) -> Wording:
+        """Statistics of how each entry's failure is told."""
+        from distkb.search.wording import Wording
+
+        return msgspec.msgpack.decode(self._wording, type=Wording)
 
     def __contains__(self, word: str) -> bool:
         return self._postings(word) is not None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distkb.search.tokens import Piece
 
 _ID = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
-_MAX_CORRECTIONS = 6
+MAX_CORRECTIONS = 6
 
 
 class Hit(NamedTuple):
@@ -66,7 +66,7 @@ def query_words(index: Index, query: str) -> dict[str, float]:
     covered = _add_words(index, words, found, 1.0)
     corrections = 0
     for number, piece in enumerate(found):
-        if number in covered or corrections >= _MAX_CORRECTIONS or not _is_unknown(index, piece):
+        if number in covered or corrections >= MAX_CORRECTIONS or not _is_unknown(index, piece):
             continue
         corrected = correct_hangul(index, piece.text) if piece.hangul else _correct_chunk(index, piece)
         if corrected is not None:

@@ -1,0 +1,106 @@
+"""How likely each entry's failure is told in a report's words: smoothed word statistics over its accounts and texts.
+
+A unigram model with Dirichlet smoothing for each entry (Zhai and Lafferty, TOIS 22(2), 2004), as a log ratio to the
+mixture of all entries. Where `affinity` finds the one passage that says the same, this weighs every word by how often
+people use it for each failure.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distkb.search.affinity import damped
+from distkb.search.fields import parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from distkb.catalogue.model import Catalogue
+    from distkb.search.forms import Forms
+
+SMOOTHING = 2000.0
+"""Weight of the mixture in every entry's statistics, in words."""
+SHARPNESS = 0.1
+"""Words of a text repeat what other words say: each counts this share of its log ratio."""
+CAP = 4.0
+"""Largest weight in either direction, as a natural logarithm."""
+WORDING = 0.7
+"""Weight of the statistics of words beside the likeness of passages: both read the same words."""
+LEAST = 1e-3
+"""Of the average entry's probability; below that no difference is made."""
+FIELDS = frozenset({"title", "alias", "symptom", "summary", "cause", "explanation", "line"})
+"""Parts of an entry that say what happens; fixes say what to do."""
+
+_PAIR = struct.Struct("<HH")
+UNIT = 1.0 / 4096.0
+
+
+class Wording(msgspec.Struct, array_like=True, frozen=True):
+    """The statistics, built once and kept in the search index."""
+
+    bases: tuple[float, ...]
+    """By entry: log ratio of a word that its texts do not have."""
+    words: dict[str, bytes]
+    """Word → pairs of an entry's number and by how much the log ratio is above the base, in units of 1/4096."""
+
+    def weigh(self, words: Mapping[str, float]) -> list[float]:
+        """Sum the log ratios of weighted words, by entry; words that no text has count nothing."""
+        total = 0.0
+        sums = [0.0] * len(self.bases)
+        for word, weight in words.items():
+            packed = self.words.get(word)
+            if packed is None:
+                continue
+            total += weight
+            for number, above in _PAIR.iter_unpack(packed):
+                sums[number] += weight * above * UNIT
+        return [total * base + above for base, above in zip(self.bases, sums, strict=True)]
+
+
+def build(catalogue: Catalogue, forms: Forms) -> Wording:
+    """Count the words of every entry's texts and accounts."""
+    numbers = {entry.id: number for number, entry in enumerate(catalogue.entries)}
+    counts: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    lengths = [0.0] * len(numbers)
+    for number, text in _texts(catalogue, numbers):
+        for word, weight in damped(forms, text).items():
+            counts[word][number] += weight
+            lengths[number] += weight
+    everything = sum(lengths)
+    if not everything:
+        return Wording((0.0,) * len(numbers), {})
+    words = {}
+    for word in sorted(counts):
+        expected = SMOOTHING * sum(counts[word].values()) / everything
+        words[word] = b"".join(
+            _PAIR.pack(number, min(65535, round(math.log1p(count / expected) / UNIT)))
+            for number, count in sorted(counts[word].items())
+        )
+    return Wording(tuple(round(math.log(SMOOTHING / (length + SMOOTHING)), 6) for length in lengths), words)
+
+
+def _texts(catalogue: Catalogue, numbers: Mapping[str, int]) -> Iterable[tuple[int, str]]:
+    for entry in catalogue.entries:
+        own = {signature.id: signature for signature in entry.signatures}
+        for part in parts(entry, own):
+            if part.field in FIELDS:
+                yield numbers[entry.id], part.text
+    for account in catalogue.accounts:
+        number = numbers.get(account.cause.partition(".")[0])
+        if number is not None:
+            yield number, account.text
+
+
+def weights(sums: Mapping[str, float]) -> dict[str, float]:
+    """Turn sums of log ratios into weights against the average entry, within ±`CAP`."""
+    if not sums:
+        return {}
+    top = max(sums.values())
+    shares = {key: math.exp(SHARPNESS * (value - top)) for key, value in sums.items()}
+    average = sum(shares.values()) / len(shares)
+    return {key: max(-CAP, min(CAP, math.log(share / average + LEAST))) for key, share in shares.items()}
