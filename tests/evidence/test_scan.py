@@ -12,14 +12,15 @@ from evidence_samples import signature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distkb.evidence import matcher, partner
+from distkb.evidence import feeds, matcher, partner, sieve
 from distkb.evidence import scan as scan_module
 from distkb.evidence.blocks import blocks
 from distkb.evidence.files import LogFile
-from distkb.evidence.literals import required_literals
+from distkb.evidence.literals import required_cases, required_literals
 from distkb.evidence.matcher import Matcher
 from distkb.evidence.reading import FIRST, LAST
 from distkb.evidence.scan import FileScan, Scanner
+from distkb.evidence.sieve import choose
 
 PATTERNS = (
     r"^start of line",
@@ -139,9 +140,40 @@ def test_sieve_lets_every_match_through(text: str) -> None:
     """With the cheap first look, even at small blocks, the same lines come out."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan_module, "SMALL", -1)
+        patch.setattr(scan_module, "EARLY", 0)
         SIEVED.scan(FILE, io.BytesIO(b"open"))
         scan = SIEVED.scan(FILE, io.BytesIO(text.encode()))
     assert scan.counts == {name: len(lines) for name, lines in _naive(text).items()}
+
+
+@settings(max_examples=100, deadline=None)
+@given(logs)
+def test_first_look_without_pieces(text: str) -> None:
+    """Where all that is looked for is usual, the first look is for the patterns, and the same lines come out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sieve, "_USUAL", " ".join(PATTERNS).lower().encode())
+        patch.setattr(scan_module, "SMALL", -1)
+        patch.setattr(scan_module, "EARLY", 0)
+        scanner = Scanner(SIGNATURES)
+        scanner.scan(FILE, io.BytesIO(b"open"))
+        scan = scanner.scan(FILE, io.BytesIO(text.encode()))
+    assert scan.counts == {name: len(lines) for name, lines in _naive(text).items()}
+
+
+def test_other_pieces_are_chosen_for_a_file_full_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file full of a piece is soon looked at without it, and the same lines come out."""
+    monkeypatch.setattr(sieve, "PATIENCE", 8)
+    monkeypatch.setattr(scan_module, "SMALL", -1)
+    monkeypatch.setattr(scan_module, "EARLY", 0)
+    monkeypatch.setattr(scan_module, "blocks", lambda stream: blocks(stream, 1 << 16))
+    one = signature("s.one", r"node is quiescent \w+ since")
+    text = "node quiescent\n" * 200_000 + "node is quiescent now since\n" + "node quiescent\n" * 9
+    scanner = Scanner([one])
+    scan = scanner.scan(FILE, io.BytesIO(text.encode()))
+    assert scan.counts == {"s.one": 1}
+    look = scanner._matcher.sieve()
+    assert look is not None
+    assert look.ends(memoryview(b"node quiescent\n" * 4000)) == []
 
 
 @pytest.mark.parametrize("noise", ["", "\x1b[31m", "\0", "\r"])
@@ -213,3 +245,34 @@ def test_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
 def test_required_literals(pattern: str, literals: list[str] | None) -> None:
     """Every match contains one of the literals."""
     assert required_literals(pattern) == literals
+
+
+@pytest.mark.parametrize(
+    ("pattern", "cases"),
+    [
+        (r"rank \d+ failed", [("rank ", " failed")]),
+        (r"alpha \d+|beta \d+ gamma", [("alpha ",), ("beta ", " gamma")]),
+        (r"(?:one|two) \w+ three", [("one ", " three"), ("two ", " three")]),
+        (r"alpha|b\d+", None),
+    ],
+)
+def test_required_cases(pattern: str, cases: list[tuple[str, ...]] | None) -> None:
+    """Every match is of one of the cases and contains all of its literals."""
+    assert required_cases(pattern) == cases
+
+
+def test_choice_of_pieces() -> None:
+    """A piece is in all matches and in no usual line; patterns without such a piece are looked for themselves."""
+    patterns = [r"step \d+ quixotic", r"loss=\d", r"Quixotically"]
+    assert choose(patterns) == ([b"quixotic"], [r"loss=\d"])
+    assert choose(patterns, b"quixotic " * 9) == ([b"otically"], patterns[:2])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.binary(max_size=200).map(lambda part: part + b"\n"), st.integers(0, 5000), st.integers(0, 5000))
+def test_line_feeds_are_counted(part: bytes, start: int, short: int) -> None:
+    """The quick count of line feeds is that of `bytes.count`, however large the buffer."""
+    data = bytearray(part * (1 + 3_000_000 // len(part)))
+    stop = len(data) - short
+    assert feeds.fast()(data, start, stop) == feeds.plain(data, start, stop)
+    assert feeds.fast()(data, start, start + 99) == feeds.plain(data, start, start + 99)

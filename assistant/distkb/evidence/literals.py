@@ -12,6 +12,8 @@ SHORTEST = 3
 """Characters of a literal that is of use."""
 CHOICES = 32
 """Texts that a part of a pattern may stand for before it counts as unknown."""
+CASES = 32
+"""Cases that a pattern is told apart into."""
 
 
 class _Shape(NamedTuple):
@@ -21,6 +23,8 @@ class _Shape(NamedTuple):
     """All texts that it can match; None where there are too many."""
     best: list[str] | None
     """Literals of which every match contains at least one."""
+    cases: list[tuple[str, ...]] | None = None
+    """The same with all that is known: every match is of one case, and contains all literals of its case."""
 
 
 def required_literals(pattern: str) -> list[str] | None:
@@ -28,16 +32,29 @@ def required_literals(pattern: str) -> list[str] | None:
 
     They are spelled as in the pattern, whose flags are not looked at. None contains a line break.
     """
+    return _parsed(pattern).best
+
+
+def required_cases(pattern: str) -> list[tuple[str, ...]] | None:
+    """Kinds of match, each with literals that all its matches contain; None where one has none.
+
+    Every match is of at least one kind. Literals are spelled as those of `required_literals`.
+    """
+    return _parsed(pattern).cases
+
+
+def _parsed(pattern: str) -> _Shape:
     try:
         parser = importlib.import_module("re._parser")
     except ImportError:
         parser = importlib.import_module("sre_parse")
-    return _sequence(parser.parse(pattern)).best
+    return _sequence(parser.parse(pattern))
 
 
 def _sequence(items: Iterable[Any]) -> _Shape:
     """Texts side by side: neighbours that are known are put together."""
     best: list[str] | None = None
+    cases: list[tuple[str, ...]] | None = None
     run = [""]
     whole = True
     for operator, argument in items:
@@ -47,13 +64,13 @@ def _sequence(items: Iterable[Any]) -> _Shape:
             if len(joined) <= CHOICES:
                 run = joined
                 continue
-            best = _better(best, run)
+            best, cases = _better(best, run), _both(cases, _single(run))
             run, whole = shape.exact, False
             continue
         best = _better(_better(best, run), shape.best)
+        cases = _both(_both(cases, _single(run)), shape.cases)
         run, whole = [""], False
-    best = _better(best, run)
-    return _Shape(run if whole else None, best)
+    return _Shape(run if whole else None, _better(best, run), _both(cases, _single(run)))
 
 
 def _item(operator: str, argument: Any) -> _Shape:  # noqa: PLR0911 - one line for each kind
@@ -83,10 +100,12 @@ def _members(items: Any) -> list[str] | None:
 def _branches(shapes: list[_Shape]) -> _Shape:
     exact: list[str] | None = []
     best: list[str] | None = []
+    cases: list[tuple[str, ...]] | None = []
     for shape in shapes:
         exact = None if exact is None or shape.exact is None else exact + shape.exact
         best = None if best is None or shape.best is None else best + shape.best
-    return _Shape(exact if exact and len(exact) <= CHOICES else None, best or None)
+        cases = None if cases is None or shape.cases is None else cases + shape.cases
+    return _Shape(exact if exact and len(exact) <= CHOICES else None, best or None, cases or None)
 
 
 def _repeat(least: int, most: int, inner: _Shape) -> _Shape:
@@ -94,7 +113,7 @@ def _repeat(least: int, most: int, inner: _Shape) -> _Shape:
         return _Shape(["", *inner.exact], None)
     if inner.exact is not None and (least, most) == (1, 1):
         return inner
-    return _Shape(None, inner.best if least >= 1 else None)
+    return _Shape(None, inner.best, inner.cases) if least >= 1 else _Shape(None, None)
 
 
 def _better(old: list[str] | None, new: list[str] | None) -> list[str] | None:
@@ -102,3 +121,17 @@ def _better(old: list[str] | None, new: list[str] | None) -> list[str] | None:
     if not new or min(map(len, new)) < SHORTEST:
         return old
     return new if old is None or min(map(len, new)) > min(map(len, old)) else old
+
+
+def _single(run: list[str]) -> list[tuple[str, ...]] | None:
+    """Cases of texts side by side; None where one is too short to be of use."""
+    return [(text,) for text in run] if min(map(len, run)) >= SHORTEST else None
+
+
+def _both(old: list[tuple[str, ...]] | None, new: list[tuple[str, ...]] | None) -> list[tuple[str, ...]] | None:
+    """Cases of matches that are of one case each of two lists; where they are too many, of the longer texts."""
+    if old is None or new is None:
+        return new if old is None else old
+    if len(old) * len(new) > CASES:
+        return max(old, new, key=lambda cases: min(max(map(len, case)) for case in cases))
+    return [left + right for left in old for right in new]

@@ -14,7 +14,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from distkb.evidence.literals import required_literals
-from distkb.evidence.sieve import Sieve, choose, compile_pieces
+from distkb.evidence.sieve import Sieve, choose, compile_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,8 +26,10 @@ Candidates = list[tuple[int, int]]
 FLOOD = 30_000
 """Callbacks for one block above which each line is scanned by itself, for at most one match per pattern and line."""
 
-_FORMAT = "3"
+_FORMAT = "4"
 _BOUNDED = re.compile(r"(?<!\\)\{\d*,\d+\}")
+_WIDE = re.compile(r"(?<=\.)\{0,(?:[89]\d|\d{3,})\}")
+"""Bounds that take long to compile; without them the scan of bytes is as fast."""
 
 
 class Matcher:
@@ -62,9 +64,9 @@ class Matcher:
     def sieve(self) -> Sieve | None:
         """The first, cheap look at large blocks; None without Hyperscan and for patterns that allow none."""
         if self._sieve is None and self._all is not None and not self._dense:
-            database = self._stored("sieve", self._pieces)
+            database = self._stored("sieve", self._first_look)
             self._dense = database is None
-            self._sieve = None if database is None else Sieve(database)
+            self._sieve = None if database is None else Sieve(database, self._first_look)
         return self._sieve
 
     def candidates(self, data: bytes | memoryview) -> Candidates:
@@ -145,9 +147,8 @@ class Matcher:
             _store(path, hyperscan.dumpb(database))
         return database
 
-    def _pieces(self) -> Any:
-        pieces = choose(self._patterns)
-        return compile_pieces(pieces) if pieces else None
+    def _first_look(self, usual: bytes = b"") -> Any:
+        return compile_choice(choose(self._patterns, usual))
 
     def _whole(self, *, single: bool) -> Any:
         import hyperscan
@@ -166,7 +167,7 @@ class Matcher:
         return database
 
     def _expression(self, pattern: str) -> bytes:
-        return (_BOUNDED.sub("*", pattern) if self._utf8 else pattern).encode()
+        return (_BOUNDED if self._utf8 else _WIDE).sub("*", pattern).encode()
 
     def _cache_path(self, version: str, kind: str) -> Path | None:
         if self._cache_dir is None:

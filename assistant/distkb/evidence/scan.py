@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 import msgspec
 
 from distkb.evidence.blocks import SMALL, Block, blocks
+from distkb.evidence.feeds import fast, plain
 from distkb.evidence.files import LogFile
 from distkb.evidence.lines import Stamp
 from distkb.evidence.matcher import Candidates, Matcher
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distkb.catalogue.model import Signature
+    from distkb.evidence.feeds import Count
     from distkb.evidence.opening import Readable
 
 WINDOW = 1 << 16
 """Bytes on either side of a candidate in which a long line is looked at."""
+EARLY = 8 << 20
+"""Bytes of a file up to which the cheap first look is not worth making it ready."""
 
 _ANCHORS = (
     r"Traceback \(most recent call last\):",
@@ -88,6 +92,7 @@ class Scanner:
         self.signatures = tuple(signature for signature in signatures if "log" in signature.where)
         self._matcher = Matcher([*(s.pattern for s in self.signatures), *_ANCHORS], cache_dir=cache_dir)
         self._compiled: dict[int, re.Pattern[bytes]] = {}
+        self._count: Count = plain
 
     def regex(self, index: int) -> re.Pattern[bytes]:
         """The confirming expression of one signature or anchor, compiled when it is first needed."""
@@ -114,15 +119,16 @@ class Scanner:
         """Blocks with their candidates; a large file is shared with a second process."""
         if divisible(stream):
             self._matcher.open()
+            self._count = fast()
             yield from shared_blocks(cast("BinaryIO", stream), self._locate)
             return
         for block in blocks(stream):
-            yield block, self._locate(block)
+            yield block, self._locate(block, early=block.begin < EARLY)
 
-    def _locate(self, block: Block) -> Located:
+    def _locate(self, block: Block, *, early: bool = False) -> Located:
         data, stop = block.data, block.stop
         view = memoryview(data)[:stop]
-        sieve = self._matcher.sieve() if stop > SMALL else None
+        sieve = None if early or stop <= SMALL else self._matcher.sieve()
         ends = sieve.ends(view) if sieve is not None else None
         if ends is not None:
             found = self._matcher.candidates_on(data, _lines_around(data, ends, stop))
@@ -130,7 +136,7 @@ class Scanner:
             found = self._matcher.candidates(bytes(view).replace(b"\r", b"\n"))
         else:
             found = self._matcher.candidates(view)
-        return locate(block, found)
+        return locate(block, found, self._count)
 
 
 class Candidate(NamedTuple):
@@ -164,7 +170,7 @@ def _line(data: bytes | bytearray, end: int, stop: int) -> tuple[int, int]:
     return low, high if earlier < 0 else earlier
 
 
-def locate(block: Block, candidates: Candidates) -> Located:
+def locate(block: Block, candidates: Candidates, count: Count = plain) -> Located:
     """Find the lines in which candidates lie, counting each line feed of the block once."""
     found: list[Candidate] = []
     low = high = -1
@@ -174,14 +180,14 @@ def locate(block: Block, candidates: Candidates) -> Located:
     for pattern, end in candidates:
         if not low <= end <= high:
             low, high = _line(data, end, stop)
-            line += data.count(b"\n", counted, low)
+            line += count(data, counted, low)
             counted = low
             seen.clear()
         elif pattern in seen and high - low < WINDOW:
             continue  # the whole line is looked at for the first candidate
         seen.add(pattern)
         found.append(Candidate(pattern, end, low, high, line))
-    return Located(found, line + data.count(b"\n", counted, stop))
+    return Located(found, line + count(data, counted, stop))
 
 
 def hit_quote(scan: FileScan, hit: Hit, rank: int | None, time: float | None) -> Quote:

@@ -1,21 +1,36 @@
 """A first, cheap look at large files: short pieces of text, one of which is in every line that may match.
 
 Far fewer and simpler than the patterns themselves, they are looked for about twice as fast; only the lines in which
-one is found are then scanned with the patterns.
+one is found are then scanned with the patterns. What healthy logs are full of is no such piece; where a file turns out
+to be full of one, others are chosen for it.
 """
 
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Any
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distkb.evidence.literals import required_literals
+from distkb.evidence.literals import required_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
-LENGTHS = (4, 5)
-"""Characters of a piece: shorter ones are found everywhere, longer ones are shared by fewer patterns."""
+SHORTEST = 4
+"""Bytes of a piece at first: shorter ones are found everywhere, longer ones are shared by fewer patterns."""
+LONGEST = 8
+"""Bytes up to which it is made longer where all that share it agree: more are not looked at together."""
+WHOLE = 40
+"""Patterns without a piece up to which the first look is worth it."""
+OFTEN = 4
+"""Times that text must be in an example of usual lines to be taken for usual."""
+EXAMPLE = 1 << 16
+"""Bytes of such an example."""
+PATIENCE = 256
+"""Blocks with too many pieces after which others are chosen, which takes as long as they do, and how often that is."""
+
+_ANCHOR = re.compile(r"(?P<other>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|[\^$]", re.DOTALL)
 
 _USUAL = b"""
 2026-11-21 10:15:32,123 [rank0] info step 1200 loss=2.3456 lr=3.0e-04 tokens/s=12345 grad_norm: 0.531 perplexity
@@ -33,68 +48,103 @@ userwarning: the argument will be removed in a future version, please use this i
 debug memory allocated max reserved samples per second forward backward optimizer step time evaluation accuracy
 the of and to in is that for with as was on are by this be from not have all been which you can or an at it has will
 /usr/lib/python3/dist-packages/torch/nn/parallel/distributed.py site-packages/transformers/trainer.py accelerate logging
+train batch 30/400 batch_size=32 micro-batch size 4 device: cuda:0 local rank 0 world_size 8 process rate data timeout
+number of parameters tensor shape loaded state steps/s process group ready node host local worker dataloader cpu core
 """
 """What healthy logs are full of, in lower case: a piece that is in it would let them through."""
-_PENALTY = 3.0
+
+Case = tuple[bytes, ...]
+"""Texts that are all in each match of one kind."""
 
 
-def choose(patterns: Iterable[str]) -> list[bytes] | None:
-    """Pieces, in lower case, of which every match of any pattern contains one; None where a pattern has none."""
-    texts: set[bytes] = set()
+class Choice(NamedTuple):
+    """What the first look is for."""
+
+    pieces: list[bytes]
+    """In lower case. A match of any pattern that is not in `whole` contains one."""
+    whole: list[str]
+    """Patterns whose matches need contain nothing but what healthy logs are full of: they are looked for themselves."""
+
+
+def choose(patterns: Iterable[str], usual: bytes = b"") -> Choice:
+    """Pieces that tell the matches of all patterns from healthy lines, of which `usual` may be more examples."""
+    common = {*_grams(_USUAL), *(gram for gram, count in Counter(_grams(usual)).items() if count >= OFTEN)}
+    holders: dict[bytes, set[Case]] = {}
+    needed: set[Case] = set()
+    whole: list[str] = []
     for pattern in patterns:
-        literals = required_literals(pattern)
-        if literals is None:
-            return None
-        texts |= {literal.encode().lower() for literal in literals}
-    holders: dict[bytes, set[bytes]] = {}
-    for text in texts:
-        for length in LENGTHS if len(text) >= min(LENGTHS) else (len(text),):
-            for at in range(len(text) - length + 1):
-                holders.setdefault(text[at : at + length], set()).add(text)
-    return _cover(texts, holders)
+        cases = {tuple(text.encode().lower() for text in case) for case in required_cases(pattern) or ()}
+        found = {case: {gram for text in case for gram in _grams(text) if gram not in common} for case in cases}
+        if not found or not all(found.values()):
+            whole.append(pattern)
+            continue
+        needed |= cases
+        for case, pieces in found.items():
+            for piece in pieces:
+                holders.setdefault(piece, set()).add(case)
+    return Choice(_cover(needed, holders), whole)
 
 
-def _cover(texts: set[bytes], holders: dict[bytes, set[bytes]]) -> list[bytes]:
-    """Few pieces that are in all texts and seldom in healthy logs, the most useful first."""
-    weight = {piece: (1 + len(piece) / 10) / (1 + _PENALTY * _USUAL.count(piece)) for piece in holders}
-    waiting = [(-len(found) * weight[piece], piece) for piece, found in holders.items()]
+def _grams(text: bytes) -> Iterator[bytes]:
+    """All shortest pieces of a text."""
+    return (text[at : at + SHORTEST] for at in range(len(text) - SHORTEST + 1))
+
+
+def _cover(left: set[Case], holders: dict[bytes, set[Case]]) -> list[bytes]:
+    """Few pieces of which all cases have one, the most useful first."""
+    waiting = [(-len(found), piece) for piece, found in holders.items()]
     heapq.heapify(waiting)
-    left = set(texts)
     chosen: list[bytes] = []
     while left:
-        worth, piece = heapq.heappop(waiting)
-        now = -len(holders[piece] & left) * weight[piece]
-        if now > worth:  # others have taken some of its texts since
+        expected, piece = heapq.heappop(waiting)
+        now = holders[piece] & left
+        if -len(now) > expected:  # others have taken some of its cases since
             if now:
-                heapq.heappush(waiting, (now, piece))
+                heapq.heappush(waiting, (-len(now), piece))
             continue
-        chosen.append(piece)
-        left -= holders[piece]
+        chosen.append(_longer(piece, now))
+        left -= now
     return chosen
 
 
-def compile_pieces(pieces: Sequence[bytes]) -> Any:
-    """Database that finds the pieces, capitals or not."""
+def _longer(piece: bytes, cases: Collection[Case]) -> bytes:
+    """A piece with what stands beside it in all cases."""
+    for length in range(LONGEST, len(piece), -1):
+        for text in min(cases):
+            for at in range(len(text) - length + 1):
+                longer = text[at : at + length]
+                if piece in longer and all(any(longer in other for other in case) for case in cases):
+                    return longer
+    return piece
+
+
+def compile_choice(choice: Choice) -> Any:
+    """Database that finds the pieces, capitals or not, and the patterns that have none; None where these are many."""
     import hyperscan
 
-    expressions = [b"".join(b"\\x%02x" % byte for byte in piece) for piece in pieces]
+    if len(choice.whole) > WHOLE:
+        return None
+    expressions = [b"".join(b"\\x%02x" % byte for byte in piece) for piece in choice.pieces]
+    flags = [hyperscan.HS_FLAG_CASELESS] * len(expressions)
+    # A carriage return ends a line too, so anchors are left out: what they forbid is found out at the second look.
+    expressions += [_ANCHOR.sub(lambda match: match["other"] or "", pattern).encode() for pattern in choice.whole]
+    flags += [0] * len(choice.whole)
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile(
-        expressions=expressions,
-        ids=[0] * len(expressions),
-        elements=len(expressions),
-        flags=[hyperscan.HS_FLAG_CASELESS] * len(expressions),
-    )
+    try:
+        database.compile(expressions=expressions, ids=[0] * len(flags), elements=len(flags), flags=flags)
+    except hyperscan.error:  # without its anchors, a pattern may match nothing at all
+        return None
     return database
 
 
 class Sieve:
     """Finds the places in a block that deserve a closer look."""
 
-    def __init__(self, database: Any) -> None:
-        """Take a database of pieces."""
+    def __init__(self, database: Any, other: Callable[[bytes], Any]) -> None:
+        """Take a database of pieces; `other` makes one for files that are full of what is in its example."""
         self.database = database
-        self._skip = self._rest = 0
+        self._other = other
+        self._skip = self._rest = self._wasted = 0
 
     def ends(self, data: memoryview) -> list[int] | None:
         """Offsets after the pieces found; None where they are so many that the patterns are faster themselves."""
@@ -114,9 +164,17 @@ class Sieve:
         try:
             self.database.scan(data, match_event_handler=on_match)
         except hyperscan.ScanTerminated:
-            # the next blocks will be like this one; look again from time to time
-            self._rest = min(64, 2 * self._rest + 4)
-            self._skip = self._rest
+            self._flooded(data)
             return None
         self._rest = 0
         return found
+
+    def _flooded(self, data: memoryview) -> None:
+        """Leave out the next blocks, which will be like this one, or choose other pieces."""
+        self._rest = min(64, 2 * self._rest + 4)
+        self._skip = self._rest
+        self._wasted += 1 + self._rest
+        if self._wasted > PATIENCE:
+            self.database = self._other(bytes(data[-EXAMPLE:]).lower()) or self.database
+            self._wasted = -4 * PATIENCE  # where that is of no use, it is not tried soon again
+            self._skip = self._rest = 0

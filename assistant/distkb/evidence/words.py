@@ -79,7 +79,7 @@ def _said(text: str, fact: Fact) -> list[Said]:
     """All places where values are said, without those inside a longer phrase of another value."""
     places: list[Said] = []
     for value in fact.values:
-        for pattern, korean in _patterns(value.said_as.en, value.said_as.ko):
+        for pattern, korean in patterns_of(value.said_as.en, value.said_as.ko):
             for match in pattern.finditer(text):
                 before, after = text[max(0, match.start() - 40) : match.start()], text[match.end() : match.end() + 16]
                 negated = _NEGATED_KO.match(after) if korean else _NEGATED_EN.search(before)
@@ -99,7 +99,8 @@ def _said(text: str, fact: Fact) -> list[Said]:
 
 
 @lru_cache(maxsize=512)
-def _patterns(en: tuple[str, ...], ko: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], bool], ...]:
+def patterns_of(en: tuple[str, ...], ko: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], bool], ...]:
+    """Return the patterns of a value's words, and whether each is Korean."""
     patterns: list[tuple[re.Pattern[str], bool]] = []
     if en:
         words = "|".join(_loosely(word) for word in sorted(en, key=len, reverse=True))
