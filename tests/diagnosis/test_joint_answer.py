@@ -20,7 +20,7 @@ from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.diagnosis.model import Diagnosis
 from distkb.intake import read
 from distkb.locale import LANGUAGES, Language, Say, sentence
-from distkb.report import text
+from distkb.report import json, markdown, text
 from distkb.report.decided import decided
 from distkb.report.meaning import Meanings
 
@@ -119,8 +119,13 @@ def test_the_text_says_which_evidence_decided(name: str, lang: Language) -> None
     assert sentence(f"report.source.{case.decides}", lang) in written
     assert found.quote is not None
     assert (found.quote.path or "").rpartition("/")[2] in written
+    pasted = markdown.write(answer, Meanings(catalogue), say)
+    assert sentence(f"report.source.{case.decides}", lang) in pasted
+    told = json.document(answer)["decided"]
+    assert (told["source"], told["path"]) == (case.decides, found.quote.path)
     alone = diagnosed(name, ())
     assert decided(alone) is None
+    assert json.document(alone)["decided"] is None
 
 
 def test_every_program_has_its_run() -> None:

@@ -115,7 +115,7 @@ def test_log_text_cannot_leave_its_code_span_in_markdown() -> None:
 def test_json_has_the_shape_of_the_contract() -> None:
     """The document has the keys that other programs rely on, and skipped inputs are listed."""
     document = stdlib_json.loads(json.write(diagnosis("leading", 0.5)))
-    assert list(document) == ["schema", "causes", "other", "next", "fix", "skipped"]
+    assert list(document) == ["schema", "causes", "other", "decided", "next", "fix", "skipped"]
     assert document["schema"] == "distkb.diagnosis/1"
     cause = document["causes"][0]
     assert {"entry", "cause", "probability", "title", "evidence"} == set(cause)

@@ -8,6 +8,8 @@ import msgspec
 
 from distkb.catalogue.model import Text
 from distkb.diagnosis.model import Contribution, Diagnosis, NextStep, RankedCause
+from distkb.evidence.observation import Quote
+from distkb.report.decided import decided
 from distkb.report.layout import clean
 
 SCHEMA = "distkb.diagnosis/1"
@@ -29,6 +31,7 @@ def document(diagnosis: Diagnosis) -> dict[str, Any]:
         "schema": SCHEMA,
         "causes": [_cause(ranked) for ranked in diagnosis.causes],
         "other": _rounded(diagnosis.other),
+        "decided": _decided(diagnosis),
         "next": _next(diagnosis.next, diagnosis),
         "fix": None if diagnosis.fix is None else msgspec.to_builtins(diagnosis.fix),
         "skipped": [{"path": clean(s.path), "reason": s.code} for s in diagnosis.evidence.skipped],
@@ -47,12 +50,25 @@ def _cause(ranked: RankedCause) -> dict[str, Any]:
 
 def _evidence(contribution: Contribution) -> dict[str, Any]:
     observation = contribution.observation
-    quote = observation.quotes[0] if observation.quotes else None
-    path = quote.path if quote else None
     return {
         "observation": observation.id,
         "present": observation.present,
         "weight": round(contribution.weight, 4),
+        **_place(observation.quotes[0] if observation.quotes else None),
+    }
+
+
+def _decided(diagnosis: Diagnosis) -> dict[str, Any] | None:
+    """Return which of several kinds of source told the first cause from the others, and where it says so."""
+    found = decided(diagnosis)
+    if found is None:
+        return None
+    return {"source": found.source, "weight": round(found.weight, 4), **_place(found.quote)}
+
+
+def _place(quote: Quote | None) -> dict[str, Any]:
+    path = quote.path if quote else None
+    return {
         "path": None if path is None else clean(path),
         "line": quote.line if quote else None,
         "quote": clean(quote.text) if quote else None,

@@ -8,6 +8,7 @@ from distkb.catalogue.model import Fix, Step
 from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
 from distkb.evidence.observation import Quote
 from distkb.locale import Say
+from distkb.report.decided import decided
 from distkb.report.layout import clean
 from distkb.report.meaning import Meanings
 from distkb.report.measure import answer, entry_total, percent, runner_up
@@ -30,8 +31,10 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say, *, collect: Step |
         blocks.append(prose(told))
     if verdict in {"named", "leading"}:
         blocks += _found(diagnosis, first, meanings, say)
+        blocks += _decided(diagnosis, "report.decided", say)
     else:
         blocks += _candidates(diagnosis, say)
+        blocks += _decided(diagnosis, "report.points-most", say)
     blocks += _next(diagnosis, collect, say)
     return "\n\n".join(blocks) + "\n"
 
@@ -65,6 +68,15 @@ def _found(diagnosis: Diagnosis, first: RankedCause, meanings: Meanings, say: Sa
     if diagnosis.fix is not None:
         blocks += _fix(diagnosis.fix, say)
     return blocks
+
+
+def _decided(diagnosis: Diagnosis, key: str, say: Say) -> list[str]:
+    """Say which of several sources told the first cause from the others."""
+    found = decided(diagnosis)
+    if found is None:
+        return []
+    said = prose(say(key, source=say(f"report.source.{found.source}"), id=diagnosis.causes[0].entry.id))
+    return [said if found.quote is None else f"{said}\n\n{_quote(found.quote)}"]
 
 
 def _candidates(diagnosis: Diagnosis, say: Say) -> list[str]:
