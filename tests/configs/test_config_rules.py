@@ -122,7 +122,6 @@ BAD: dict[str, Files] = {
         "a.yaml": FSDP + "  fsdp_version: 2\n  fsdp_reshard_after_forward: SHARD_GRAD_OP\n"
     },
     "config.fsdp1-strategy-lost": {"a.yaml": FSDP + "  fsdp_version: 1\n  fsdp_reshard_after_forward: SHARD_GRAD_OP\n"},
-    "config.fsdp2-strategy-lost": {"a.yaml": FSDP + "  fsdp_version: 2\n  fsdp_sharding_strategy: HYBRID_SHARD\n"},
     "config.fsdp1-strategy-lost-trainer": args(
         "fsdp=True, fsdp_config={'version': 1, 'reshard_after_forward': 'shard_grad_op'}"
     ),

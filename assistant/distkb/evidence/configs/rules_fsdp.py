@@ -69,8 +69,6 @@ def strategy(part: Part, job: Job) -> Iterator[Hit]:
         return
     after, old = fsdp.get("reshard_after_forward"), fsdp.get("sharding_strategy")
     key = fsdp.typed("reshard_after_forward")
-    if fsdp.version == 2 and fsdp.place == "accelerate-config" and old is not None and _is_unheard(old, after):
-        yield hit("config.fsdp2-strategy-lost", part, old, after, key=fsdp.typed("sharding_strategy"), value=old.shown)
     if after is None or after.value is UNKNOWN:
         return
     if fsdp.version == 2 and truth(after.value) is None:
@@ -86,14 +84,6 @@ def strategy(part: Part, job: Job) -> Iterator[Hit]:
             return
         lost = "config.fsdp1-strategy-lost" + ("" if fsdp.place == "accelerate-config" else "-trainer")
         yield hit(lost, part, after, key=key, value=after.shown, wanted=wanted)
-
-
-def _is_unheard(old: Item, after: Item | None) -> bool:
-    """Whether FSDP1's strategy asks for something that FSDP2's own key does not ask for."""
-    names = {str(number): name for number, name in enumerate(_STRATEGIES, 1)}
-    name = names.get(str(old.value), str(old.value)).upper()
-    resharded = truth(after.value) if after is not None else True
-    return name in _STRATEGIES and name != ("FULL_SHARD" if resharded else "SHARD_GRAD_OP")
 
 
 def _is_lost(after: Item) -> bool:
@@ -203,7 +193,6 @@ RULES = (
     Rule(
         ids=(
             "config.fsdp2-reshard-not-bool",
-            "config.fsdp2-strategy-lost",
             "config.fsdp1-strategy-lost",
             "config.fsdp1-strategy-lost-trainer",
             "config.fsdp1-strategy-lost-plugin",
