@@ -49,7 +49,7 @@ def test_from_an_answer_to_the_fix_that_helped(lang: Language) -> None:
     """Answer by number, read the fix, say that it helped: the session ends there, and the file has it all."""
 
     async def script(driven: Drive) -> None:
-        await driven.press("down", "down", "down", "down", "down", "down", "enter")
+        await driven.press("down", "down", "down", "down", "down", "down", "down", "enter")
         await driven.at("session")
         await until_move(driven, Ask)
         await driven.press("1", "enter")

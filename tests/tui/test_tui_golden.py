@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 from tui_driver import FIRST, Drive, drive
 
 from distkb.diagnosis.moves import Ask, Move, Take
@@ -19,6 +20,7 @@ from distkb.probing.document import RawDocument
 from distkb.probing.interpreter import Interpreter
 from distkb.probing.run import Stage
 from distkb.tui.screens import probes, reading
+from distkb.tui.screens.advise import AdviseScreen
 from distkb.tui.widgets.move import MovePanel
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -60,6 +62,7 @@ def test_every_screen_looks_as_it_did(lang: Language, size: tuple[int, int], mon
         await around_the_start(driven, dumps)
         await through_the_session(driven, dumps)
         await through_the_catalogue(driven, dumps)
+        await at_the_advisor(driven, dumps)
 
     drive(walk, lang=lang, size=size)
     dumps.check()
@@ -190,3 +193,29 @@ async def through_the_catalogue(driven: Drive, dumps: Dumps) -> None:
     dumps.take("entry", driven)
     await driven.press("end")
     dumps.take("entry-end", driven)
+
+
+async def at_the_advisor(driven: Drive, dumps: Dumps) -> None:
+    """The advisor as it begins, on several nodes, with a mistake, and with a file to start with."""
+    driven.app.advise()
+    await driven.at("advise")
+    screen = driven.app.screen
+    assert isinstance(screen, AdviseScreen)
+    await driven.until(lambda: screen.advice is not None, "an answer")
+    dumps.take("advise", driven)
+    for field, text in (("gpus", "16"), ("model", "llama-3-70b"), ("memory", "40G")):
+        screen.query_one(f"#advise-{field}", Input).value = text
+        await driven.pilot.pause()
+        await driven.until(lambda: not screen.busy, "the answer")
+    await driven.press("down")
+    dumps.take("advise-nodes", driven)
+    await driven.press("enter", "down")
+    await driven.at("launch")
+    dumps.take("launch", driven)
+    await driven.press("escape", "f1")
+    dumps.take("help-advise", driven)
+    await driven.press("escape")
+    screen.query_one("#advise-seq", Input).value = "many"
+    await driven.says("many")
+    await driven.until(lambda: not screen.busy, "the answer")
+    dumps.take("advise-mistake", driven)

@@ -314,12 +314,14 @@ class Lane(Record, frozen=True, kw_only=True):
 
 
 class Diagram(Record, frozen=True, kw_only=True):
-    """A drawing that shows the failure faster than words: which rank waits where."""
+    """A drawing that shows the failure faster than words."""
 
-    kind: Literal["waits"] = "waits"
+    kind: Literal["waits", "keeps"] = "waits"
+    """`waits`: which rank waits where. `keeps`: what each rank keeps under each sharding strategy."""
     says: Text
     """What it shows, in one sentence."""
-    lanes: tuple[Lane, ...]
+    lanes: tuple[Lane, ...] = ()
+    """For `waits`."""
 
 
 class Entry(Record, frozen=True, kw_only=True):

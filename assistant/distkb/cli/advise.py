@@ -16,9 +16,6 @@ from distkb.cli.session import Session, session
 if TYPE_CHECKING:
     from distkb.sizing.shape import Shape
 
-_LARGEST_CONFIG = 1 << 20
-_COUNTS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
-
 
 @click.command(
     "advise",
@@ -46,6 +43,9 @@ _COUNTS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
     default="bf16",
     help="advise.option.precision",
 )
+@click.option(
+    "--checkpointing", type=click.Choice(["auto", "on", "off"]), default="auto", help="advise.option.checkpointing"
+)
 @click.option("--lora", type=click.IntRange(1, 1 << 12), metavar="RANK", help="advise.option.lora")
 @click.option("--write", type=click.Path(path_type=Path), metavar="DIR", help="advise.option.write")
 @click.option("--json", "as_json", is_flag=True, help="option.json")
@@ -63,6 +63,7 @@ def command(
     batch: int,
     optimizer: Any,
     precision: Any,
+    checkpointing: Any,
     lora: int | None,
     write: Path | None,
     as_json: bool,
@@ -88,6 +89,7 @@ def command(
         batch=batch,
         optimizer=optimizer,
         precision=precision,
+        checkpointing=checkpointing,
         lora=lora or 0,
         host_memory=None if host_memory is None else parse_size(host_memory),
     )
@@ -102,40 +104,14 @@ def command(
 
 
 def _shape(parameters: str | None, config: Path | None) -> Shape:
-    from distkb.sizing.shape import ShapeError, from_config, typical
+    from distkb.sizing.config_file import load
+    from distkb.sizing.form import model
+    from distkb.sizing.shape import ShapeError, from_config
 
     try:
-        return typical(parse_count(parameters)) if parameters is not None else from_config(_document(config))
+        return from_config(load(config)) if config is not None else model(parameters or "")
     except ShapeError as problem:
         raise Failure(problem.sentence, **problem.values) from None
-
-
-def parse_count(text: str) -> int:
-    """Return a number of parameters such as `7B`, `350m` or `124439808`. Raises Failure for anything else."""
-    given = text.strip().lower().replace("_", "").replace(",", "")
-    unit = given[-1:] if given[-1:] in _COUNTS else ""
-    try:
-        count = float(given.removesuffix(unit)) * _COUNTS[unit]
-    except ValueError:
-        raise Failure("advise.error.count", given=text) from None
-    if not 1 <= count < 1e15:
-        raise Failure("advise.error.count", given=text)
-    return round(count)
-
-
-def _document(path: Path | None) -> dict[str, Any]:
-    import msgspec
-
-    if path is None:
-        raise Failure("advise.error.one-of")
-    try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_CONFIG + 1)
-        if len(content) > _LARGEST_CONFIG:
-            raise Failure("advise.error.config-size", path=str(path))
-        return msgspec.json.decode(content, type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        raise Failure("advise.error.config", path=str(path), reason=str(problem)) from None
 
 
 def _write(folder: Path, files: dict[str, str], current: Session) -> None:

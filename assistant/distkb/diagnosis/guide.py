@@ -47,6 +47,10 @@ class Guide:
         """Return the row of a fact's question, answered by a person."""
         return self.row((fact,), MISTAKE)
 
+    def plain_row(self, fact: str) -> Row:
+        """Return the row of a fact itself, whoever says it."""
+        return self.row((fact,), 0.0)
+
     def step_row(self, reveals: tuple[str, ...]) -> Row:
         """Return the row of a probe or of something to collect."""
         return self.row(reveals, MISREAD)

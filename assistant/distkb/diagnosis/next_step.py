@@ -8,10 +8,10 @@ each of the things it reveals, and none of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 from distkb.catalogue.model import Step
-from distkb.diagnosis.information import make_row
+from distkb.diagnosis.information import Row, make_row
 from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.diagnosis.model import NextStep
 from distkb.diagnosis.questions import ask_step
@@ -58,9 +58,16 @@ def asks(table: LikelihoodTable, posterior: Mapping[str, float], known: Iterable
 
 
 def presumed(
-    table: LikelihoodTable, posterior: Mapping[str, float], when: Iterable[str], observed: frozenset[str]
+    table: LikelihoodTable,
+    posterior: Mapping[str, float],
+    when: Iterable[str],
+    observed: frozenset[str],
+    row: Callable[[str], Row] | None = None,
 ) -> bool:
-    """Whether one of the facts that a question presupposes was observed, or is likely where its value is open."""
+    """Whether one of the facts that a question presupposes was observed, or is likely where its value is open.
+
+    `row` gives the row of a fact, where the caller keeps them.
+    """
     wanted: dict[str, set[str]] = {}
     for key in when:
         name, _, value = key.partition("=")
@@ -68,15 +75,15 @@ def presumed(
     if not wanted or any(f"{name}={value}" in observed for name, values in wanted.items() for value in values):
         return True
     settled = known_names(observed)
+    belief = [posterior.get(h.id, 0.0) for h in table.hypotheses]
     return any(
-        name not in settled and _likely(table, posterior, name, values) >= PRESUMED for name, values in wanted.items()
+        name not in settled and _likely(row(name) if row else make_row(table, (name,)), belief, values) >= PRESUMED
+        for name, values in wanted.items()
     )
 
 
-def _likely(table: LikelihoodTable, posterior: Mapping[str, float], fact: str, values: Iterable[str]) -> float:
-    row = make_row(table, (fact,))
-    predicted = row.predicted([posterior.get(h.id, 0.0) for h in table.hypotheses])
-    return sum(p for value, p in zip(row.outcomes, predicted, strict=True) if value in values)
+def _likely(row: Row, belief: Sequence[float], values: Container[str]) -> float:
+    return sum(p for value, p in zip(row.outcomes, row.predicted(belief), strict=True) if value in values)
 
 
 def still_worth(steps: Iterable[Step], evidence: Evidence) -> Iterator[Step]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter, mul, sub
 
 import msgspec
@@ -25,10 +25,10 @@ from distkb.diagnosis.questions import Question, fact_question, lines_question
 from distkb.diagnosis.repair import CONSIDERED, Repair, expected_cost
 from distkb.diagnosis.repair import plan as repair_plan
 
-LEAST_GAIN_BITS = 0.1
+LEAST_GAIN_BITS = 0.2
 """What is expected to tell less than this is not worth a person's time."""
 
-ATTENTION = 200.0
+ATTENTION = 450.0
 """Seconds that any question costs besides answering it: reading it, and the patience of whoever is asked."""
 
 SHORTLIST = 8
@@ -73,11 +73,8 @@ class Candidate(msgspec.Struct, frozen=True):
 def propose(guide: Guide, known: Known, posterior: Mapping[str, float]) -> tuple[Move, ...]:
     """Return the moves that make sense now, the best one first; the last resort is `NothingFits`."""
     belief = guide.belief(posterior)
-    ranked = sorted(candidates(guide, known, posterior), key=lambda c: (-c.rate, _name(c.move)))
-    useful = [c for c in ranked[:SHORTLIST] if can_change_order(c.row, belief)]
     plan = repair_plan(guide.table, belief, known.fixes)
-    now = expected_cost(plan, [belief[r.hypothesis] for r in plan], 1.0)
-    saving = [c for c in useful if now - _cost_after(c, plan, belief) > 0.0]
+    useful, saving = worthwhile(candidates(guide, known, posterior), plan, belief)
     asking = [c.move for c in (*saving, *(c for c in useful if c not in saving))]
     fixes = _fixes(guide, plan, belief)
     lost = posterior[OTHER] >= LOST
@@ -90,19 +87,25 @@ def propose(guide: Guide, known: Known, posterior: Mapping[str, float]) -> tuple
     return tuple(moves[: ALTERNATIVES + 1]) or (NothingFits(),)
 
 
+def worthwhile(
+    offered: Iterable[Candidate], plan: Sequence[Repair], belief: Sequence[float]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the most informative candidates that could change an order, best first, and of them those that pay.
+
+    A step pays where it lowers the expected cost of repair by more than it costs itself.
+    """
+    ranked = sorted(offered, key=lambda c: (-c.rate, _name(c.move)))
+    useful = [c for c in ranked[:SHORTLIST] if can_change_order(c.row, belief)]
+    now = expected_cost(plan, [belief[r.hypothesis] for r in plan], 1.0)
+    return useful, [c for c in useful if now - _cost_after(c, plan, belief) > 0.0]
+
+
 def candidates(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Iterator[Candidate]:
     """Yield every open question and step that is expected to tell enough."""
     belief = guide.belief(posterior)
-    observed = frozenset(o.id for o in known.evidence.observations if o.present)
     seen = known_names(o.id for o in known.evidence.observations)
-    for name, fact in guide.facts.items():
-        if name not in known.facts and name not in seen and presumed(guide.table, posterior, fact.when, observed):
-            yield from _asked(fact_question(fact), guide.fact_row(name), belief)
-    told = {s.id: guide.row((s.id,), MISTAKE).gain_bits(belief) for s in guide.lines if s.id not in seen}
-    offered = _lines(guide, known, told, belief)
-    if offered:
-        row = guide.row(offered, MISTAKE)
-        yield from _asked(lines_question(guide.signatures[name] for name in offered), row, belief)
+    told = _told(guide, seen, belief)
+    yield from questions(guide, known, posterior)
     for step in guide.steps.values():
         still_open = _open(guide, step, known, seen, told)
         if not still_open:
@@ -112,6 +115,27 @@ def candidates(guide: Guide, known: Known, posterior: Mapping[str, float]) -> It
         if gain >= LEAST_GAIN_BITS:
             move = Take(step=step, gain_bits=gain, seconds=step.seconds)
             yield Candidate(move, row, gain / math.sqrt(step.seconds + ATTENTION))
+
+
+def questions(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Iterator[Candidate]:
+    """Yield every open question to a person that is expected to tell enough."""
+    belief = guide.belief(posterior)
+    observed = frozenset(o.id for o in known.evidence.observations if o.present)
+    seen = known_names(o.id for o in known.evidence.observations)
+    for name, fact in guide.facts.items():
+        if name in known.facts or name in seen:
+            continue
+        if presumed(guide.table, posterior, fact.when, observed, guide.plain_row):
+            yield from _asked(fact_question(fact), guide.fact_row(name), belief)
+    offered = _lines(guide, known, _told(guide, seen, belief), belief)
+    if offered:
+        row = guide.row(offered, MISTAKE)
+        yield from _asked(lines_question(guide.signatures[name] for name in offered), row, belief)
+
+
+def _told(guide: Guide, seen: frozenset[str], belief: Sequence[float]) -> dict[str, float]:
+    """Return the expected information of every line not seen yet, in bits."""
+    return {s.id: guide.row((s.id,), MISTAKE).gain_bits(belief) for s in guide.lines if s.id not in seen}
 
 
 def _open(guide: Guide, step: Step, known: Known, seen: frozenset[str], told: Mapping[str, float]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ PARTICLES: dict[str, tuple[str, str]] = {
 }
 """Field name → the form after a final consonant and the form after a vowel."""
 
-_DIGITS: dict[str, Final] = dict(
+DIGITS: dict[str, Final] = dict(
     zip(
         "0123456789",
         (
@@ -34,10 +34,10 @@ _DIGITS: dict[str, Final] = dict(
         strict=True,
     )
 )
-_LETTER_NAMES: dict[str, Final] = {"L": "rieul", "R": "rieul", "M": "consonant", "N": "consonant"}
+LETTER_NAMES: dict[str, Final] = {"L": "rieul", "R": "rieul", "M": "consonant", "N": "consonant"}
 """Letters whose Korean name ends in a consonant; the others (에이, 비, 씨, …) end in a vowel."""
 
-_SPOKEN: dict[str, Final] = {
+SPOKEN: dict[str, Final] = {
     "dtype": "consonant",
     "epoch": "consonant",
     "group": "consonant",
@@ -52,7 +52,7 @@ _SPOKEN: dict[str, Final] = {
 """Words whose usual Hangul spelling is not what the letters suggest."""
 
 _VOWELS = frozenset("aeiou")
-_SPOKEN_LENGTH = 4
+SPOKEN_LENGTH = 4
 """Capitals from this length on that hold a vowel are read as a word: ADDR 어드레스, IFNAME 이프네임, but NCCL, MPI."""
 
 
@@ -73,12 +73,12 @@ def final_sound(text: str) -> Final:
     last = word[-1]
     if "가" <= last <= "힣":
         return _hangul(last)
-    if last in _DIGITS:
-        return _DIGITS[last]
+    if last in DIGITS:
+        return DIGITS[last]
     if not last.isascii() or not last.isalpha():
         return "vowel"
-    if last.isupper() and not (len(word) >= _SPOKEN_LENGTH and _VOWELS & set(word.lower())):
-        return _LETTER_NAMES.get(last, "vowel")
+    if last.isupper() and not (len(word) >= SPOKEN_LENGTH and _VOWELS & set(word.lower())):
+        return LETTER_NAMES.get(last, "vowel")
     return _latin(word)
 
 
@@ -103,8 +103,8 @@ def _hangul(syllable: str) -> Final:
 def _latin(word: str) -> Final:
     """Return the final sound of an English word as Korean engineers spell it (`run` 런, `file` 파일, `step` 스텝)."""
     word = word.lower()
-    if word in _SPOKEN:
-        return _SPOKEN[word]
+    if word in SPOKEN:
+        return SPOKEN[word]
     if word.endswith("e") and len(word) > 2 and word[-2] in "lmn":
         word = word[:-1]
     if word.endswith("l"):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from distkb.report.layout import pad, width
 from distkb.report.page import Ink, Page, Role, plain
 from distkb.report.sharding import number, size
+from distkb.sizing.advise import fits
 
 if TYPE_CHECKING:
     from distkb.locale import Say
     from distkb.sizing.advise import Advice
-    from distkb.sizing.strategies import Strategy
+    from distkb.sizing.strategies import Run, Strategy
 
 NAMES = {
     "ddp": "DDP",
@@ -32,10 +33,12 @@ NAMES = {
 
 OPTIMIZERS = {"adamw": "AdamW", "sgd-momentum": "SGD + momentum", "sgd": "SGD"}
 
-_FSDP1 = ("shard_grad_op", "hybrid_shard", "full_shard")
+FSDP1 = ("shard_grad_op", "hybrid_shard", "full_shard")
 """Left out of the screen: they differ little from FSDP2's rows. The document has them."""
 
-_COLUMNS = ("states", "working", "activations", "peak", "checkpointed", "sent")
+Fit = Literal["plain", "checkpointing", "no"]
+
+COLUMNS = ("states", "working", "activations", "peak", "checkpointed", "sent")
 _GIB = 1 << 30
 _FIGURE = 10
 
@@ -45,10 +48,13 @@ def write(advice: Advice, say: Say, columns: int = 80, ink: Ink = plain) -> str:
     from distkb.sizing.launch import command
 
     page = Page(columns, ink)
-    page.title(_verdict(advice, say))
-    _assumed(page, advice, say)
+    page.title(verdict(advice, say))
+    for line in assumed(advice, say):
+        page.paragraph(line)
     _table(page, advice, say)
-    _notes(page, advice, say)
+    page.heading(say("advise.notes"))
+    for note in notes(advice, say):
+        page.item("-", note)
     if advice.chosen is not None:
         page.heading(say("advise.launch"))
         page.line(command(advice), "    ", "code")
@@ -58,12 +64,13 @@ def write(advice: Advice, say: Say, columns: int = 80, ink: Ink = plain) -> str:
     return page.text()
 
 
-def _verdict(advice: Advice, say: Say) -> str:
+def verdict(advice: Advice, say: Say) -> str:
+    """Return the answer in one sentence."""
     run = advice.run
     values: dict[str, Any] = {"gpus": run.gpus, "memory": size(run.gpu_memory)}
     if advice.chosen is None:
-        key = "advise.nothing-fits" if advice.enough is None else "advise.needs-more"
-        return say(key, enough=advice.enough or 0, **values)
+        more = "advise.needs-more.off" if run.checkpointing == "off" else "advise.needs-more"
+        return say("advise.nothing-fits" if advice.enough is None else more, enough=advice.enough or 0, **values)
     values |= {
         "strategy": NAMES[advice.chosen.name],
         "peak": size(advice.chosen.peak(checkpointing=advice.checkpointing)),
@@ -71,19 +78,19 @@ def _verdict(advice: Advice, say: Say) -> str:
     return say("advise.start.checkpointing" if advice.checkpointing else "advise.start", **values)
 
 
-def _assumed(page: Page, advice: Advice, say: Say) -> None:
+def assumed(advice: Advice, say: Say, *, form: bool = False) -> list[str]:
+    """Return what the figures hold for; `form` where the reader has a form instead of a command line."""
     shape, run = advice.shape, advice.run
-    page.paragraph(
+    key = "advise.shape.typical.form" if form and shape.source == "typical" else f"advise.shape.{shape.source}"
+    lines = [
         say(
-            f"advise.shape.{shape.source}",
+            key,
             parameters=number(shape.parameters),
             layers=shape.layers,
             hidden=shape.hidden,
             intermediate=shape.intermediate,
             vocab=shape.vocab,
-        )
-    )
-    page.paragraph(
+        ),
         say(
             "advise.run",
             precision=say(f"advise.precision.{run.precision}"),
@@ -92,57 +99,75 @@ def _assumed(page: Page, advice: Advice, say: Say) -> None:
             batch=run.batch,
             nodes=run.nodes,
             per_node=min(run.per_node, run.gpus),
-        )
-    )
-    if run.lora:
-        page.paragraph(say("advise.lora", rank=run.lora))
+        ),
+    ]
+    return [*lines, say("advise.lora", rank=run.lora)] if run.lora else lines
+
+
+def shown(advice: Advice) -> list[Strategy]:
+    """Return the strategies of the screen: FSDP1's differ little from FSDP2's."""
+    return [row for row in advice.rows if row.name not in FSDP1]
+
+
+def figures(row: Strategy, run: Run) -> tuple[str, ...]:
+    """Return the figures of one strategy in GiB, in the order of `COLUMNS`; a tick or a cross behind both peaks."""
+    peaks = (figure(row.peak(checkpointing=on)) + mark(yes=fits(row, run, checkpointing=on)) for on in (False, True))
+    activations = row.activations.peak(checkpointing=False)
+    return (figure(row.states), figure(row.gathered), figure(activations), *peaks, figure(row.sent))
+
+
+def fit(row: Strategy, run: Run) -> Fit:
+    """Return whether a strategy fits as it is, with activation checkpointing only, or not at all."""
+    if fits(row, run, checkpointing=False):
+        return "plain"
+    return "checkpointing" if fits(row, run, checkpointing=True) else "no"
 
 
 def _table(page: Page, advice: Advice, say: Say) -> None:
     """Add one row a strategy, in GiB a GPU: a tick where it fits, first as it is, then with checkpointing."""
-    rows = [row for row in advice.rows if row.name not in _FSDP1]
+    rows = shown(advice)
     names = {row.name: NAMES[row.name] for row in rows}
-    heads = [say(f"advise.column.{name}") for name in _COLUMNS]
+    heads = [say(f"advise.column.{name}") for name in COLUMNS]
     first = max(width(name) for name in names.values())
     page.heading(say("advise.table"))
     page.line(pad("", first + 2) + "".join(_right(head) for head in heads), "", "faint")
     for row in rows:
         chosen = advice.chosen is not None and row.name == advice.chosen.name
-        plainly, saving = (_fits(row, advice, checkpointing=on) for on in (False, True))
-        role: Role = "good" if plainly or saving else "bad"
-        cells = "".join(
-            _right(cell)
-            for cell in (
-                _figure(row.states),
-                _figure(row.gathered),
-                _figure(row.activations.peak(checkpointing=False)),
-                _figure(row.peak(checkpointing=False)) + _mark(plainly),
-                _figure(row.peak(checkpointing=True)) + _mark(saving),
-                _figure(row.sent),
-            )
-        )
+        role: Role = "bad" if fit(row, advice.run) == "no" else "good"
+        cells = "".join(_right(cell) for cell in figures(row, advice.run))
         page.line(f"{'▸ ' if chosen else '  '}{pad(names[row.name], first)}{cells}", "", role)
 
 
-def _notes(page: Page, advice: Advice, say: Say) -> None:
+def notes(advice: Advice, say: Say, *, form: bool = False) -> list[str]:
+    """Return what to know about the choice; `form` where the reader has a form instead of a command line."""
     chosen, run = advice.chosen, advice.run
-    page.heading(say("advise.notes"))
-    if chosen is not None and chosen.host:
-        local = size(chosen.host)
-        page.item("-", say("advise.note.host", size=local))
-        if advice.enough is not None:
-            page.item("-", say("advise.note.enough", gpus=advice.enough))
-    if chosen is not None and chosen.leaves_node:
-        page.item("-", say("advise.note.leaves", size=size(chosen.leaves_node), seconds=_seconds(chosen)))
-    if advice.checkpointing and chosen is not None:
-        page.item("-", say("advise.note.checkpointing"))
+    ending = ".form" if form else ""
+    out = [] if chosen is None else _about(chosen, advice, say)
     if chosen is None:
         if advice.enough is not None:
-            page.item("-", say("advise.note.more-gpus", gpus=advice.enough))
-        page.item("-", say("advise.note.shorter"))
+            out.append(say("advise.note.more-gpus", gpus=advice.enough))
+        if run.checkpointing == "off":
+            out.append(say("advise.note.allow-checkpointing"))
+        out.append(say(f"advise.note.shorter{ending}"))
         if not run.lora:
-            page.item("-", say("advise.note.lora"))
-    page.item("-", say("advise.note.counted"))
+            out.append(say(f"advise.note.lora{ending}"))
+    return [*out, say("advise.note.counted")]
+
+
+def _about(chosen: Strategy, advice: Advice, say: Say) -> list[str]:
+    """Return what the strategy to start from costs beside memory."""
+    out = []
+    if chosen.host:
+        out.append(say("advise.note.host", size=size(chosen.host)))
+        if advice.enough is not None:
+            out.append(say("advise.note.enough", gpus=advice.enough))
+    if chosen.leaves_node:
+        out.append(say("advise.note.leaves", size=size(chosen.leaves_node), seconds=_seconds(chosen)))
+    if advice.checkpointing:
+        out.append(say("advise.note.checkpointing"))
+        if not chosen.name.startswith("fsdp2"):
+            out.append(say("advise.note.checkpointing-call"))
+    return out
 
 
 def _seconds(row: Strategy) -> str:
@@ -150,17 +175,13 @@ def _seconds(row: Strategy) -> str:
     return f"{row.leaves_node * 8 / 100e9:.2g}"
 
 
-def _fits(row: Strategy, advice: Advice, *, checkpointing: bool) -> bool:
-    from distkb.sizing.advise import fits
-
-    return fits(row, advice.run, checkpointing=checkpointing)
-
-
-def _mark(yes: bool) -> str:
+def mark(*, yes: bool) -> str:
+    """Return the sign behind a figure that says whether it fits."""
     return " ✓" if yes else " ✗"
 
 
-def _figure(count: int) -> str:
+def figure(count: int) -> str:
+    """Return bytes in GiB without their unit, as the table's cells have them."""
     value = count / _GIB
     return f"{value:.1f}" if value < 1000 else f"{value:.0f}"
 
@@ -195,6 +216,7 @@ def document(advice: Advice) -> dict[str, Any]:
             "batch": run.batch,
             "optimizer": run.optimizer,
             "precision": run.precision,
+            "checkpointing": run.checkpointing,
             "lora": run.lora,
         },
         "strategies": [
@@ -209,8 +231,8 @@ def document(advice: Advice) -> dict[str, Any]:
                 "activations_checkpointed": row.activations.peak(checkpointing=True),
                 "peak": row.peak(checkpointing=False),
                 "peak_checkpointed": row.peak(checkpointing=True),
-                "fits": _fits(row, advice, checkpointing=False),
-                "fits_checkpointed": _fits(row, advice, checkpointing=True),
+                "fits": fits(row, run, checkpointing=False),
+                "fits_checkpointed": fits(row, run, checkpointing=True),
                 "host_per_node": row.host,
                 "sent_per_gpu": row.sent,
                 "leaves_node": row.leaves_node,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from distkb.sizing.shape import Shape
-from distkb.sizing.strategies import Run, Strategy, strategies
+from distkb.sizing.strategies import Checkpointing, Run, Strategy, listed, sharded, strategies
 
 LADDER: tuple[tuple[str, bool], ...] = (
     ("ddp", False),
@@ -35,21 +35,41 @@ class Advice:
     chosen: Strategy | None
     """None where nothing fits."""
     checkpointing: bool
+    """Whether the chosen one needs activation checkpointing, or was asked for with it."""
     enough: int | None
     """Where nothing fits without offloading: the smallest power of two of GPUs on which sharding with checkpointing
-    does; None where no number helps, because the activations of one micro-batch alone are too large."""
+    does (without, where it was ruled out); None where no number helps, because the activations of one micro-batch alone
+    are too large."""
 
 
 def advise(shape: Shape, run: Run) -> Advice:
     """Return all strategies for the run and the first rung that fits."""
     rows = tuple(strategies(shape, run))
     by_name = {row.name: row for row in rows}
-    for name, checkpointing in LADDER:
+    for name, checkpointing in ladder(run.checkpointing):
         row = by_name.get(name)
         if row is not None and fits(row, run, checkpointing=checkpointing):
             enough = run.gpus if row.host == 0 else _enough(shape, run)
             return Advice(shape, run, rows, row, checkpointing, enough)
-    return Advice(shape, run, rows, None, True, _enough(shape, run))
+    return Advice(shape, run, rows, None, run.checkpointing != "off", _enough(shape, run))
+
+
+def ladder(checkpointing: Checkpointing) -> tuple[tuple[str, bool], ...]:
+    """Return the rungs to try where activation checkpointing is left open, always on, or never."""
+    if checkpointing == "auto":
+        return LADDER
+    return tuple(dict.fromkeys((name, checkpointing == "on") for name, _ in LADDER))
+
+
+def choose(advice: Advice, name: str) -> Advice:
+    """Return the advice with another strategy to start from; with checkpointing where it fits only so.
+
+    Raises KeyError for a strategy that the run does not have.
+    """
+    row = {row.name: row for row in advice.rows}[name]
+    asked = advice.run.checkpointing
+    checkpointing = asked == "on" or (asked == "auto" and not fits(row, advice.run, checkpointing=False))
+    return replace(advice, chosen=row, checkpointing=checkpointing)
 
 
 def fits(row: Strategy, run: Run, *, checkpointing: bool) -> bool:
@@ -60,11 +80,11 @@ def fits(row: Strategy, run: Run, *, checkpointing: bool) -> bool:
 
 
 def _enough(shape: Shape, run: Run) -> int | None:
+    plan = listed(shape, run)
     gpus = max(2, run.gpus)
     while gpus <= MOST_GPUS:
         larger = replace(run, gpus=gpus, per_node=min(gpus, max(run.per_node, min(8, gpus))))
-        row = next(row for row in strategies(shape, larger) if row.name == "fsdp2")
-        if fits(row, larger, checkpointing=True):
+        if fits(sharded(plan, shape, larger), larger, checkpointing=run.checkpointing != "off"):
             return gpus
         gpus = 1 << gpus.bit_length()
     return None

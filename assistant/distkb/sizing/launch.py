@@ -13,7 +13,21 @@ FIRST_NODE = "FIRST_NODE"
 CORES_A_GPU = 8
 """Cores that a Slurm job asks for beside each GPU: data loading and the launcher."""
 
-_STAGES = {"ddp": 0, "zero2_offload": 2, "fsdp2_hybrid": 3, "fsdp2": 3, "fsdp2_offload": 3}
+STAGES = {
+    "ddp": 0,
+    "zero1": 1,
+    "zero2": 2,
+    "zero3": 3,
+    "shard_grad_op": 2,
+    "hybrid_shard": 3,
+    "full_shard": 3,
+    "fsdp2_no_reshard": 2,
+    "fsdp2_hybrid": 3,
+    "fsdp2": 3,
+    "zero2_offload": 2,
+    "zero3_offload": 3,
+    "fsdp2_offload": 3,
+}
 """The ZeRO stage that keeps about as much on a rank as a strategy does."""
 
 
@@ -60,9 +74,9 @@ def accelerate(advice: Advice) -> dict[str, Any]:
             "rdzv_backend": "static",
             "same_network": True,
         }
-    if name.startswith("fsdp2"):
+    if _uses_fsdp(advice):
         out |= {"distributed_type": "FSDP", "fsdp_config": _fsdp(name, checkpointing=advice.checkpointing)}
-        if name == "fsdp2_hybrid":
+        if name in ("fsdp2_hybrid", "hybrid_shard"):
             out["parallelism_config"] = {
                 "parallelism_config_dp_replicate_size": run.nodes,
                 "parallelism_config_dp_shard_size": run.per_node,
@@ -80,7 +94,7 @@ def accelerate(advice: Advice) -> dict[str, Any]:
 def _fsdp(name: str, *, checkpointing: bool) -> dict[str, Any]:
     return {
         "fsdp_version": 2,
-        "fsdp_reshard_after_forward": True,
+        "fsdp_reshard_after_forward": name not in ("fsdp2_no_reshard", "shard_grad_op"),
         "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
         "fsdp_activation_checkpointing": checkpointing,
         "fsdp_cpu_ram_efficient_loading": True,
@@ -92,7 +106,7 @@ def _fsdp(name: str, *, checkpointing: bool) -> dict[str, Any]:
 def deepspeed(advice: Advice) -> dict[str, Any]:
     """Return the configuration for `deepspeed.initialize` that comes nearest to the strategy."""
     run, name = advice.run, _name(advice)
-    stage = _STAGES[name]
+    stage = STAGES[name]
     zero: dict[str, Any] = {"stage": stage}
     if stage >= 2:
         zero |= {"overlap_comm": True, "contiguous_gradients": True}
@@ -144,6 +158,11 @@ srun --cpus-per-task="$SLURM_CPUS_PER_TASK" torchrun \\
 
 def _name(advice: Advice) -> str:
     return advice.chosen.name if advice.chosen is not None else "fsdp2"
+
+
+def _uses_fsdp(advice: Advice) -> bool:
+    """FSDP1's strategies are started as the same ones of FSDP2, which has replaced it."""
+    return not _uses_deepspeed(advice) and _name(advice) != "ddp"
 
 
 def _uses_deepspeed(advice: Advice) -> bool:

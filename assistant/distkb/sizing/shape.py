@@ -11,7 +11,7 @@ from distkb_probes.sharding.plan import Param, Plan, Unit
 
 Source = Literal["typical", "config"]
 
-_MULTIPLE = 64
+MULTIPLE = 64
 """Widths are multiples of this: what kernels like, and what published models do."""
 
 
@@ -56,7 +56,7 @@ class Shape:
         return outer + self.layers * each
 
 
-_TYPICAL: tuple[Shape, ...] = (
+TYPICAL: tuple[Shape, ...] = (
     Shape(12, 768, 12, 12, 64, 3072, 50257, gated=False, tied=True, positions=1024),
     Shape(24, 896, 14, 2, 64, 4864, 151936, tied=True),
     Shape(16, 2048, 32, 8, 64, 8192, 128256, tied=True),
@@ -79,14 +79,14 @@ def typical(parameters: int) -> Shape:
     """
     if not 2 * 10**7 <= parameters <= 10**13:
         raise ShapeError("advise.error.parameters")
-    near = min(_TYPICAL, key=lambda shape: abs(math.log(shape.parameters / parameters)))
+    near = min(TYPICAL, key=lambda shape: abs(math.log(shape.parameters / parameters)))
     ratio = parameters / near.parameters
     if abs(ratio - 1) < 0.005:
         return near
     layers = max(2, round(near.layers * ratio ** (1 / 3)))
     fixed = replace(near, layers=layers)
     best = min(
-        (_wide(fixed, width) for width in range(_MULTIPLE, near.hidden * 4 + 1, _MULTIPLE)),
+        (_wide(fixed, width) for width in range(MULTIPLE, near.hidden * 4 + 1, MULTIPLE)),
         key=lambda shape: abs(shape.parameters - parameters),
     )
     return _filled(best, parameters)
@@ -100,7 +100,7 @@ def _wide(shape: Shape, hidden: int) -> Shape:
         hidden=hidden,
         heads=heads,
         kv_heads=heads // groups,
-        intermediate=max(_MULTIPLE, round(hidden * shape.intermediate / shape.hidden / _MULTIPLE) * _MULTIPLE),
+        intermediate=max(MULTIPLE, round(hidden * shape.intermediate / shape.hidden / MULTIPLE) * MULTIPLE),
     )
 
 
@@ -112,7 +112,7 @@ def _filled(shape: Shape, parameters: int) -> Shape:
     return replace(shape, intermediate=max(shape.hidden, width))
 
 
-_KEYS = {
+KEYS = {
     "layers": ("num_hidden_layers", "n_layer", "num_layers"),
     "hidden": ("hidden_size", "n_embd", "d_model"),
     "heads": ("num_attention_heads", "n_head"),
@@ -124,7 +124,9 @@ _KEYS = {
 }
 """Keys of transformers' `config.json`: the common names, then those of GPT-2 and OPT."""
 
-_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+UNGATED = frozenset({"gpt2", "opt", "gpt_neox", "bloom", "gptj"})
+"""Model types whose feed-forward part has two matrices, and LayerNorm."""
 
 
 def from_config(document: Mapping[str, Any]) -> Shape:
@@ -136,14 +138,15 @@ def from_config(document: Mapping[str, Any]) -> Shape:
     text = document.get("text_config")
     if isinstance(text, Mapping):
         document = {**document, **text}
-    for key in _EXPERTS:
+    for key in EXPERTS:
         if isinstance(document.get(key), int) and document[key] > 1:
             raise ShapeError("advise.error.experts", key=key)
     layers, hidden, heads = (_whole(document, name) for name in ("layers", "hidden", "heads"))
     if not (layers and hidden and heads):
-        missing = next(name for name, got in zip(_KEYS, (layers, hidden, heads), strict=False) if not got)
-        raise ShapeError("advise.error.config-key", key=_KEYS[missing][0])
-    gated = "n_embd" not in document and document.get("model_type") not in {"gpt2", "opt", "gpt_neox", "bloom", "gptj"}
+        missing = next(name for name, got in zip(KEYS, (layers, hidden, heads), strict=False) if not got)
+        raise ShapeError("advise.error.config-key", key=KEYS[missing][0])
+    kind = document.get("model_type")
+    gated = "n_embd" not in document and not (isinstance(kind, str) and kind in UNGATED)
     vocab = _whole(document, "vocab")
     if not vocab:
         raise ShapeError("advise.error.config-key", key="vocab_size")
@@ -159,14 +162,14 @@ def from_config(document: Mapping[str, Any]) -> Shape:
         gated=gated,
         tied=tied is True,
         positions=0 if gated else _whole(document, "positions"),
-        attention_bias=document.get("attention_bias") is True or document.get("model_type") == "qwen2",
+        attention_bias=document.get("attention_bias") is True or kind == "qwen2",
         source="config",
     )
 
 
 def _whole(document: Mapping[str, Any], name: str) -> int:
     """Return a positive integer under one of a dimension's keys, or 0."""
-    for key in _KEYS[name]:
+    for key in KEYS[name]:
         value = document.get(key)
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**9:
             return value

@@ -13,6 +13,8 @@ from distkb_probes.sharding.memory import Bytes, Optimizer
 from distkb_probes.sharding.plan import ITEM_BYTES, Plan
 
 Precision = Literal["bf16", "fp16", "pure-bf16", "fp32"]
+Checkpointing = Literal["auto", "on", "off"]
+"""Activation checkpointing: where it is needed, always, never."""
 
 GIB = 1 << 30
 CONTEXT = int(1.2 * GIB)
@@ -38,6 +40,7 @@ class Run:
     """Rank of the adapters; 0 trains every parameter."""
     host_memory: int | None = None
     """Bytes of one node's main memory, where it is known."""
+    checkpointing: Checkpointing = "auto"
 
     @property
     def nodes(self) -> int:
@@ -85,14 +88,20 @@ class Strategy:
 
 def strategies(shape: Shape, run: Run) -> list[Strategy]:
     """Return every strategy that makes sense for the run, the one that sends the least first."""
-    plan = _plan(shape, run)
+    plan = listed(shape, run)
     table = memory.table(plan, _setting(run))
     out = [_row(name, table[name], plan, shape, run) for name in table if run.gpus > 1 or name == "ddp"]
     out += list(_offloaded(table, plan, shape, run))
     return out
 
 
-def _plan(shape: Shape, run: Run) -> Plan:
+def sharded(plan: Plan, shape: Shape, run: Run) -> Strategy:
+    """Return the row of FSDP2 alone: what shards everything over all ranks. `plan` is that of the shape and the run."""
+    return _row("fsdp2", memory.fsdp2(plan, _setting(run), run.gpus), plan, shape, run)
+
+
+def listed(shape: Shape, run: Run) -> Plan:
+    """Return the model's parameters in the dtypes that the run keeps them in."""
     whole = run.precision == "pure-bf16" or run.lora > 0
     return decoder(shape, dtype="bfloat16" if whole else "float32", lora=run.lora)
 

@@ -119,7 +119,7 @@ class DistkbApp(App[int]):
         self.knowledge = loaded
         self.post_message(self.KnowledgeReady())
         # Screens are imported before they are needed: an import takes longer than a frame.
-        for name in ("session", "fix", "entry", "open", "browse"):
+        for name in ("session", "fix", "entry", "open", "browse", "advise"):
             importlib.import_module(f"distkb.tui.screens.{name}")
 
     def on_distkb_app_knowledge_ready(self) -> None:
@@ -272,6 +272,12 @@ class DistkbApp(App[int]):
         if self.knowledge is not None:
             self.push_screen(ProbesScreen(probe, step))
 
+    def advise(self) -> None:
+        """Work out what fits on a cluster."""
+        from distkb.tui.screens.advise import AdviseScreen
+
+        self.push_screen(AdviseScreen())
+
     # What holds at any moment
 
     def action_toggle_language(self) -> None:
@@ -321,6 +327,7 @@ class DistkbApp(App[int]):
             "browse": self.browse,
             "glossary": self.show_glossary,
             "check": self.check_machine,
+            "advise": self.advise,
             "help": self.action_help,
         }
         for name, action in commands.items():

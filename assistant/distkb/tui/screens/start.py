@@ -37,7 +37,7 @@ RECENT = 5
 BREAK = " ⏎ "
 """How a line break in pasted text is shown in the one line of the input."""
 
-_WAYS = (("open", "F2"), ("check", "F3"), ("browse", "F4"), ("resume", "F5"))
+_WAYS = (("open", "F2"), ("check", "F3"), ("browse", "F4"), ("resume", "F5"), ("advise", "F6"))
 _SESSION = "session:"
 
 
@@ -70,6 +70,7 @@ class StartScreen(Screen[None]):
         key("f3", "check", "check"),
         key("f4", "browse", "browse"),
         key("f5", "resume", "resume"),
+        key("f6", "advise", "advise"),
         key("down", "to_list", "to-list", show=False),
         key("escape", "clear", "clear", show=False),
     ]
@@ -234,6 +235,10 @@ class StartScreen(Screen[None]):
         from distkb.tui.screens.resume import ResumeScreen
 
         self.app.push_screen(ResumeScreen(), lambda session: self.app.resume_session(session) if session else None)
+
+    def action_advise(self) -> None:
+        """Work out what fits on a cluster."""
+        self.app.advise()
 
     def action_clear(self) -> None:
         """Empty the input and go back to it."""
