@@ -68,7 +68,7 @@ def _option(parameter: click.Parameter, say: Say) -> tuple[str, str]:
     if "--help" in parameter.opts:
         return names, say("option.help")
     is_flag = getattr(parameter, "is_flag", False)
-    return (names if is_flag else f"{names} {parameter.metavar}"), say(getattr(parameter, "help", ""))
+    return (names if is_flag else f"{names} {_metavar(parameter)}"), say(getattr(parameter, "help", ""))
 
 
 def _section(page: Page, heading: str, rows: list[tuple[str, str]]) -> None:
@@ -78,3 +78,10 @@ def _section(page: Page, heading: str, rows: list[tuple[str, str]]) -> None:
     column = max(width(name) for name, _ in rows)
     for name, text in rows:
         page.row([(name, column)], text, indent="  ")
+
+
+def _metavar(parameter: click.Parameter) -> str:
+    """Return what stands for the value: its name, or the words that it can be."""
+    if parameter.metavar is None and isinstance(parameter.type, click.Choice):
+        return "|".join(parameter.type.choices)
+    return parameter.metavar or (parameter.name or "").upper()

@@ -10,11 +10,11 @@ from distkb.cli import output
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode
 
-KINDS = ("entry", "observations", "glossary")
+KINDS = ("entry", "accounts", "observations", "settings", "glossary")
 
 
 @click.command("schema", cls=Command, help="help.kb.schema", examples=("distkb kb schema", "distkb kb schema --out kb"))
-@click.argument("kind", type=click.Choice(KINDS), default="entry", metavar="[entry|observations|glossary]")
+@click.argument("kind", type=click.Choice(KINDS), default="entry", metavar=f"[{'|'.join(KINDS)}]")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="option.schema-out")
 def command(kind: str, out: Path | None) -> ExitCode:
     """Print one schema, or write all of them into a folder."""

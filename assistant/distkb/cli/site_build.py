@@ -34,14 +34,19 @@ def command(ctx: click.Context, out: Path, base_url: str | None) -> ExitCode:
     if base_url is not None and not base_url.startswith(("https://", "http://")):
         raise Failure("error.base-url", given=base_url)
     from distkb.catalogue.guide import load_guides
+    from distkb.catalogue.incident import load_incidents
     from distkb.catalogue.places import knowledge_bases
     from distkb.docsite.build import NotOursError, build
     from distkb.docsite.views import Library
     from distkb.report.meaning import Meanings
 
-    catalogue = knowledge.open_knowledge(current).catalogue()
+    compiled = knowledge.open_knowledge(current)
+    catalogue = compiled.catalogue()
     guides, _ = load_guides(knowledge_bases(current.overlays))
-    library = Library(catalogue, tuple(guides), Meanings(catalogue))
+    incidents, _ = load_incidents(knowledge_bases(current.overlays))
+    library = Library(
+        catalogue, tuple(guides), Meanings(catalogue), compiled.search_index(), incidents=tuple(incidents)
+    )
     try:
         pages = build(library, out, base_url=base_url)
     except NotOursError:
