@@ -16,8 +16,12 @@ from distkb.locale.particles import PARTICLES
 PACKAGE = Path(__file__).parents[2] / "assistant" / "distkb"
 SPEAKING = ("cli", "report", "sessions", "tui", "tui/screens", "tui/widgets")
 FAMILIES_OF_KEYS = (
+    "advise.choice.",
     "advise.column.",
     "advise.error.",
+    "advise.field.",
+    "advise.fit.",
+    "advise.note.",
     "advise.precision.",
     "advise.shape.",
     "cost.",
@@ -44,11 +48,13 @@ FAMILIES_OF_KEYS = (
     "story.stood",
     "story.waited",
     "timer.",
+    "tui.advise.",
     "tui.command.",
     "tui.key.",
     "tui.export.",
     "tui.fix.",
     "tui.help.",
+    "tui.launch.",
     "tui.move.",
     "tui.probes.",
     "tui.repro.",
@@ -106,6 +112,7 @@ def test_korean_sentences_are_korean_in_one_register() -> None:
         assert not re.search(r"[가-힣](요|세요)[.?)]?$", template), key
         words = re.sub(r"\{[^{}]*\}|`[^`]*`|--?\w+", "", template)
         latin_only = {"error.prefix", "note.prefix", "family.fsdp", "tui.key.language", "tui.command.language"}
+        latin_only |= {f"site.errors.{name}" for name in ("sharding", "deepspeed", "trainers")}
         if re.search(r"[A-Za-z]{3}", words) and key not in latin_only:
             assert HANGUL.search(template), key
 

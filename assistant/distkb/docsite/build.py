@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import html
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from distkb.catalogue.places import checkout
 from distkb.catalogue.records import LANGUAGES, Language, Text
-from distkb.docsite import views
+from distkb.docsite import advise, diagnose, families, finding, incidents, messages, symptoms, tree, views
+from distkb.docsite.data import generated
+from distkb.docsite.diagrams import keeps
 from distkb.docsite.markdown import render
-from distkb.docsite.site import Page, entry_address
-from distkb.docsite.text import Writer
+from distkb.docsite.scripts import address, slim
+from distkb.docsite.site import Page, at, entry_address, make_page, named, settings_address, writer
 from distkb.docsite.views import Library
 from distkb.locale import Say
 
@@ -21,17 +23,17 @@ if TYPE_CHECKING:
     import jinja2
 
 NAV = (
-    ("index.html", "site.home"),
+    ("diagnose.html", "site.diagnose"),
     ("symptoms.html", "site.symptoms"),
     ("errors.html", "site.errors"),
     ("settings.html", "site.settings"),
     ("glossary.html", "site.glossary"),
+    ("advise.html", "site.advise"),
     ("about.html", "site.about"),
 )
 NAMES = {"en": "English", "ko": "한국어"}
-_TITLE = 60
-"""Characters of a title that search engines show."""
-_DESCRIPTION = 155
+SHARDED_GUIDES = {"G1": 6}
+"""Guides with the drawing of what each rank keeps, and at the end of which of their sections it stands."""
 MARKER = ".distkb-site"
 """A file that says that a folder was written by this program, and may be replaced by it."""
 
@@ -66,13 +68,15 @@ def build(library: Library, out: Path, *, base_url: str | None = None) -> int:
 def rendered(library: Library, *, base_url: str | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of every file of the site."""
     base = f"{base_url.rstrip('/')}/" if base_url else ""
-    assets = _assets(sources() / "assets")
+    assets = _assets(sources() / "assets", library)
     environment = _environment(sources() / "templates")
     yield MARKER, b"written by distkb site build\n"
     yield from assets.values()
     pages = [page for lang in LANGUAGES for page in _pages(library, lang)]
+    pages += tree.pages(library)
+    there = frozenset(page.address for page in pages)
     for page in pages:
-        yield page.path, _render(page, library, environment, assets, base).encode()
+        yield page.path, _render(page, library, environment, assets, base, there).encode()
     root = environment.get_template("root.html.j2").render(asset=lambda name: assets[name][0])
     yield "index.html", root.encode()
     yield "robots.txt", (f"User-agent: *\nAllow: /\n{f'Sitemap: {base}sitemap.xml' if base else ''}").encode()
@@ -80,14 +84,12 @@ def rendered(library: Library, *, base_url: str | None = None) -> Iterator[tuple
         yield "sitemap.xml", _sitemap(pages, base).encode()
 
 
-def _assets(folder: Path) -> dict[str, tuple[str, bytes]]:
-    """Return, by name, each asset's path with a digest in it, and its content."""
-    out = {}
-    for path in sorted(folder.iterdir()):
-        content = path.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()[:8]
-        out[path.name] = (f"assets/{path.stem}.{digest}{path.suffix}", content)
-    return out
+def _assets(folder: Path, library: Library) -> dict[str, tuple[str, bytes]]:
+    """Return, by name, each asset's path with a digest in it, and its content: files, and scripts of data."""
+    contents = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    contents = {name: slim(c.decode()).encode() if name.endswith(".js") else c for name, c in contents.items()}
+    contents |= dict(generated(library))
+    return {name: (address(name, content), content) for name, content in contents.items()}
 
 
 def _environment(folder: Path) -> jinja2.Environment:
@@ -104,15 +106,17 @@ def _render(
     environment: jinja2.Environment,
     assets: dict[str, tuple[str, bytes]],
     base: str,
+    there: frozenset[str],
 ) -> str:
     say = Say(page.lang)
-    write = _writer(page, library)
+    write = writer(page, library)
     values = {
         "page": page,
         "languages": LANGUAGES,
         "names": NAMES,
         "nav": NAV,
         "base_url": base,
+        "has": there.__contains__,
         "known": {one.id for one in library.entries},
         "asset": lambda name: page.to(assets[name][0]),
         "t": say,
@@ -121,25 +125,6 @@ def _render(
         "link": write.link,
     }
     return environment.get_template(f"{page.template}.html.j2").render(values | page.values)
-
-
-def _writer(page: Page, library: Library) -> Writer:
-    def href(identity: str, anchor: str) -> str:
-        return page.near(entry_address(identity)) + (f"#{anchor}" if anchor else "")
-
-    return Writer({one.id for one in library.entries}, href)
-
-
-def _page(lang: Language, address: str, template: str, title: str, description: str, values: dict[str, Any]) -> Page:
-    return Page(address, lang, template, _cut(title, _TITLE), _cut(description, _DESCRIPTION), values)
-
-
-def _cut(text: str, room: int) -> str:
-    """Return a text that fits, cut between words where it does not."""
-    words = " ".join(text.replace("`", "").split())
-    if len(words) <= room:
-        return words
-    return words[: room - 1].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
 
 
 def _pages(library: Library, lang: Language) -> Iterator[Page]:
@@ -151,15 +136,17 @@ def _pages(library: Library, lang: Language) -> Iterator[Page]:
         "question": say.text(fact.question) if fact else "",
         "families": views.families(library, say),
         "guides": library.guides,
+        "incidents": incidents.listed(library, say),
     }
     lead = say("site.home.lead")
-    yield _page(lang, "index.html", "home", say("site.home.title"), lead, home)
-    yield _named(lang, "symptoms", {"ways": ways})
-    yield _named(lang, "errors", {"rows": views.messages(library, _at(library, lang, "errors.html"), say)})
+    yield make_page(lang, "index.html", "home", say("site.home.title"), lead, home)
+    yield from symptoms.pages(library, lang)
+    yield from messages.pages(library, lang)
+    yield from finding.pages(library, lang)
     terms = {"terms": views.glossary(library, lang)}
-    yield _named(lang, "glossary", terms)
+    yield named(lang, "glossary", terms)
     yield from _settings(library, lang)
-    yield _page(
+    yield make_page(
         lang,
         "about.html",
         "about",
@@ -167,18 +154,13 @@ def _pages(library: Library, lang: Language) -> Iterator[Page]:
         say("site.about.what.text", entries=len(library.entries)),
         {},
     )
-    yield _page(lang, "404.html", "missing", say("site.missing.title"), say("site.missing.text"), {})
+    yield make_page(lang, "404.html", "missing", say("site.missing.title"), say("site.missing.text"), {})
     yield from _entries(library, lang)
     yield from _guides(library, lang)
-
-
-def _named(lang: Language, name: str, values: dict[str, Any]) -> Page:
-    say = Say(lang)
-    return _page(lang, f"{name}.html", name, say(f"site.{name}.title"), say(f"site.{name}.lead"), values)
-
-
-def _at(library: Library, lang: Language, address: str) -> Writer:
-    return _writer(Page(address, lang, "", "", "", {}), library)
+    yield from incidents.pages(library, lang)
+    yield from advise.pages(library, lang)
+    yield from diagnose.pages(library, lang)
+    yield from families.pages(library, lang)
 
 
 def _entries(library: Library, lang: Language) -> Iterator[Page]:
@@ -186,35 +168,31 @@ def _entries(library: Library, lang: Language) -> Iterator[Page]:
     ordered: Sequence[Any] = library.entries
     for index, one in enumerate(ordered):
         address = entry_address(one.id)
-        values = views.entry(one, library, _at(library, lang, address), say)
+        values = views.entry(one, library, at(library, lang, address), say)
         values["before"] = ordered[index - 1] if index else None
         values["after"] = ordered[index + 1] if index + 1 < len(ordered) else None
         title = f"{one.id} {say.text(one.title)}"
-        yield _page(lang, address, "entry", title, say.text(one.summary), values)
+        yield make_page(lang, address, "entry", title, say.text(one.summary), values)
 
 
 def _settings(library: Library, lang: Language) -> Iterator[Page]:
     """Yield one page for each place in which settings are written; variables come on the first."""
     say = Say(lang)
-    rows = views.settings(library, _at(library, lang, "settings.html"), say)
+    rows = views.settings(library, at(library, lang, "settings.html"), say)
     places = list(dict.fromkeys(row["place"] for row in rows))
     listed = [
-        (_place(place, say), _settings_address(place), sum(row["place"] == place for row in rows)) for place in places
+        (_place(place, say), settings_address(place), sum(row["place"] == place for row in rows)) for place in places
     ]
     for place in places or ["environment"]:
         chosen = [row for row in rows if row["place"] == place]
         heading = say("site.settings.title", place=_place(place, say))
         values = {"rows": chosen, "places": listed, "heading": heading}
         lead = say("site.settings.lead")
-        yield _page(lang, _settings_address(place), "settings", heading, lead, values)
+        yield make_page(lang, settings_address(place), "settings", heading, lead, values)
 
 
 def _place(place: str, say: Say) -> str:
     return say("site.settings.environment") if place == "environment" else place
-
-
-def _settings_address(place: str) -> str:
-    return "settings.html" if place == "environment" else f"settings-{place}.html"
 
 
 def _guides(library: Library, lang: Language) -> Iterator[Page]:
@@ -222,9 +200,19 @@ def _guides(library: Library, lang: Language) -> Iterator[Page]:
     for guide in library.guides:
         address = f"guides/{guide.id}.html"
         title = say.text(guide.title)
-        body, contents = render(say.text(guide.body), _at(library, lang, address), title)
+        body, contents = render(say.text(guide.body), at(library, lang, address), title)
+        body = _drawn(body, [anchor for anchor, _ in contents], SHARDED_GUIDES.get(guide.id), say)
         values = {"guide": guide, "body": body, "contents": contents}
-        yield _page(lang, address, "guide", f"{guide.id} {title}", _first(guide.body, say), values)
+        yield make_page(lang, address, "guide", f"{guide.id} {title}", _first(guide.body, say), values)
+
+
+def _drawn(body: str, anchors: Sequence[str], section: int | None, say: Say) -> str:
+    """Return the HTML of a guide with the drawing of what each rank keeps at the end of a section, counted from 1."""
+    if section is None or section >= len(anchors):
+        return body
+    caption = f"<figcaption>{html.escape(say('site.diagram.keeps.text'))}</figcaption>"
+    next_section = f'<h2 id="{anchors[section]}"'
+    return body.replace(next_section, f'<figure class="drawn">{keeps("drawn", say)}{caption}</figure>\n{next_section}')
 
 
 def _first(body: Text, say: Say) -> str:
@@ -234,5 +222,5 @@ def _first(body: Text, say: Say) -> str:
 
 def _sitemap(pages: Iterable[Page], base: str) -> str:
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">']
-    lines += [f"<url><loc>{base}{page.path}</loc></url>" for page in pages if page.template != "missing"]
+    lines += [f"<url><loc>{base}{page.path}</loc></url>" for page in pages if page.template not in ("missing", "print")]
     return "\n".join([*lines, "</urlset>", ""])

@@ -21,20 +21,29 @@ def render(body: str, write: Writer, title: str) -> tuple[str, list[tuple[str, s
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(body)
     contents: list[tuple[str, str]] = []
+    tables: list[str] = []
+    heading = title
     number = 0
     for index, token in enumerate(tokens):
         if token.type == "heading_open":
             number += 1
             token.attrSet("id", f"s-{number}")
+            heading = _plain(tokens[index + 1])
             if token.tag == "h2":
-                contents.append((f"s-{number}", _plain(tokens[index + 1])))
+                contents.append((f"s-{number}", heading))
+        elif token.type == "table_open":
+            before = sum(label.startswith(heading) for label in tables)
+            tables.append(f"{heading} ({before + 1})" if before else heading)
         elif token.type == "inline":
             _link_entries(token, write)
         elif token.type == "fence":
             token.attrSet("translate", "no")
     html = parser.renderer.render(tokens, parser.options, {})
-    wrapper = f'<div class="wide" role="region" tabindex="0" aria-label="{_attribute(title)}">'
-    html = html.replace("<table>", f"{wrapper}<table>").replace("</table>", "</table></div>")
+    for label in tables:
+        wrapper = f'<section class="wide" tabindex="0" aria-label="{_attribute(label)}"><table >'
+        html = html.replace("<table>", wrapper, 1)
+    html = html.replace("<table >", "<table>").replace("</table>", "</table></section>")
+    html = html.replace("<pre>", '<pre tabindex="0">')
     return html.replace("<code>", '<code translate="no">'), contents
 
 

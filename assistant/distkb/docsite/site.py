@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distkb.catalogue.records import Language
+from distkb.docsite.text import Writer
+from distkb.locale import Say
+
+if TYPE_CHECKING:
+    from distkb.docsite.views import Library
+
+TITLE = 60
+"""Characters of a title that search engines show."""
+DESCRIPTION = 155
+"""Characters of a description that search engines show."""
 
 
 @dataclass(frozen=True)
@@ -45,3 +55,43 @@ class Page:
 def entry_address(identity: str) -> str:
     """Return the address of an entry below its language."""
     return f"e/{identity}.html"
+
+
+def settings_address(place: str) -> str:
+    """Return the address of the page of the settings that are written in a place."""
+    return "settings.html" if place == "environment" else f"settings-{place}.html"
+
+
+def make_page(
+    lang: Language, address: str, template: str, title: str, description: str, values: dict[str, Any]
+) -> Page:
+    """Return a page whose title and description are cut to what search engines show."""
+    return Page(address, lang, template, cut(title, TITLE), cut(description, DESCRIPTION), values)
+
+
+def named(lang: Language, name: str, values: dict[str, Any]) -> Page:
+    """Return the page `<name>.html` from the template of its name; `site.<name>.title` and `.lead` describe it."""
+    say = Say(lang)
+    return make_page(lang, f"{name}.html", name, say(f"site.{name}.title"), say(f"site.{name}.lead"), values)
+
+
+def cut(text: str, room: int) -> str:
+    """Return a text that fits into `room` characters, cut between words where it does not."""
+    words = " ".join(text.replace("`", "").split())
+    if len(words) <= room:
+        return words
+    return words[: room - 1].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
+
+
+def writer(page: Page, library: Library) -> Writer:
+    """Return what writes texts for a page, with links from there to the entries."""
+
+    def href(identity: str, anchor: str) -> str:
+        return page.near(entry_address(identity)) + (f"#{anchor}" if anchor else "")
+
+    return Writer({one.id for one in library.entries}, href)
+
+
+def at(library: Library, lang: Language, address: str) -> Writer:
+    """Return what writes texts for the page at an address."""
+    return writer(Page(address, lang, "", "", "", {}), library)

@@ -31,6 +31,11 @@ class Writer:
         out.append(self._linked(text[position:]))
         return "".join(out)
 
+    @staticmethod
+    def code_only(text: str) -> str:
+        """Return one paragraph as HTML for the inside of a link: backticks become code, ids stay as they are."""
+        return _CODE.sub(lambda match: f'<code translate="no">{match[1]}</code>', html.escape(text))
+
     def paragraphs(self, text: str) -> str:
         """Return a text of one or more paragraphs as HTML."""
         parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from distkb.catalogue.guide import Guide
+from distkb.catalogue.incident import Found
 from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Entry, Fix, Signature
 from distkb.catalogue.records import Language, Text
+from distkb.docsite.diagrams import drawing
 from distkb.docsite.text import Writer
 from distkb.locale import Say
 from distkb.report.entry import TELLS
@@ -24,6 +26,9 @@ class Library:
     catalogue: Catalogue
     guides: tuple[Guide, ...]
     meanings: Meanings
+    search: bytes = b""
+    """The search index as it is stored with the catalogue; where it is empty, it is built."""
+    incidents: tuple[Found, ...] = ()
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -31,8 +36,8 @@ class Library:
         return self.catalogue.entries
 
 
-def entry(shown: Entry, library: Library, write: Writer, say: Say) -> dict[str, Any]:
-    """Return the values of an entry's page."""
+def entry(shown: Entry, library: Library, write: Writer, say: Say, *, drawn: str = "drawn") -> dict[str, Any]:
+    """Return the values of an entry's page; `drawn` begins the ids of its drawing."""
     return {
         "entry": shown,
         "family": say(f"family.{shown.family}"),
@@ -46,7 +51,10 @@ def entry(shown: Entry, library: Library, write: Writer, say: Say) -> dict[str, 
         "related": [(identity, library.meanings.title(identity, say)) for identity in shown.related],
         "versions": [_version(version, say) for version in shown.applies_to],
         "references": shown.references,
-        "repro": _repro(shown, write, say),
+        "repro": _repro(shown, library, write, say),
+        "drawing": drawing(drawn, shown.diagram, say) if shown.diagram else "",
+        "drawn": write.inline(say.text(shown.diagram.says)) if shown.diagram else "",
+        "source": f"kb/entries/{shown.family}/{shown.id}-{shown.slug}/entry.yaml",
     }
 
 
@@ -116,7 +124,7 @@ def diff(fix: Fix) -> str:
         return ""
     out = []
     for line in unified(fix.code):
-        text = html.escape(line)
+        text = html.escape(line.rstrip())
         tag = "ins" if line.startswith("+") else "del" if line.startswith("-") else ""
         out.append(f"<{tag}>{text}</{tag}>" if tag else text)
     return "\n".join(out)
@@ -131,7 +139,8 @@ def _version(version: Any, say: Say) -> str:
     return say("version.until", component=version.component, until=until) if until else str(version.component)
 
 
-def _repro(shown: Entry, write: Writer, say: Say) -> dict[str, Any] | None:
+def _repro(shown: Entry, library: Library, write: Writer, say: Say) -> dict[str, Any] | None:
+    """Return the commands that show the failure, and what of it the first one is known to show."""
     repro = shown.repro
     if repro is None:
         return None
@@ -139,7 +148,13 @@ def _repro(shown: Entry, write: Writer, say: Say) -> dict[str, Any] | None:
     commands = [f"distkb repro run {shown.id}{' --recorded' if recorded else ''}"]
     if not recorded:
         commands.append(f"distkb repro run {shown.id} --fixed")
-    return {"commands": commands, "hardware": write.inline(say.text(repro.hardware)) if repro.hardware else ""}
+    examples = {signature.id: signature.example or "" for signature in library.catalogue.signatures}
+    return {
+        "commands": commands,
+        "seconds": f"{repro.seconds:g}",
+        "shows": [(write.inline(library.meanings.sentence(o, say)), examples.get(o, "")) for o in repro.shows],
+        "hardware": write.inline(say.text(repro.hardware)) if repro.hardware else "",
+    }
 
 
 def families(library: Library, say: Say) -> list[tuple[str, str, list[Entry]]]:
@@ -201,6 +216,7 @@ def messages(library: Library, write: Writer, say: Say) -> list[dict[str, Any]]:
                     "example": signature.example,
                     "means": write.inline(say.text(signature.means)),
                     "role": say(f"site.role.{signature.role}"),
+                    "versions": ", ".join(_version(version, say) for version in signature.seen_in),
                     "entries": [(identity, library.meanings.title(identity, say)) for identity in ids],
                 }
             )

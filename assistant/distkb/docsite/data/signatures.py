@@ -1,0 +1,174 @@
+"""What the page needs to read a report as the program does: every pattern, translated, and every number."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from distkb.docsite.data.regex import Expression, translate
+from distkb.evidence import clean, read, report, telling, timeline, traceback, words
+from distkb.evidence.literals import required_literals
+
+if TYPE_CHECKING:
+    from distkb.catalogue.model import Catalogue, Fact
+    from distkb.docsite.views import Library
+
+RULES: Mapping[ModuleType, tuple[str, ...]] = {
+    report: ("_QUOTED", "_FENCE", "_OUTPUT", "_COMMAND", "_CODE"),
+    telling: ("_SETTING", "_ERROR", "_FOOTER"),
+    words: ("_NEGATED_EN", "_NEGATED_KO"),
+    timeline: ("_ECHO", "_NOT_USER", "_NOT_USER_MESSAGE"),
+    traceback: (
+        "_FRAME",
+        "_EXCEPTION",
+        "_GROUP_MARK",
+        "_CARETS",
+        "_SPAWNED",
+        "_LAUNCHER_FILES",
+        "_LIBRARY",
+        "_TAGS",
+        "_LOG_LINE",
+    ),
+    clean: (
+        "_ESCAPES",
+        "_INVISIBLE",
+        "_SECRETS",
+        "_AUTHORIZATION",
+        "_BEARER",
+        "_URL_CREDENTIALS",
+        "_LOGIN_KEY",
+        "_NAMED",
+        "_TELLTALE",
+        "_PRIVATE_KEY",
+    ),
+}
+"""Patterns of the readers, by module: the script knows each by its name in camel case."""
+
+NUMBERS: Mapping[ModuleType, tuple[str, ...]] = {
+    report: ("MAX_CHARACTERS", "FOLDED", "PASTED", "_FOLD"),
+    telling: ("MIN_WORDS", "_MAX_LINE"),
+    words: ("SURE", "TORN"),
+    traceback: ("MAX_LINES", "MAX_MESSAGE"),
+    clean: ("WIDTH", "_CONTEXT"),
+    read: ("QUOTES",),
+}
+NAMES: Mapping[ModuleType, tuple[str, ...]] = {
+    traceback: ("_LAUNCHER_TYPES", "_CHAINED"),
+    timeline: ("_COMMUNICATION_TYPES", "_ENDED_TYPES"),
+    words: ("SETUP",),
+}
+
+PIECE = 4
+"""Characters of a piece: shorter ones are found everywhere, longer ones are shared by fewer patterns."""
+
+
+def patterns(library: Library) -> dict[str, Any]:
+    """Return all that reading a report takes; the value of `distkb.diagnosePatterns`.
+
+    `signatures`: id, source, 1 where case does not matter, and numbers of pieces, of which each line that matches
+    holds at least one; an empty list where nothing is known of such lines. `frames`: the same without pieces.
+    `words`: a fact's id, and of each of its values the name, the share, and the patterns in English and Korean.
+    """
+    catalogue = library.catalogue
+    said = [signature for signature in catalogue.signatures if "report" in signature.where]
+    needed = [required_literals(signature.pattern) for signature in said]
+    pieces, chosen = cover(needed, _background(catalogue))
+    return {
+        "rules": {_camel(name): _pair(translate(pattern.pattern, pattern.flags)) for name, pattern in rules().items()},
+        "numbers": {_camel(name): getattr(module, name) for module, names in NUMBERS.items() for name in names},
+        "names": {_camel(name): sorted(getattr(module, name)) for module, names in NAMES.items() for name in names},
+        "pieces": pieces,
+        "signatures": [
+            [signature.id, *_coded(signature.pattern), numbers] for signature, numbers in zip(said, chosen, strict=True)
+        ],
+        "frames": [
+            [signature.id, *_coded(signature.pattern)]
+            for signature in catalogue.signatures
+            if "frame" in signature.where
+        ],
+        "words": [_words(fact) for fact in catalogue.facts],
+    }
+
+
+def rules() -> dict[str, re.Pattern[str]]:
+    """Return the patterns of the readers by name."""
+    return {name: getattr(module, name) for module, names in RULES.items() for name in names}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.lower().strip("_").split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _pair(expression: Expression) -> list[str]:
+    return [expression.source, expression.flags]
+
+
+def _coded(pattern: str) -> tuple[str, int]:
+    expression = translate(pattern, re.ASCII, line=True)
+    return expression.source, int("i" in expression.flags)
+
+
+def _words(fact: Fact) -> list[Any]:
+    values = [[value.value, value.share, *_said(value.said_as.en, value.said_as.ko)] for value in fact.values]
+    return [fact.id, values]
+
+
+def _said(en: tuple[str, ...], ko: tuple[str, ...]) -> list[str | None]:
+    """Return the sources of the two patterns; None where a language has no words for the value."""
+    found: list[str | None] = [None, None]
+    for pattern, korean in words.patterns_of(en, ko):
+        found[korean] = translate(pattern.pattern, pattern.flags).source
+    return found
+
+
+def _background(catalogue: Catalogue) -> Counter[str]:
+    """Return how often each piece comes in what people and programs write, by what the catalogue quotes."""
+    counts: Counter[str] = Counter()
+    for entry in catalogue.entries:
+        texts = [side for text in (entry.summary, *entry.symptoms) for side in (text.en, text.ko)]
+        texts += [signature.example or "" for signature in entry.signatures]
+        for text in texts:
+            counts.update(_pieces(text.lower()))
+    return counts
+
+
+def _pieces(text: str) -> set[str]:
+    if len(text) <= PIECE:
+        return {text}
+    return {text[at : at + PIECE] for at in range(len(text) - PIECE + 1)}
+
+
+def cover(needed: Sequence[Iterable[str] | None], common: Mapping[str, int]) -> tuple[list[str], list[list[int]]]:
+    """Choose few short pieces, seldom in other text, of which every needed literal contains one.
+
+    Return the pieces, in lower case, and for each set of literals the numbers of its pieces.
+    """
+    literals = {literal.lower() for some in needed for literal in some or ()}
+    holders: dict[str, set[str]] = {}
+    for literal in sorted(literals):
+        for piece in _pieces(literal):
+            holders.setdefault(piece, set()).add(literal)
+    weight = {piece: 1.0 / (1 + common.get(piece, 0)) for piece in holders}
+    waiting = [(-len(found) * weight[piece], piece) for piece, found in holders.items()]
+    heapq.heapify(waiting)
+    left = set(literals)
+    piece_of: dict[str, str] = {}
+    while left:
+        worth, piece = heapq.heappop(waiting)
+        now = -len(holders[piece] & left) * weight[piece]
+        if now > worth:  # others have taken some of its literals since
+            if now:
+                heapq.heappush(waiting, (now, piece))
+            continue
+        for literal in holders[piece] & left:
+            piece_of[literal] = piece
+        left -= holders[piece]
+    pieces = sorted(set(piece_of.values()))
+    number = {piece: index for index, piece in enumerate(pieces)}
+    chosen = [sorted({number[piece_of[literal.lower()]] for literal in some or ()}) for some in needed]
+    return pieces, chosen

@@ -1,0 +1,616 @@
+/* Reads what a person wrote or pasted, as `distkb diagnose --report` does: prose, commands, output, tracebacks.
+   Long work is written as generators, so that the page can do it in slices; nothing here touches the page.
+   All patterns, numbers and words come with the data. */
+(() => {
+  "use strict";
+  var distkb = window.distkb = window.distkb || {};
+
+  var SPACE = "\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+  var ENDS = new RegExp("^[" + SPACE + "]+|[" + SPACE + "]+$", "g");
+  var END = new RegExp("[" + SPACE + "]+$");
+  var BLANKS = new RegExp("[" + SPACE + "]+", "g");
+  var BREAKS = /\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029]/;
+  var ANCHOR = "Traceback (most recent call last):";
+  var IN_USER_CODE = "logs.exception-in-user-code";
+  /* Without case these two letters are an S and a K to JavaScript, and neither to a pattern for ASCII. */
+  var FALSE_LETTERS = /[\u017f\u212a]/g;
+  /* Units of work between two chances to pause. */
+  var BATCH = 64;
+
+  function strip(text) { return text.replace(ENDS, ""); }
+  function words(text) { return strip(text).split(BLANKS).filter(Boolean); }
+
+  function splitLines(text) {
+    var lines = text.split(BREAKS);
+    if (lines[lines.length - 1] === "") lines.pop();
+    return lines;
+  }
+
+  function whole(text) {
+    return /[\ud800-\udfff]/.test(text) ? text.replace(/\p{Surrogate}/gu, "?") : text;
+  }
+
+  function lastPart(name) { return name.slice(name.lastIndexOf(".") + 1); }
+
+  distkb.reading = data => {
+    var numbers = data.numbers;
+    var rules = {};
+    var everywhere = {};
+    Object.keys(data.rules).forEach(name => {
+      rules[name] = new RegExp(data.rules[name][0], data.rules[name][1]);
+      everywhere[name] = new RegExp(data.rules[name][0], data.rules[name][1] + "g");
+    });
+    var compiled = {};
+
+    /* A signature's pattern, made when it is first needed: most are never. Without the `u` flag, which only characters
+       of two halves need, it is twice as fast. */
+    function pattern(list, index, text) {
+      var source = data[list][index][1], wide = /[\ud800-\udfff]/.test(text) || source.includes("\\u{");
+      var key = list + index + wide;
+      if (!compiled[key]) compiled[key] = new RegExp(source, (data[list][index][2] ? "i" : "") + (wide ? "u" : ""));
+      return compiled[key];
+    }
+
+    /* ---- quotes: no control characters, no secrets, a readable length ---- */
+
+    function stripEscapes(text) {
+      return /[\x1b\x9b]/.test(text) ? text.replace(everywhere.escapes, "") : text;
+    }
+
+    function plain(text) {
+      if (/^[ -~]*$/.test(text)) return text;
+      text = stripEscapes(text).replace(/\t/g, "    ").replace(/[\r\n]/g, " ");
+      return whole(text.replace(everywhere.invisible, ""));
+    }
+
+    function mask(text) {
+      if (text.includes("://") && text.includes("@")) text = text.replace(everywhere.urlCredentials, "$1***@");
+      text = text.replace(everywhere.secrets, "***");
+      if (!rules.telltale.test(text)) return text;
+      ["authorization", "bearer", "loginKey", "named"].forEach(name => {
+        text = text.replace(everywhere[name], "$1***");
+      });
+      return text.replace(everywhere.privateKey, "$1 ***");
+    }
+
+    function quote(text, start, end) {
+      var context = numbers.context;
+      if (text.length > 2 * context) {
+        var low = Math.max(0, start - context);
+        if (low) {
+          var blank = text.indexOf(" ", low);
+          low = blank >= 0 && blank < start ? blank + 1 : low;
+        }
+        var high = Math.min(text.length, Math.max(end, start) + context);
+        text = text.slice(low, high);
+        start -= low;
+        end = Math.min(end, high) - low;
+      }
+      return cut(strip(mask(plain(text))), text, start, end);
+    }
+
+    /* What is shown of a line: the part around the match. */
+    function cut(shown, text, start, end) {
+      var width = numbers.width;
+      if (shown.length <= width) return shown;
+      var core = plain(text.slice(start, end)).slice(0, Math.floor(width / 2));
+      var at = core ? shown.indexOf(core) : 0;
+      if (at < 0) at = Math.round(shown.length * start / Math.max(1, text.length));
+      var first = at + core.length <= width ? 0
+        : Math.max(0, Math.min(at - Math.floor(width / 4), shown.length - width));
+      var last = Math.min(shown.length, first + width);
+      var head = first ? "…" : "";
+      var tail = last < shown.length ? "…" : "";
+      return head + shown.slice(first + head.length, last - tail.length) + tail;
+    }
+
+    function quoted(text, line) { return { text: quote(text, 0, 0), line: line }; }
+
+    /* ---- a report, taken apart ---- */
+
+    function kindOfLine(line, fenced, traced) {
+      if (traced || rules.output.test(line)) return "output";
+      if (rules.command.test(line) && (fenced || !line.replace(END, "").endsWith("."))) return "setup";
+      if (fenced || line.startsWith("    ") || line.startsWith("\t")) {
+        return rules.code.test(line) || line.includes(" --") ? "setup" : "output";
+      }
+      return "prose";
+    }
+
+    function* takeApart(text) {
+      var prose = [], setup = [], lines = [], fenced = false, traced = false;
+      var raw = splitLines(text.slice(0, numbers.maxCharacters));
+      for (var i = 0; i < raw.length; i++) {
+        if (i % BATCH === 0) yield;
+        var line = stripEscapes(raw[i]).replace(rules.quoted, "");
+        if (rules.fence.test(line)) {
+          fenced = !fenced;
+          line = "";
+        }
+        var clean = line.replace(/`/g, "");
+        lines.push(clean);
+        traced = clean.includes("Traceback (most recent") || (traced && /^[ \t[]/.test(clean));
+        var kind = kindOfLine(clean, fenced, traced);
+        prose.push(kind === "prose" ? clean : "");
+        setup.push(kind === "setup" ? clean : "");
+      }
+      return { prose: prose.join("\n"), setup: setup.join("\n"), lines: lines };
+    }
+
+    /* The sentences and error lines; all of it where hardly anything is left. */
+    function* telling(parts) {
+      var kept = [], seen = new Set(), count = 0, i;
+      var prose = parts.prose.split("\n");
+      for (i = 0; i < prose.length; i++) {
+        if (i % BATCH === 0) yield;
+        if (strip(prose[i]) && !rules.setting.test(prose[i])) {
+          kept.push(prose[i]);
+          seen.add(prose[i]);
+        }
+      }
+      for (i = 0; i < parts.lines.length; i++) {
+        if (i % BATCH === 0) yield;
+        var line = parts.lines[i];
+        if (rules.error.test(line) && !rules.footer.test(line) && !seen.has(line)) {
+          seen.add(line);
+          kept.push(line.slice(0, numbers.maxLine));
+        }
+      }
+      kept.forEach(one => { count += words(one).length; });
+      return (count < numbers.minWords ? parts.lines : kept).join("\n");
+    }
+
+    /* ---- signatures ---- */
+
+    /* Pieces by a hash of their first three characters, and for each the signatures that it may announce. */
+    var sieve = null;
+    function hash(a, b, c) { return (a * 961 + b * 31 + c) & 65535; }
+
+    function makeSieve() {
+      var buckets = new Array(65536), always = [], holders = data.pieces.map(() => []);
+      data.signatures.forEach((signature, index) => {
+        if (!signature[3].length) always.push(index);
+        signature[3].forEach(piece => { holders[piece].push(index); });
+      });
+      data.pieces.forEach((piece, number) => {
+        var key = hash(piece.charCodeAt(0), piece.charCodeAt(1), piece.charCodeAt(2));
+        (buckets[key] = buckets[key] || []).push(number);
+      });
+      return { buckets: buckets, always: always, holders: holders };
+    }
+
+    function lower(code) { return code >= 65 && code <= 90 ? code + 32 : code; }
+
+    function holds(text, at, piece) {
+      if (at + piece.length > text.length) return false;
+      for (var k = 0; k < piece.length; k++) {
+        if (lower(text.charCodeAt(at + k)) !== piece.charCodeAt(k)) return false;
+      }
+      return true;
+    }
+
+    /* Numbers of the signatures that a text may show: a few too many, never too few. */
+    function suspects(text) {
+      sieve = sieve || makeSieve();
+      var found = new Set(sieve.always);
+      var a = lower(text.charCodeAt(0)), b = lower(text.charCodeAt(1));
+      for (var at = 0; at + 2 < text.length; at++) {
+        var c = lower(text.charCodeAt(at + 2));
+        var bucket = sieve.buckets[hash(a, b, c)];
+        if (bucket) {
+          for (var k = 0; k < bucket.length; k++) {
+            if (holds(text, at, data.pieces[bucket[k]])) sieve.holders[bucket[k]].forEach(found.add, found);
+          }
+        }
+        a = b;
+        b = c;
+      }
+      return found;
+    }
+
+    /* Runs of lines without an empty one between them, joined by a blank, some at a time. */
+    function folded(lines) {
+      var rows = [], run = [], half = Math.floor(numbers.fold / 2);
+      function flush() {
+        if (run.length > 1) {
+          for (var first = 0; first < Math.max(1, run.length - half); first += half) rows.push(joined(first));
+        }
+        run = [];
+      }
+      function joined(first) {
+        var part = run.slice(first, first + numbers.fold), at = 0;
+        return {
+          text: part.map(one => one[1]).join(" "),
+          starts: part.map(one => {
+            var start = at;
+            at += one[1].length + 1;
+            return [start, one[0]];
+          })
+        };
+      }
+      lines.forEach((line, index) => {
+        var text = words(line).join(" ");
+        if (text) run.push([index + 1, text]);
+        else flush();
+      });
+      flush();
+      return rows;
+    }
+
+    function lineAt(row, offset) {
+      var number = row.starts[0][1];
+      row.starts.forEach(start => { if (start[0] <= offset) number = Math.max(number, start[1]); });
+      return number;
+    }
+
+    /* Add what the rows show and was not found before them. */
+    function* look(rows, certainty, found) {
+      var already = new Set(found.keys());
+      for (var i = 0; i < rows.length; i++) {
+        if (i % 16 === 0) yield;
+        var text = whole(rows[i].text).replace(FALSE_LETTERS, "\u4e00");
+        suspects(text).forEach(index => {
+          if (already.has(index)) return;
+          var match = pattern("signatures", index, text).exec(text);
+          if (!match) return;
+          if (found.has(index)) {
+            found.get(index).count += 1;
+            return;
+          }
+          found.set(index, {
+            id: data.signatures[index][0], source: "report", present: true, certainty: certainty, count: 1,
+            quotes: [{
+              text: quote(whole(rows[i].text), match.index, match.index + match[0].length),
+              line: lineAt(rows[i], match.index)
+            }]
+          });
+        });
+      }
+    }
+
+    function* signatures(parts) {
+      var found = new Map();
+      var rows = parts.lines.map((line, index) => { return { text: line, starts: [[0, index + 1]] }; });
+      yield* look(rows, 1, found);
+      yield* look(folded(parts.lines), numbers.folded, found);
+      return Array.from(found.keys()).sort((a, b) => a - b).map(i => found.get(i));
+    }
+
+    /* ---- tracebacks ---- */
+
+    function isUser(frame) { return !rules.library.test(frame.path.replace(/\\/g, "/")); }
+
+    /* The library frames inside the innermost frame of the user's code. */
+    function below(frames) {
+      for (var i = frames.length - 1; i >= 0; i--) if (isUser(frames[i])) return frames.slice(i + 1);
+      return frames;
+    }
+
+    function indent(text) { return /^[ \t]*/.exec(text)[0].length; }
+
+    function prefixOf(opening) {
+      var mark = new RegExp("(?:\\+ Exception Group |\\| )[" + SPACE + "]*$").exec(opening);
+      return { text: (mark ? opening.slice(0, mark.index) : opening).replace(/[ \t]+$/, ""), grouped: mark !== null };
+    }
+
+    /* The prefix without an unfinished line, such as a progress bar, between the tags of launcher and rank. */
+    function withoutBar(lines, start, prefix) {
+      var following = lines.slice(start + 1, start + 40).filter(line => line.includes("File \""));
+      function begins(text) { return following.some(line => line.startsWith(text)); }
+      if (begins(prefix)) return prefix;
+      var tags = rules.tags.exec(prefix);
+      var short = tags ? (tags[1] + tags[2]).replace(END, "") : "";
+      return short && begins(short) ? short : prefix;
+    }
+
+    /* A prefix with a time in it varies in its digits. */
+    function varying(prefix) {
+      if (!/\p{Nd}\p{Nd}:\p{Nd}\p{Nd}:\p{Nd}\p{Nd}/u.test(prefix)) return null;
+      var source = prefix.replace(/[\^$\\.*+?()[\]{}|/]/g, "\\$&").replace(/\p{Nd}+/gu, "\\p{Nd}+");
+      return new RegExp("^" + source, "u");
+    }
+
+    /* Lines of the same writer, without the prefix: [index, rest]. */
+    function ownLines(lines, start, prefix, grouped) {
+      var timed = varying(prefix), own = [], end = Math.min(lines.length, start + numbers.maxLines);
+      for (var i = start; i < end; i++) {
+        var line = lines[i], rest = null;
+        if (timed) {
+          var found = timed.exec(line);
+          rest = found ? line.slice(found[0].length) : null;
+        } else if (line.startsWith(prefix)) {
+          rest = line.slice(prefix.length);
+          if (rest && i === start && !prefix && !grouped && strip(rest)[0] !== "T") {
+            rest = rest.slice(rest.indexOf(ANCHOR));
+          }
+        }
+        if (rest === null) continue;
+        if (prefix && rest.startsWith(" ")) rest = rest.slice(1);
+        if (grouped) {
+          rest = rest.includes(ANCHOR) ? rest.slice(rest.indexOf(ANCHOR)) : rest.replace(rules.groupMark, "");
+        }
+        own.push([i, rest]);
+      }
+      return own;
+    }
+
+    function isSource(own, index, depth) {
+      if (index >= own.length) return false;
+      var text = own[index][1];
+      return strip(text) !== "" && indent(text) > depth && !rules.frame.test(text);
+    }
+
+    /* Whether a line that is no frame ends the frames. */
+    function endsFrames(own, index, base) {
+      var text = own[index][1];
+      if (!strip(text)) return !(index + 1 < own.length && rules.frame.test(own[index + 1][1]));
+      return !rules.carets.test(text) && indent(text) <= base;
+    }
+
+    /* Read one exception from its "Traceback" line on; and the position after it. */
+    function readOne(own, position) {
+      var opening = own[position][1], frames = [], index = position + 1;
+      var base = opening.replace(ENDS, "").startsWith(ANCHOR) ? indent(opening) : 0;
+      while (index < own.length) {
+        var found = rules.frame.exec(own[index][1]);
+        if (found) {
+          var at = own[index][0], source = "";
+          if (isSource(own, index + 1, found[1].length)) {
+            index += 1;
+            source = strip(own[index][1]);
+          }
+          frames.push(frameOf(found, source, at));
+        } else if (endsFrames(own, index, base)) {
+          break;
+        }
+        index += 1;
+      }
+      return frames.length ? readException(own, index, frames) : { raised: null, after: index };
+    }
+
+    function frameOf(found, source, at) {
+      var name = strip(found[4] || "<module>");
+      var text = "File \"" + found[2] + "\", line " + parseInt(found[3], 10) + ", in " + name + "  " + source;
+      return { path: found[2], text: text, at: at };
+    }
+
+    /* Read the line that names the exception, and the lines its message goes on over. */
+    function readException(own, index, frames) {
+      var found = index < own.length ? rules.exception.exec(strip(own[index][1])) : null;
+      if (!found) return { raised: { type: "", message: "", frames: frames, at: -1 }, after: index };
+      var at = own[index][0], message = [found[2] || ""];
+      index += 1;
+      while (index < own.length && message.length < numbers.maxMessage) {
+        var text = own[index][1];
+        if (!strip(text) || text.includes(ANCHOR) || rules.frame.test(text) || rules.logLine.test(text)) break;
+        message.push(text.replace(END, ""));
+        index += 1;
+      }
+      return { raised: { type: found[1], message: strip(message.join("\n")), frames: frames, at: at }, after: index };
+    }
+
+    /* Position of the next traceback of the same chain. */
+    function chained(own, position) {
+      var joined = false;
+      for (var i = position; i < Math.min(own.length, position + 8); i++) {
+        var text = strip(own[i][1]);
+        if (data.names.chained.includes(text)) joined = true;
+        else if (text.includes(ANCHOR)) return joined ? i : -1;
+      }
+      return -1;
+    }
+
+    /* The traceback that starts in a line, with those chained to it; null where nothing can be read. */
+    function parse(lines, start) {
+      var opening = lines[start], at = opening.indexOf(ANCHOR);
+      var lead = prefixOf(opening.slice(0, at)), prefix = lead.text, grouped = lead.grouped;
+      if (prefix && start + 1 < lines.length && rules.frame.test(lines[start + 1])) {
+        prefix = "";
+        grouped = false;
+      } else if (!grouped) {
+        var tags = withoutBar(lines, start, prefix);
+        if (tags !== prefix) {
+          lines = lines.slice();
+          lines[start] = tags + " " + opening.slice(at);
+          prefix = tags;
+        }
+      }
+      var own = ownLines(lines, start, prefix, grouped), raised = [], consumed = [], position = 0;
+      while (position >= 0 && position < own.length) {
+        var one = readOne(own, position);
+        if (!one.raised) break;
+        raised.push(one.raised);
+        own.slice(position, one.after).forEach(item => { consumed.push(item[0]); });
+        position = chained(own, one.after);
+      }
+      return raised.length ? { raised: raised, consumed: consumed } : null;
+    }
+
+    function* tracebacks(lines) {
+      var chains = [], taken = new Set();
+      for (var i = 0; i < lines.length; i++) {
+        if (!lines[i].includes(ANCHOR) || taken.has(i)) continue;
+        yield;
+        var chain = parse(lines, i);
+        if (chain) {
+          chains.push(chain);
+          chain.consumed.forEach(taken.add, taken);
+        }
+      }
+      return chains;
+    }
+
+    /* Whether the launcher raised it about its children: never a failure of the user's code. */
+    function isLauncher(chain) {
+      var last = chain.raised[chain.raised.length - 1];
+      return data.names.launcherTypes.includes(lastPart(last.type)) ||
+        last.frames.slice(0, 4).some(frame => rules.launcherFiles.test(frame.path));
+    }
+
+    /* Whether an exception is the user's own: neither an echo of another rank nor a library's. */
+    function isOwn(raised) {
+      var short = lastPart(raised.type), dist = short.startsWith("Dist");
+      var inside = below(raised.frames).some(f => rules.notUser.test(f.path.replace(/\\/g, "/")));
+      var talks = dist || data.names.endedTypes.includes(short) ||
+        (data.names.communicationTypes.includes(short) && inside);
+      if (talks && rules.echo.test(raised.type + ": " + raised.message)) return false;
+      if (inside || dist || short.includes("OutOfMemory") || rules.notUserMessage.test(raised.message)) return false;
+      return raised.frames.some(isUser);
+    }
+
+    function observed(id, certainty, place, count) {
+      return { id: id, source: "report", present: true, certainty: certainty, quotes: [place], count: count || 1 };
+    }
+
+    /* What pasted tracebacks show: signatures of the user's frames, and an exception of the user's code. */
+    function* pasted(parts) {
+      var found = new Map(), chains = yield* tracebacks(parts.lines);
+      chains.forEach(chain => {
+        if (isLauncher(chain)) return;
+        var first = chain.raised[0];
+        first.frames.filter(isUser).forEach(frame => {
+          var text = frame.text.replace(FALSE_LETTERS, "\u4e00");
+          data.frames.forEach((signature, index) => {
+            if (!pattern("frames", index, text).test(text)) return;
+            found.set(signature[0], observed(signature[0], numbers.folded, quoted(frame.text, frame.at + 1)));
+          });
+        });
+        if (first.type && isOwn(first) && !found.has(IN_USER_CODE)) {
+          var line = first.at >= 0 ? parts.lines[first.at] : first.type;
+          found.set(IN_USER_CODE, observed(IN_USER_CODE, numbers.pasted, quoted(line, first.at + 1)));
+        }
+      });
+      return Array.from(found.values());
+    }
+
+    /* ---- facts that the words show ---- */
+
+    var wordPatterns = null;
+    function makeWords() {
+      return data.words.map(fact => {
+        return {
+          id: fact[0], setup: data.names.setup.includes(fact[0]),
+          values: fact[1].map(value => {
+            return {
+              value: value[0], share: value[1],
+              patterns: [value[2], value[3]].map(source => source && new RegExp(source, "giu"))
+            };
+          })
+        };
+      });
+    }
+
+    function negated(text, start, end, korean) {
+      if (korean) return rules.negatedKo.test(text.slice(end, end + 16));
+      return rules.negatedEn.test(text.slice(Math.max(0, start - 40), start));
+    }
+
+    /* All places where values of a fact are said, without those inside a longer phrase of another value. */
+    function* placesOf(text, fact) {
+      var places = [], longest = 0;
+      for (var v = 0; v < fact.values.length; v++) {
+        var value = fact.values[v];
+        for (var k = 0; k < 2; k++) {
+          if (!value.patterns[k]) continue;
+          yield;
+          for (var match of text.matchAll(value.patterns[k])) {
+            var start = match.index, end = start + match[0].length;
+            if (negated(text, start, end, k === 1)) continue;
+            places.push({ value: value.value, share: value.share, start: start, end: end });
+            longest = Math.max(longest, end - start);
+          }
+        }
+      }
+      var sorted = places.slice().sort((a, b) => a.start - b.start);
+      return places.filter(place => !insideAnother(place, sorted, longest));
+    }
+
+    function insideAnother(place, sorted, longest) {
+      var low = 0, high = sorted.length;
+      while (low < high) {
+        var middle = (low + high) >> 1;
+        if (sorted[middle].start < place.start - longest) low = middle + 1;
+        else high = middle;
+      }
+      for (; low < sorted.length && sorted[low].start <= place.start; low++) {
+        var other = sorted[low];
+        if (other.value !== place.value && place.end <= other.end &&
+            other.end - other.start > place.end - place.start) return true;
+      }
+      return false;
+    }
+
+    /* The value that is said most, rarer values weighing more; of equals the first mentioned. */
+    function mostSaid(said) {
+      var weights = {}, best = null, bestRank = 0;
+      said.forEach(item => { weights[item.value] = (weights[item.value] || 0) + 1; });
+      said.forEach(item => {
+        var rank = -Math.sqrt(Math.min(3, weights[item.value])) * (0.5 - Math.log(item.share));
+        if (best === null || rank < bestRank || (rank === bestRank && item.start < best.start)) {
+          best = item;
+          bestRank = rank;
+        }
+      });
+      return best;
+    }
+
+    function* factsOf(parts) {
+      var found = [];
+      wordPatterns = wordPatterns || makeWords();
+      for (var i = 0; i < wordPatterns.length; i++) {
+        var fact = wordPatterns[i];
+        var text = fact.setup ? parts.prose + "\n" + parts.setup : parts.prose;
+        var said = yield* placesOf(text, fact);
+        if (!said.length) continue;
+        var best = mostSaid(said);
+        var torn = said.some(item => item.value !== best.value);
+        var low = text.lastIndexOf("\n", best.start - 1) + 1, high = text.indexOf("\n", best.end);
+        if (best.start === 0) low = 0;
+        var line = text.slice(low, high < 0 ? text.length : high);
+        found.push(observed(
+          fact.id + "=" + best.value, torn ? numbers.torn : numbers.sure,
+          { text: quote(line, best.start - low, best.end - low), line: null },
+          said.filter(item => item.value === best.value).length
+        ));
+      }
+      return found;
+    }
+
+    /* Observations of one id put together: the surest first, the quotes of all. */
+    function merge(observations) {
+      var merged = new Map();
+      observations.forEach(one => {
+        var old = merged.get(one.id);
+        if (!old) {
+          merged.set(one.id, one);
+          return;
+        }
+        var first = old.certainty >= one.certainty;
+        var sure = first ? old : one, other = first ? one : old;
+        merged.set(one.id, Object.assign({}, sure, {
+          quotes: sure.quotes.concat(other.quotes).slice(0, numbers.quotes), count: sure.count + other.count
+        }));
+      });
+      return Array.from(merged.values());
+    }
+
+    /* A report's observations, and the text whose wording counts most. */
+    function* read(text) {
+      var parts = yield* takeApart(text);
+      var seen = yield* signatures(parts);
+      var traced = yield* pasted(parts);
+      var facts = yield* factsOf(parts);
+      var told = yield* telling(parts);
+      return { observations: merge(seen.concat(traced, facts)), telling: told };
+    }
+
+    return { read: read, quote: quote };
+  };
+
+  /* Do all of it now. */
+  distkb.finish = work => {
+    var step = work.next();
+    while (!step.done) step = work.next();
+    return step.value;
+  };
+})();

@@ -1,0 +1,212 @@
+/*
+ * The search box of every page, and the page of results; site.js loads this when the box is first used. Results are
+ * entries, in the order of the program's own search, then settings, terms, guides and incidents.
+ */
+(() => {
+  "use strict";
+  const form = document.querySelector("form.search"), input = form.elements.q, popup = form.querySelector(".found");
+  const list = document.getElementById("found"), note = popup.querySelector("p"), said = document.querySelector(".said");
+  const page = document.querySelector(".results"), lang = document.documentElement.lang, data = form.dataset;
+  const SHOWN = 6, ALL = 10, OTHERS = 4, LONGEST = 2000;
+  let index = null, ready = null, asked = 0, pasted = { flat: "", raw: "" };
+
+  /* Load what finds, what it searches and the names to show: once, and again only after it failed. */
+  function start() {
+    const known = window.distkb && distkb.text;
+    ready = ready || Promise.all([...known ? [] : [data.text], data.index, data.names].map(known ? known.load : load)).then(() => {
+      index = distkb.text.open(data.index.replace(/[^/]*$/, ""));
+    });
+    ready.catch(() => { ready = null; });
+    return ready;
+  }
+
+  function load(address) {
+    return new Promise((done, failed) => {
+      const script = element("script", "", { src: address });
+      script.onload = done;
+      script.onerror = failed;
+      document.head.append(script);
+    });
+  }
+
+  function element(name, text, attributes) {
+    const made = document.createElement(name);
+    if (text) made.textContent = text;
+    for (const key in attributes) made.setAttribute(key, attributes[key]);
+    return made;
+  }
+
+  /* What was pasted keeps its lines, although the box shows one. */
+  const words = () => (input.value === pasted.flat ? pasted.raw : input.value).trim();
+
+  /* Return the groups of results: each the key of its name and rows of id, title and address. */
+  function find(query) {
+    const names = distkb.searchNames, found = distkb.text.pieces(query), tokens = new Set(telling(found));
+    const entries = distkb.text.search(index, query, page ? ALL : SHOWN, lang).map(([id]) =>
+      [id, names.entries[index.ids.indexOf(id)], `e/${id}.html`]);
+    const settings = names.places.flatMap(([place, where, ...listed]) => listed.map(one => {
+      const [name, id] = [].concat(one);
+      return [name, place, `${where}#${id || name}`, fit(query, name)];
+    })).filter(row => row[3]).sort((a, b) => b[3] - a[3]);
+    const named = distkb.text.concepts(index, found).flatMap(match => match.words).map(word => word.replace(/^§~?/, ""));
+    const terms = [...new Set(named)].filter(id => names.terms[id]).map(id => [...names.terms[id], `glossary.html#${id}`]);
+    const texts = names.texts.filter(row => tokens.has(row[0].toLowerCase())
+      || telling(distkb.text.pieces(row[3])).some(word => tokens.has(word)));
+    return Object.entries({ entries, settings: settings.slice(0, OTHERS), terms: terms.slice(0, OTHERS), texts: texts.slice(0, OTHERS) })
+      .filter(([, rows]) => rows.length);
+  }
+
+  const telling = found => found.flatMap(piece => piece.tokens).filter(token => /word|whole|pair/.test(token[1])).map(token => token[0]);
+
+  /* Return how well a name fits one of the words: 3 is it, 2 begins like it, 1 has it as a part. */
+  function fit(query, name) {
+    const flat = text => text.toLowerCase().replace(/^-+/, "").replace(/-/g, "_"), wanted = flat(name);
+    return Math.max(...query.split(/[\s=:,;"'\x60]+/).map(flat).map(word => {
+      if (word === wanted) return 3;
+      if (word.length < 4) return 0;
+      return wanted.startsWith(word) ? 2 : +wanted.includes("_" + word);
+    }));
+  }
+
+  /* Return a text as nodes, what the words share with it marked. */
+  function marked(text, needles) {
+    const low = text.toLowerCase(), spans = [], out = [];
+    let at = 0;
+    for (const needle of needles) {
+      for (let start = low.indexOf(needle); start >= 0; start = low.indexOf(needle, start + 1)) {
+        const latin = /[a-z0-9]/.test(needle[0]), rest = /^[a-z0-9]*/.exec(low.slice(start + needle.length))[0].length;
+        if (!latin || !/[a-z0-9]/.test(low[start - 1] || "")) spans.push([start, start + needle.length + (latin ? rest : 0)]);
+      }
+    }
+    spans.sort((a, b) => a[0] - b[0]);
+    while (spans.length) {
+      let [start, end] = spans.shift();
+      while (spans.length && spans[0][0] <= end) end = Math.max(end, spans.shift()[1]);
+      out.push(text.slice(at, start), element("mark", text.slice(start, end)));
+      at = end;
+    }
+    return [...out, text.slice(at)];
+  }
+
+  function option([id, title, address], needles, role) {
+    const link = element("a", "", { href: data.home + address, ...role });
+    link.append(element("span", id, { class: "id", translate: "no" }), " ", ...marked(title, needles));
+    return link;
+  }
+
+  /* Show the results below the box. */
+  function suggest(groups, needles, count) {
+    let number = 0;
+    const role = () => ({ role: "option", id: `found-${number++}`, tabindex: "-1", "aria-selected": "false" });
+    list.replaceChildren(...groups.map(([key, rows]) => {
+      const group = element("div", "", { role: "group", "aria-label": data[key] });
+      group.append(element("p", data[key], { "aria-hidden": "true" }), ...rows.map(row => option(row, needles, role())));
+      return group;
+    }));
+    list.hidden = !groups.length;
+    if (groups.length) list.append(element("a", data.all, { href: address(), class: "all", ...role() }));
+    tell(count);
+    input.removeAttribute("aria-activedescendant");
+    show(true);
+  }
+
+  /* Show the results in the page of results. */
+  function report(groups, needles, count) {
+    page.replaceChildren(...groups.flatMap(([key, rows]) => {
+      const items = element("ul", "", { class: "entries" });
+      for (const row of rows) {
+        const item = element("li");
+        item.append(option(row, needles, {}));
+        items.append(item);
+      }
+      return [element("h2", data[key]), items];
+    }));
+    if (!groups.length) page.append(element("p", data.none));
+    tell(count);
+  }
+
+  function tell(count) {
+    const text = count ? data.count.replace("{n}", count) : data.none;
+    note.textContent = text;
+    note.hidden = count > 0;
+    said.textContent = text;
+  }
+
+  function show(open) {
+    popup.hidden = !open;
+    input.setAttribute("aria-expanded", String(open && list.childElementCount > 0));
+    if (!open) input.removeAttribute("aria-activedescendant");
+  }
+
+  const address = () => `${form.getAttribute("action")}?q=${encodeURIComponent(words().slice(0, LONGEST))}`;
+
+  function remember(query) {
+    try { history.replaceState(null, "", query ? address() : location.pathname); } catch (error) { /* too often for this browser */ }
+  }
+
+  /* Find what the box holds now; an answer that comes after the next question is dropped. */
+  async function ask() {
+    const query = words(), mine = ++asked;
+    if (page) remember(query);
+    if (!query) { (page || list).replaceChildren(); show(false); return; }
+    try {
+      await start();
+      const groups = await distkb.text.settled(index, () => find(query));
+      if (mine !== asked) return;
+      const needles = distkb.text.pieces(query).flatMap(piece => piece.tokens).map(token => token[0]).filter(word => word.length > 1);
+      (page ? report : suggest)(groups, needles, groups.reduce((sum, group) => sum + group[1].length, 0));
+    } catch (error) {
+      if (mine !== asked) return;
+      list.replaceChildren();
+      said.textContent = note.textContent = data.failed;
+      note.hidden = false;
+      show(true);
+    }
+  }
+
+  function move(step) {
+    const options = [...list.querySelectorAll("[role=option]")], chosen = list.querySelector("[aria-selected=true]");
+    const next = options[(options.indexOf(chosen) + step + (chosen || step > 0 ? 0 : 1) + options.length) % options.length];
+    if (!next) return;
+    if (chosen) chosen.setAttribute("aria-selected", "false");
+    next.setAttribute("aria-selected", "true");
+    next.scrollIntoView({ block: "nearest" });
+    input.setAttribute("aria-activedescendant", next.id);
+  }
+
+  input.addEventListener("focus", () => start().catch(() => {}));
+  input.addEventListener("input", ask);
+  input.addEventListener("paste", event => {
+    const raw = event.clipboardData.getData("text"), flat = raw.replace(/[\r\n]+/g, " ");
+    if (!/[\r\n]/.test(raw.trim())) return;
+    event.preventDefault();
+    const kept = [input.value.slice(0, input.selectionStart), input.value.slice(input.selectionEnd)];
+    input.value = kept.join(flat);
+    pasted = { flat: input.value, raw: kept.join(raw) };
+    ask();
+  });
+  input.addEventListener("keydown", event => {
+    /* Keys that finish a syllable belong to the input method. */
+    if (event.isComposing || event.keyCode === 229) return;
+    const chosen = list.querySelector("[aria-selected=true]");
+    if (event.key === "Escape" && !popup.hidden) { event.preventDefault(); show(false); }
+    else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (popup.hidden) ask(); else move(event.key === "ArrowDown" ? 1 : -1);
+    } else if (event.key === "Enter" && chosen && !popup.hidden) { event.preventDefault(); location.assign(chosen.href); }
+  });
+  /* Before site.js, which knows what the box shows, not what was pasted. */
+  form.addEventListener("submit", event => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (words() && !page) location.assign(address());
+  }, true);
+  form.addEventListener("focusout", event => { if (!form.contains(event.relatedTarget)) show(false); });
+  const given = page && !input.value && new URLSearchParams(location.search).get("q");
+  if (given) {
+    input.value = given.replace(/[\r\n]+/g, " ");
+    pasted = { flat: input.value, raw: given };
+  }
+  /* The reader may have typed while this was on its way. */
+  if (input.value) ask(); else start().catch(() => {});
+})();

@@ -1,0 +1,65 @@
+/* How well a report fits each entry: by the likeness of passages (affinity.js) and by the statistics of words, as
+   distkb.search.wording has them. Needs text.js and affinity.js. */
+(() => {
+  "use strict";
+  const distkb = window.distkb = window.distkb || {};
+
+  /* Unpack the statistics: a word's entries, and by how much each is above its base. */
+  function unpack(data, alphabet) {
+    const digits = new Map(Array.from(alphabet, (char, n) => [char, n])), last = alphabet.length - 32, words = new Map();
+    let at = 0, word = "";
+    function next() {
+      let value = 0, digit = digits.get(data.pairs[at++]);
+      for (; digit >= last; digit = digits.get(data.pairs[at++])) value = value * 32 + digit - last;
+      return value * last + digit;
+    }
+    for (const line of data.words.split("\n")) {
+      word = word.slice(0, digits.get(line[0])) + line.slice(1);
+      const entries = [], above = [], count = next();
+      for (let n = 0, entry = -1; n < count; n++) entries.push((entry += next() + 1));
+      for (let n = 0; n < count; n++) above.push(next());
+      words.set(word, { entries, above });
+    }
+    return words;
+  }
+
+  distkb.wording = (data, index) => {
+    const known = unpack(data, index.core.alphabet);
+
+    /* Sum the log ratios of weighted words, by entry; words that no text has count nothing. */
+    function weigh(words) {
+      const sums = data.bases.map(() => 0);
+      let total = 0;
+      words.forEach((weight, word) => {
+        const found = known.get(word);
+        if (!found) return;
+        total += weight;
+        found.entries.forEach((entry, n) => { sums[entry] += weight * found.above[n] * data.unit; });
+      });
+      return data.bases.map((base, n) => total * base + sums[n]);
+    }
+
+    /* Turn sums of log ratios into weights against the average entry, within the cap. */
+    function weights(sums) {
+      const top = Math.max(...sums), shares = sums.map(value => Math.exp(data.sharpness * (value - top)));
+      const average = shares.reduce((all, share) => all + share, 0) / shares.length;
+      return shares.map(share => Math.max(-data.cap, Math.min(data.cap, Math.log(share / average + data.least))));
+    }
+
+    /* A report's affinity to each entry, by id: of what tells about the failure, and of all its words. */
+    return async (telling, report) => {
+      const text = distkb.text, likeness = index.ids.map(() => 0), sums = index.ids.map(() => 0);
+      for (const [words, share] of [[telling, data.tellingShare], [report, 1 - data.tellingShare]]) {
+        const part = words.slice(0, 2 * text.numbers.maxChars);
+        const near = await text.settled(index, () => text.affinity(index, part));
+        const said = weigh(await text.settled(index, () => text.affinity.words(index, part)));
+        index.ids.forEach((id, n) => {
+          likeness[n] += share * near[id];
+          sums[n] += share * said[n];
+        });
+      }
+      const told = weights(sums);
+      return Object.fromEntries(index.ids.map((id, n) => [id, likeness[n] + data.share * told[n]]));
+    };
+  };
+})();

@@ -1,0 +1,212 @@
+"""The page in a real Chromium, from file://: a paste is read, questions are answered by keyboard, a fix is reached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+from test_browser_access import open_folds, violations
+
+if TYPE_CHECKING:
+    from browser import Site
+    from playwright.sync_api import Page
+
+pytest_plugins = ("browser",)
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+REPORT = {
+    "en": """It freezes after the first epoch, two nodes, torchrun.
+
+Traceback (most recent call last):
+  File "/home/me/train.py", line 19, in main
+    dist.barrier()
+RuntimeError: Timed out waiting 5000ms for recv operation to complete
+only rank 0 evaluates, everybody else waits at the barrier
+""",
+    "ko": "2노드 torchrun 학습이 에폭 끝 검증 다음에 멈춥니다. 오류는 없고 rank 0만 검증합니다.\n",
+}
+KINDS = [".answers", ".example", ".checks", "textarea", ".verify"]
+"""What tells a question, lines to choose, several answers, output to paste, and a fix from one another."""
+MOVES = 40
+"""Moves after which a session has to have come to a fix."""
+
+
+def paste(page: Page, text: str) -> None:
+    """Do what a paste does, without the system's clipboard."""
+    page.locator("#d-text").focus()
+    page.evaluate(
+        """text => {
+          const box = document.getElementById("d-text"), data = new DataTransfer();
+          data.setData("text/plain", text);
+          const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+          if (box.dispatchEvent(event)) box.value += text;
+        }""",
+        text,
+    )
+    page.locator("#d-causes > li").first.wait_for()
+
+
+def press(page: Page, label: str) -> None:
+    """Reach a button of the question by Tab, and press it."""
+    for _ in range(40):
+        if page.evaluate("document.activeElement.textContent").strip() == label:
+            page.keyboard.press("Enter")
+            return
+        page.keyboard.press("Tab")
+    pytest.fail(f"{label!r} is not reached by keyboard")
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_a_paste_leads_by_keyboard_to_a_fix(site: Site, page: Page, lang: str) -> None:
+    """What is pasted is ranked and quoted, `don't know` leads on, and a fix asks whether it helped."""
+    unknown, cannot, none, helped, solved = {
+        "en": ("I don't know", "I can't do this now", "None of these lines", "It helped", "Solved"),
+        "ko": ("모르겠습니다", "지금은 할 수 없습니다", "이 줄은 모두 없음", "도움이 되었습니다", "해결했습니다"),
+    }[lang]
+    page.goto(site.url(f"{lang}/diagnose.html"))
+    paste(page, REPORT[lang])
+    assert page.locator("#d-causes > li").first.locator("a").first.text_content() == "D21"
+    assert page.locator("#d-causes q").count() > 0
+    assert page.locator("#d-known select").count() >= 2
+    for _ in range(MOVES):
+        card = page.locator("#d-move")
+        assert page.evaluate("document.activeElement.id") == "d-move-title"
+        labels = [text.strip() for text in card.locator("button").all_text_contents()]
+        if helped in labels:
+            break
+        press(page, next(label for label in (none, unknown, cannot) if label in labels))
+    expect(page.locator("#d-move .verify")).to_be_visible()
+    assert page.locator("#d-move .name a").get_attribute("href").startswith("e/")  # type: ignore[union-attr]
+    press(page, helped)
+    expect(page.locator("#d-move-title")).to_have_text(solved)
+
+
+def test_answers_facts_and_the_way_back(site: Site, page: Page) -> None:
+    """Number keys answer, chips change and go, back and forward undo, and the course can be taken back."""
+    page.goto(site.url("en/diagnose.html"))
+    page.locator("#d-ask").click()
+    page.locator("#d-move button").first.wait_for()
+    while not page.locator(".answers button").count():
+        page.get_by_role("button", name=re.compile("^I (?:don't know|can't do this now)$")).click()
+    page.locator(".answers button").first.focus()
+    first = page.locator("#d-move-title").text_content()
+    page.keyboard.press("2")
+    expect(page.locator("#d-move-title")).not_to_have_text(first or "")
+    assert page.locator("#d-known select").count() == 1
+    page.locator("#d-undo").click()
+    expect(page.locator("#d-move-title")).to_have_text(first or "")
+    assert page.locator("#d-known select").count() == 0
+    page.locator("#d-redo").click()
+    before = page.locator("#d-causes b").first.text_content()
+    page.locator("#d-known select").select_option(index=2)
+    assert page.locator("#d-known select").evaluate("one => one.selectedIndex") == 2
+    assert page.locator("#d-causes > li").count() > 3
+    page.locator("#d-known button").click()
+    assert page.locator("#d-known select").count() == 0
+    assert before
+
+
+def test_a_fact_that_the_words_show_can_be_removed(site: Site, page: Page) -> None:
+    """Then it is asked for, or not known; the rest of the text still counts."""
+    page.goto(site.url("en/diagnose.html"))
+    paste(page, "The training hangs, no error is printed.")
+    assert "symptom" in page.locator("#d-known").inner_text()
+    page.get_by_role("button", name=re.compile("^Remove: It freezes")).click()
+    assert "symptom" not in page.locator("#d-known").inner_text()
+
+
+def test_five_megabytes_do_not_freeze_the_page(site: Site, page: Page) -> None:
+    """Reading is done in slices: the page's clock goes on, and the text is held beside the box."""
+    page.goto(site.url("en/diagnose.html"))
+    page.locator("#d-text").focus()
+    page.locator("#diagnose[data-warm]").wait_for()
+    page.evaluate(
+        """() => {
+          window.worst = 0;
+          let last = performance.now();
+          window.clock = setInterval(() => {
+            worst = Math.max(worst, performance.now() - last);
+            last = performance.now();
+          }, 10);
+        }"""
+    )
+    line = "2026-11-21 10:15:32,123 [rank0] INFO step 1200 loss=2.3456 lr=3.0e-04 tokens/s=12345\n"
+    text = line * 30_000 + "RuntimeError: CUDA out of memory\n" + line * 30_000
+    page.evaluate(
+        """text => {
+          const data = new DataTransfer();
+          data.setData("text/plain", text);
+          document.getElementById("d-text").dispatchEvent(
+            new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+        }""",
+        text,
+    )
+    page.locator("#d-held").wait_for()
+    page.locator("#d-causes > li").first.wait_for(timeout=120_000)
+    assert page.locator("#d-text").input_value() == ""
+    assert page.evaluate("worst") < 3000
+
+
+def test_the_session_is_copied_as_markdown(site: Site, open_page: Callable[..., Page]) -> None:
+    """Causes, evidence, what is known and the next move, without leaving the page."""
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    page.goto(site.url("en/diagnose.html"))
+    paste(page, REPORT["en"])
+    page.locator("#d-copy").click()
+    expect(page.locator("#d-state")).to_have_text("Copied.")
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert re.search(r"^1\. \*\*D21\*\* ", text, re.MULTILINE)
+    assert "dist.barrier()" in text
+    assert "## What is known of the run" in text
+
+
+def test_without_a_script_the_page_leads_to_the_tree(site: Site, open_page: Callable[..., Page]) -> None:
+    """Nothing that needs a script is shown."""
+    page = open_page(java_script_enabled=False)
+    page.goto(site.url("ko/diagnose.html"))
+    assert not page.locator("#diagnose").is_visible()
+    assert page.locator(".without-script a").last.is_visible()
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+@pytest.mark.parametrize("width", [320, 360, 1280])
+def test_nothing_is_wider_than_the_window(site: Site, open_page: Callable[..., Page], lang: str, width: int) -> None:
+    """With the ranking, a question and the facts shown."""
+    page = open_page(viewport={"width": width, "height": 800})
+    page.goto(site.url(f"{lang}/diagnose.html"))
+    paste(page, REPORT[lang])
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_nothing_is_kept(site: Site, page: Page) -> None:
+    """Neither in storage nor in the address, and a reload shows an empty page."""
+    page.goto(site.url("en/diagnose.html"))
+    paste(page, "The training hangs in all_reduce, secret-name-4711.")
+    kept = page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])")
+    assert "4711" not in kept
+    page.reload()
+    assert page.locator("#d-text").input_value() == ""
+    assert not page.locator("#d-result").is_visible()
+
+
+def test_no_step_of_a_session_has_a_barrier(site: Site, page: Page) -> None:
+    """The ranking with its evidence, and every kind of question, step and fix, as axe judges them."""
+    page.goto(site.url("ko/diagnose.html"))
+    paste(page, REPORT["en"])
+    seen: dict[str, set[str]] = {}
+    for _ in range(MOVES):
+        card = page.locator("#d-move")
+        kind = card.evaluate("(one, kinds) => kinds.find(kind => one.querySelector(kind)) || ''", KINDS)
+        if kind not in seen:
+            open_folds(page)
+            seen[kind] = violations(page)
+        if kind == ".verify":
+            break
+        labels = ("이 줄은 모두 없음", "모르겠습니다", "지금은 할 수 없습니다")
+        buttons = [card.get_by_role("button", name=label).last for label in labels]
+        next(button for button in buttons if button.count()).click()
+    assert {".answers", ".verify"} <= set(seen)
+    assert {kind: found for kind, found in seen.items() if found} == {}

@@ -1,0 +1,152 @@
+"""Incidents, drawings, families and the index by symptom: whole in both languages, readable, light and safe."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from pages import Read
+
+from distkb.catalogue.guide import load_guides
+from distkb.catalogue.incident import Incident, Moment, Variant, load_incidents
+from distkb.catalogue.model import Diagram, Doing, Lane
+from distkb.catalogue.places import builtin
+from distkb.catalogue.records import Text
+from distkb.docsite import diagrams
+from distkb.docsite.build import rendered
+from distkb.docsite.views import Library
+from distkb.knowledge import open_knowledge
+from distkb.locale import LANGUAGES, Say
+from distkb.report.meaning import Meanings
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> `<b>`"
+
+
+@pytest.fixture(scope="module")
+def shelf() -> Library:
+    """The built-in catalogue with its guides and incidents."""
+    compiled = open_knowledge()
+    catalogue, found = compiled.catalogue(), load_incidents([builtin()])[0]
+    guides = tuple(load_guides([builtin()])[0])
+    return Library(catalogue, guides, Meanings(catalogue), compiled.search_index(), tuple(found))
+
+
+@pytest.fixture(scope="module")
+def files(shelf: Library) -> dict[str, bytes]:
+    """Every page of the site with its content."""
+    return {path: content for path, content in rendered(shelf) if path.endswith(".html")}
+
+
+def test_every_incident_is_told(shelf: Library, files: dict[str, bytes]) -> None:
+    """An incident's page has every moment and every hypothesis of it in words, and the home page links to it."""
+    assert [found.incident.id for found in shelf.incidents] == ["I1", "I2"]
+    for lang in LANGUAGES:
+        home = files[f"{lang}/index.html"].decode()
+        for found in shelf.incidents:
+            page = files[f"{lang}/incidents/{found.incident.id}.html"].decode()
+            words = re.sub(r"<[^>]+>", "", html.unescape(page))
+            parts: tuple[Incident | Variant, ...] = (found.incident, *found.incident.variants)
+            for moment in (moment for part in parts for moment in part.timeline):
+                assert Say(lang).text(moment.what).replace("`", "") in words
+            for hypothesis in (one for part in parts for one in part.hypotheses):
+                assert f">{hypothesis.cause}</a>" in page
+            assert f"incidents/{found.incident.id}.html" in home
+
+
+def test_drawings_speak(files: dict[str, bytes]) -> None:
+    """Every drawing has a title and a description that it names, and colours only by class."""
+    drawn = 0
+    for path, content in files.items():
+        for drawing in re.findall(r"<svg class=\"drawing\".*?</svg>", content.decode(), re.DOTALL):
+            drawn += 1
+            named = re.search(r'aria-labelledby="(\S+) (\S+)"', drawing)
+            assert named is not None, path
+            assert f'<title id="{named[1]}">' in drawing, path
+            assert len(re.findall(rf'<desc id="{named[2]}">[^<]{{20,}}</desc>', drawing)) == 1, path
+            assert not re.search(r"(?:fill|stroke|style)=", drawing), path
+    assert drawn >= 2 * (12 + 4 + 1)
+
+
+def test_the_rank_that_differs_is_marked_by_shape_and_word() -> None:
+    """Its events are diamonds under a word that says so, those of the others circles, those of all ranks bars."""
+    moments = [Moment(t=1.0, rank=rank, what=Text(en="x", ko="x")) for rank in (0, 1, None)]
+    drawing = diagrams.timeline("t", moments, 2, 1, "title", Say("en"))
+    assert drawing.count("<circle") == drawing.count('class="event differs"') == drawing.count("<rect") == 1
+    assert re.search(r'<path d="M276 \d+l16 16l-16 16l-16 -16z" class="event differs"/>', drawing)
+    assert drawing.count(">differs</text>") == 1
+    assert "The rank that differs is rank 1." in drawing
+
+
+def test_many_entries_are_drawn(shelf: Library) -> None:
+    """At least eight entries show which rank waits where, and in each of them somebody waits, misses or is gone."""
+    drawn = [entry for entry in shelf.entries if entry.diagram is not None and entry.diagram.kind == "waits"]
+    assert len(drawn) >= 8
+    for entry in drawn:
+        assert entry.diagram is not None
+        states = {doing.state for lane in entry.diagram.lanes for doing in lane.does}
+        assert len(entry.diagram.lanes) >= 2
+        assert entry.id == "D2" or states - {"runs"}, entry.id
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_words_stay_inside_their_boxes(shelf: Library, lang: Any) -> None:
+    """No line of a drawing is wider than the box that it stands in."""
+    say = Say(lang)
+    for entry in shelf.entries:
+        for lane in entry.diagram.lanes if entry.diagram else ():
+            for doing in lane.does:
+                lines = diagrams.wrapped(say.text(doing.what), 19.5)
+                assert all(diagrams._wide(line) <= 19.5 for line in lines), (entry.id, lines)
+
+
+def test_long_words_keep_their_code() -> None:
+    """A break inside code closes it on one line and opens it again on the next; nothing of the text is lost."""
+    assert diagrams.wrapped("`a = first_call(x)` then wait", 14) == ["`a =`", "`first_call(x)`", "then wait"]
+    assert diagrams.wrapped("", 10) == []
+    assert diagrams.wrapped("onewordthatistoolong", 5) == ["onewordthatistoolong"]
+
+
+def test_every_entry_stands_in_the_index(shelf: Library, files: dict[str, bytes]) -> None:
+    """The index by symptom has every entry, each with the values that the buttons choose by."""
+    page = files["en/symptoms.html"].decode()
+    for entry in shelf.entries:
+        assert f'href="e/{entry.id}.html"' in page, entry.id
+    chosen = dict.fromkeys(re.findall(r'data-facet="(\w+)" data-value="([\w-]+)"', page))
+    assert {facet for facet, _ in chosen} >= {"area", "symptom", "backend", "launcher"}
+    for facet, value in chosen:
+        assert re.search(rf'data-{facet}="(?:[^"]* )?{value}[" ]', page), (facet, value)
+
+
+def test_families_hold_their_entries(shelf: Library, files: dict[str, bytes]) -> None:
+    """Each family has a page with its entries, and one to print that holds every fix of them."""
+    for entry in shelf.entries:
+        assert f'href="../e/{entry.id}.html"' in files[f"ko/families/{entry.family}.html"].decode()
+        printed = files[f"ko/families/{entry.family}-print.html"].decode()
+        for fix in (fix for cause in entry.causes for fix in cause.fixes):
+            assert f">{fix.id}<" in printed
+
+
+def test_hostile_incidents_and_drawings_are_text(shelf: Library) -> None:
+    """Markup in an incident or in a drawing reaches the page as text."""
+    evil = Text(en=HOSTILE, ko=HOSTILE)
+    moments = (Moment(t=1.0, rank=0, what=evil), Moment(rank=1, what=evil), Moment(what=evil))
+    found = shelf.incidents[1]
+    incident = msgspec.structs.replace(
+        found.incident, title=evil, summary=evil, outcome=evil, timeline=moments, differs=1
+    )
+    drawing = Diagram(says=evil, lanes=(Lane(ranks=evil, does=(Doing(what=evil, state="waits"),)),) * 2)
+    entry = msgspec.structs.replace(shelf.entries[0], diagram=drawing)
+    catalogue = msgspec.structs.replace(shelf.catalogue, entries=(entry,), facts=())
+    changed = Library(
+        catalogue, (), Meanings(catalogue), incidents=(msgspec.structs.replace(found, incident=incident),)
+    )
+    for path, content in rendered(changed):
+        if path.endswith((f"incidents/{incident.id}.html", f"e/{entry.id}.html")):
+            page = Read(path, content.decode())
+            assert not any(name.startswith("on") for name in page.attributes), path
+            assert b"<img" not in content, path
+            assert b"alert(1)</script>" not in content, path
+            assert (page.crossed, page.open) == ([], []), path
