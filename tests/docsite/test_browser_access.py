@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 SHARDS = 8
 """Parts into which the pages are divided, so that all processes have something to do until the end."""
-TREE = 24
+TREE = 12
 """Pages of one kind that are all made alike, of which this many are judged."""
 ALIKE = ("tree/",)
 """Folders of such pages."""

@@ -29,7 +29,7 @@ SHARPNESS = 0.1
 """Words of a text repeat what other words say: each counts this share of its log ratio."""
 CAP = 4.0
 """Largest weight in either direction, as a natural logarithm."""
-WORDING = 0.7
+WORDING = 0.5
 """Weight of the statistics of words beside the likeness of passages: both read the same words."""
 LEAST = 1e-3
 """Of the average entry's probability; below that no difference is made."""
