@@ -169,8 +169,7 @@
 
   function announce() {
     const first = view.answer.entries[0], title = root.querySelector("#d-move-title");
-    const heading = title.textContent.replace(/[^.?!)]$/, "$&.");
-    state.textContent = say("said", { first: heading, id: first.id, percent: percent(first.probability) });
+    state.textContent = say("said", { id: first.id, percent: percent(first.probability) });
     title.focus({ preventScroll: false });
   }
 
