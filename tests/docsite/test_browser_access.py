@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from itertools import groupby
@@ -19,8 +20,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 SHARDS = 8
 """Parts into which the pages are divided, so that all processes have something to do until the end."""
-TREE = 12
-"""Pages of one kind that are all made alike, of which this many are judged."""
+TREE = int(os.environ.get("DISTKB_TEST_ALIKE", "12"))
+"""Pages of one kind that are all made alike, of which about this many are judged in each language; 1000 takes all."""
 ALIKE = ("tree/",)
 """Folders of such pages."""
 TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
