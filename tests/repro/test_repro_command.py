@@ -178,6 +178,11 @@ def processes(mark: str) -> list[int]:
     return found
 
 
+def deaf_no_more() -> None:
+    """Let an interrupt through: what a shell starts in the background is born deaf to it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found through /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_is_left_when_distkb_goes(number: signal.Signals, tmp_path: Path) -> None:
@@ -194,6 +199,7 @@ def test_nothing_is_left_when_distkb_goes(number: signal.Signals, tmp_path: Path
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
+        preexec_fn=deaf_no_more,  # noqa: PLW1509 - sets one signal, in a child that starts a program at once
     )
     assert distkb.stderr is not None
     while LOST not in (line := distkb.stderr.readline()):

@@ -12,7 +12,7 @@ import pytest
 from textual.widgets import Input
 from tui_driver import FIRST, Drive, drive
 
-from distkb.diagnosis.moves import Ask, Move, Take
+from distkb.diagnosis.moves import Ask, Move, Take, TryFix
 from distkb.evidence.documents import Item
 from distkb.intake_process import CancelledError
 from distkb.locale import Language
@@ -176,6 +176,8 @@ def name_of(move: Move | None) -> str:
     """Name of the file for a session that shows this move."""
     if isinstance(move, Ask):
         return f"ask-{move.question.id}"
+    if isinstance(move, TryFix):
+        return f"try-{move.fix.id.replace('.', '-')}"
     return move.step.id.replace(".", "-") if isinstance(move, Take) else "other"
 
 
