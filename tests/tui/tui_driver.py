@@ -9,10 +9,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import monotonic
 
+import pytest
 from textual.pilot import Pilot
 
+from distkb.diagnosis.session import standing
 from distkb.locale import Language, Say
 from distkb.tui.app import DistkbApp
+from distkb.tui.widgets.move import MovePanel
 
 DATA = Path(__file__).with_name("data")
 RUN = DATA / "run"
@@ -20,6 +23,7 @@ SESSIONS = DATA / "sessions"
 FIRST, SECOND = "20260102-030405-abcdef", "20260103-111213-fedcba"
 """Recorded sessions: the first has read a log and been asked, the second is empty but for its words."""
 PATIENCE_S = 30.0
+BOTH = pytest.mark.parametrize("lang", ["en", "ko"])
 
 
 class Drive:
@@ -113,3 +117,24 @@ def record_sessions() -> None:
     for place, name in enumerate((SECOND, FIRST)):
         shutil.copy(SESSIONS / f"{name}.jsonl", target)
         os.utime(target / f"{name}.jsonl", (1_767_000_000 + place, 1_767_000_000 + place))
+
+
+def move_of(driven: Drive) -> object:
+    """The move that the session shows."""
+    return driven.app.screen.query_one(MovePanel).move
+
+
+def events_of(driven: Drive) -> list[object]:
+    """The events of the open session that still count."""
+    assert driven.app.desk is not None
+    events = driven.app.desk.session.events
+    return [events[number] for number in standing(events)]
+
+
+async def until_move(driven: Drive, kind: type) -> None:
+    """Go from move to move until one of this kind is shown."""
+    for _ in range(8):
+        if isinstance(move_of(driven), kind):
+            return
+        await driven.press("s")
+    raise AssertionError(driven.shown)
