@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import shutil
-import sys
 from collections.abc import Iterator
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from distkb.diagnosis.session import (
     Withdrawn,
 )
 from distkb.diagnosis.simulate import User, simulate
-from distkb.evidence import matcher
+from distkb.evidence import gate
 from distkb.evidence.literals import required_literals
 from distkb.evidence.observation import Evidence, Observation, Quote
 from distkb.evidence.report import take_apart
@@ -61,10 +60,9 @@ def texts(engine: Engine) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def evidence(engine: Engine, texts: list[tuple[str, str]]) -> Iterator[list[Evidence]]:
-    """What the program reads in them; without Hyperscan, whose patterns take long to compile and find the same."""
+    """What the program reads in them, without looking for the literals of the patterns each time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "hyperscan", None)
-        patch.setattr(matcher, "required_literals", functools.cache(required_literals))
+        patch.setattr(gate, "required_literals", functools.cache(required_literals))
         yield [read(engine.catalogue, [], report=text, index=engine.index) for _, text in texts]
 
 

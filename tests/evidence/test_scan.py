@@ -16,6 +16,7 @@ from distkb.evidence import feeds, matcher, partner, sieve
 from distkb.evidence import scan as scan_module
 from distkb.evidence.blocks import blocks
 from distkb.evidence.files import LogFile
+from distkb.evidence.gate import Gate
 from distkb.evidence.literals import required_cases, required_literals
 from distkb.evidence.matcher import Matcher
 from distkb.evidence.reading import FIRST, LAST
@@ -98,7 +99,7 @@ def test_equals_re_line_by_line(text: str) -> None:
 def test_stand_in_finds_the_same(text: str) -> None:
     """Without Hyperscan the same lines come out."""
     scanner = Scanner(SIGNATURES)
-    scanner._matcher._gate = matcher._Gate([*PATTERNS, *(p.pattern.decode() for p in map(scanner.regex, range(9, 12)))])
+    scanner._matcher._gate = Gate([*PATTERNS, *(p.pattern.decode() for p in map(scanner.regex, range(9, 12)))])
     data = io.BytesIO(text.encode())
     assert scanner.scan(FILE, data).counts == {name: len(lines) for name, lines in _naive(text).items()}
 

@@ -7,17 +7,16 @@ confirms with `re`. So bounds of repeats may be relaxed where they are costly to
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import re
-import tempfile
 from typing import TYPE_CHECKING, Any
 
-from distkb.evidence.literals import required_literals
+from distkb.evidence.gate import Gate, pieces
+from distkb.evidence.kept import keep, read_kept
 from distkb.evidence.sieve import Sieve, choose, compile_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 Candidates = list[tuple[int, int]]
@@ -26,8 +25,7 @@ Candidates = list[tuple[int, int]]
 FLOOD = 30_000
 """Callbacks for one block above which each line is scanned by itself, for at most one match per pattern and line."""
 
-_FORMAT = "4"
-_BOUNDED = re.compile(r"(?<!\\)\{\d*,\d+\}")
+_FORMAT = "5"
 _WIDE = re.compile(r"(?<=\.)\{0,(?:[89]\d|\d{3,})\}")
 """Bounds that take long to compile; without them the scan of bytes is as fast."""
 
@@ -35,19 +33,15 @@ _WIDE = re.compile(r"(?<=\.)\{0,(?:[89]\d|\d{3,})\}")
 class Matcher:
     """A set of patterns, compiled once and kept in the cache directory."""
 
-    def __init__(self, patterns: Sequence[str], *, utf8: bool = False, cache_dir: Path | None = None) -> None:
-        """Take patterns of the subset that `re` and Hyperscan share.
-
-        With `utf8`, text must be valid UTF-8 and characters are what `.` and classes mean; else bytes are.
-        """
+    def __init__(self, patterns: Sequence[str], *, cache_dir: Path | None = None) -> None:
+        """Take patterns of the subset that `re` and Hyperscan share; bytes are what `.` and classes mean."""
         self._patterns = tuple(patterns)
-        self._utf8 = utf8
         self._cache_dir = cache_dir
         self._all: Any = None
         self._single: Any = None
         self._sieve: Sieve | None = None
         self._dense = False
-        self._gate: _Gate | None = None
+        self._gate: Gate | None = None
 
     def open(self) -> None:
         """Make ready, so that what is forked from this process need not."""
@@ -59,7 +53,7 @@ class Matcher:
             try:
                 self._all = self._compiled(single=False)
             except ImportError:
-                self._gate = _Gate(self._patterns)
+                self._gate = Gate(self._patterns)
 
     def sieve(self) -> Sieve | None:
         """The first, cheap look at large blocks; None without Hyperscan and for patterns that allow none."""
@@ -127,7 +121,7 @@ class Matcher:
 
         view = memoryview(data)
         scan = self._single.scan
-        for start, stop in _pieces(data):
+        for start, stop in pieces(data):
             base = start
             scan(view[start:stop], match_event_handler=on_match)
         return found
@@ -144,7 +138,7 @@ class Matcher:
             return database
         database = build()
         if path is not None and database is not None:
-            _store(path, hyperscan.dumpb(database))
+            keep(path, hyperscan.dumpb(database))
         return database
 
     def _first_look(self, usual: bytes = b"") -> Any:
@@ -154,7 +148,6 @@ class Matcher:
         import hyperscan
 
         flags = hyperscan.HS_FLAG_MULTILINE
-        flags |= hyperscan.HS_FLAG_UTF8 if self._utf8 else 0
         flags |= hyperscan.HS_FLAG_SINGLEMATCH if single else 0
         expressions = [self._expression(pattern) for pattern in self._patterns]
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
@@ -167,7 +160,7 @@ class Matcher:
         return database
 
     def _expression(self, pattern: str) -> bytes:
-        return (_BOUNDED if self._utf8 else _WIDE).sub("*", pattern).encode()
+        return _WIDE.sub("*", pattern).encode()
 
     def _cache_path(self, version: str, kind: str) -> Path | None:
         if self._cache_dir is None:
@@ -179,26 +172,11 @@ class Matcher:
             platform.system(),
             platform.machine(),
             _cpu(),
-            str((self._utf8, kind)),
+            kind,
             *self._patterns,
         ):
             key.update(part.encode() + b"\0")
         return self._cache_dir / f"patterns-{key.hexdigest()[:24]}.hs"
-
-
-def _pieces(data: bytes) -> Iterator[tuple[int, int]]:
-    """Start and end of each line; very long lines in parts that overlap."""
-    start, size = 0, len(data)
-    while start < size:
-        stop = data.find(b"\n", start)
-        stop = size if stop < 0 else stop
-        if stop - start <= 1 << 16:
-            if stop > start:
-                yield start, stop
-        else:
-            for part in range(start, stop, 1 << 15):
-                yield part, min(stop, part + (1 << 16))
-        start = stop + 1
 
 
 def _cpu() -> str:
@@ -214,15 +192,11 @@ def _cpu() -> str:
 
 
 def _load(path: Path) -> Any:
-    """Database from a file with a checksum; None where there is none or it is damaged."""
+    """Database from a kept file; None where there is none or it is damaged."""
     import hyperscan
 
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    digest, body = data[:32], data[32:]
-    if hashlib.sha256(body).digest() != digest:
+    body = read_kept(path)
+    if body is None:
         return None
     try:
         database = hyperscan.loadb(body, mode=hyperscan.HS_MODE_BLOCK)
@@ -230,55 +204,3 @@ def _load(path: Path) -> Any:
     except hyperscan.error:
         return None
     return database
-
-
-def _store(path: Path, body: bytes) -> None:
-    """Write the cache file so that no reader ever sees half of it; a cache that cannot be written is no error."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(hashlib.sha256(body).digest() + body)
-        os.replace(temporary, path)  # noqa: PTH105
-    except OSError:
-        return
-
-
-class _Gate:
-    """Stand-in without Hyperscan: one literal per pattern finds the lines, `re` is left to the caller."""
-
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._gated: list[tuple[int, bytes]] = []
-        self._folded: list[tuple[int, bytes]] = []
-        self._ungated: list[int] = []
-        for index, pattern in enumerate(patterns):
-            literals = required_literals(pattern)
-            if literals is None:
-                self._ungated.append(index)
-            elif "(?i" in pattern:
-                self._folded += [(index, literal.lower().encode()) for literal in literals]
-            else:
-                self._gated += [(index, literal.encode()) for literal in literals]
-
-    def candidates(self, data: bytes) -> Candidates:
-        """Ends of the literals, one for each line that holds one, more for very long lines."""
-        found: set[tuple[int, int]] = set()
-        for index, literal in self._gated:
-            found.update((index, end) for end in _line_ends(data, literal))
-        if self._folded:
-            lowered = data.lower()
-            for index, literal in self._folded:
-                found.update((index, end) for end in _line_ends(lowered, literal))
-        if self._ungated:
-            for _, end in _pieces(data):
-                found.update((index, end) for index in self._ungated)
-        return sorted(found, key=lambda item: item[1])
-
-
-def _line_ends(data: bytes, literal: bytes) -> Iterator[int]:
-    at = data.find(literal)
-    while at >= 0:
-        yield at + len(literal)
-        end = data.find(b"\n", at)
-        end = len(data) if end < 0 else end
-        at = data.find(literal, min(end, at + (1 << 15)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.clean import quote_text, strip_escapes
-from distkb.evidence.matcher import Matcher
+from distkb.evidence.gate import Gate
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.timeline import kind_of
 from distkb.evidence.traceback import Chain, parse
@@ -39,6 +39,8 @@ class Parts(msgspec.Struct, frozen=True):
     """The person's own words."""
     setup: str
     """Commands and code."""
+    output: str
+    """What programs printed."""
     lines: tuple[str, ...]
     """All lines without Markdown's marks."""
 
@@ -66,6 +68,7 @@ def take_apart(text: str) -> Parts:
     """Tell a report's prose from its commands and code and from pasted output."""
     prose: list[str] = []
     setup: list[str] = []
+    output: list[str] = []
     lines: list[str] = []
     fenced = traced = False
     for raw in text[:MAX_CHARACTERS].splitlines():
@@ -79,7 +82,8 @@ def take_apart(text: str) -> Parts:
         kind = _kind(clean, fenced=fenced, traced=traced)
         prose.append(clean if kind == "prose" else "")
         setup.append(clean if kind == "setup" else "")
-    return Parts("\n".join(prose), "\n".join(setup), tuple(lines))
+        output.append(clean if kind == "output" else "")
+    return Parts("\n".join(prose), "\n".join(setup), "\n".join(output), tuple(lines))
 
 
 def _kind(line: str, *, fenced: bool, traced: bool) -> str:
@@ -90,6 +94,11 @@ def _kind(line: str, *, fenced: bool, traced: bool) -> str:
     if fenced or line.startswith(("    ", "\t")):
         return "setup" if _CODE.match(line) or " --" in line else "output"
     return "prose"
+
+
+def in_report(pattern: str) -> str:
+    """Return the pattern for the lines of a report, in which backticks are marks that have been taken away."""
+    return re.sub(r"`(?!\?)", "`?", pattern)
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -109,7 +118,9 @@ class ReportReader:
 
     def __init__(self, signatures: Sequence[Signature], cache_dir: Path | None = None) -> None:
         self._signatures = [signature for signature in signatures if "report" in signature.where]
-        self._matcher = Matcher([s.pattern for s in self._signatures], utf8=True, cache_dir=cache_dir)
+        self._patterns = [in_report(s.pattern) for s in self._signatures]
+        self._gate = Gate(self._patterns, cache_dir=cache_dir)
+        self._compiled: dict[int, re.Pattern[str]] = {}
 
     def observations(self, parts: Parts, path: str | None) -> list[Observation]:
         """Signatures that the report's lines show, as they stand and with wrapped lines joined."""
@@ -119,18 +130,23 @@ class ReportReader:
         self._look(_folded(parts.lines), path, FOLDED, found)
         return [found[index] for index in sorted(found)]
 
+    def _expression(self, index: int) -> re.Pattern[str]:
+        if index not in self._compiled:
+            self._compiled[index] = re.compile(self._patterns[index], re.ASCII)
+        return self._compiled[index]
+
     def _look(self, rows: Sequence[Row], path: str | None, certainty: float, found: dict[int, Observation]) -> None:
         """Add what matches and was not found before."""
         lines = [row.text.encode("utf-8", "replace").decode("utf-8") for row in rows]
         starts = _byte_starts(lines)
         seen: set[tuple[int, int]] = set()
         already = set(found)
-        for index, end in self._matcher.candidates("\n".join(lines).encode()):
+        for index, end in self._gate.candidates("\n".join(lines).encode()):
             row = _row(starts, end)
             if index in already or (index, row) in seen:
                 continue
             seen.add((index, row))
-            match = re.search(self._signatures[index].pattern, lines[row], re.ASCII)
+            match = self._expression(index).search(lines[row])
             if match is None:
                 continue
             if index in found:
@@ -209,4 +225,4 @@ def pasted(parts: Parts, signatures: Sequence[Signature], path: str | None) -> l
 
 def facts_of(parts: Parts, facts: Sequence[Fact], path: str | None) -> list[Observation]:
     """Intake facts that the words show."""
-    return inferred(parts.prose, parts.setup, facts, path)
+    return inferred(parts.prose, parts.setup, parts.output, facts, path)

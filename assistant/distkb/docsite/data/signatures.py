@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RULES: Mapping[ModuleType, tuple[str, ...]] = {
     report: ("_QUOTED", "_FENCE", "_OUTPUT", "_COMMAND", "_CODE"),
     telling: ("_SETTING", "_ERROR", "_FOOTER"),
-    words: ("_NEGATED_EN", "_NEGATED_KO"),
+    words: ("_NEGATED_EN", "_NEGATED_KO", "_ASIDE_EN", "_ASIDE_KO"),
     timeline: ("_ECHO", "_NOT_USER", "_NOT_USER_MESSAGE"),
     traceback: (
         "_FRAME",
@@ -51,7 +51,7 @@ RULES: Mapping[ModuleType, tuple[str, ...]] = {
 NUMBERS: Mapping[ModuleType, tuple[str, ...]] = {
     report: ("MAX_CHARACTERS", "FOLDED", "PASTED", "_FOLD"),
     telling: ("MIN_WORDS", "_MAX_LINE"),
-    words: ("SURE", "TORN"),
+    words: ("SURE", "TORN", "SHOWN", "HINT", "ASIDE", "OPENING", "OPENING_LENGTH", "EVEN"),
     traceback: ("MAX_LINES", "MAX_MESSAGE"),
     clean: ("WIDTH", "_CONTEXT"),
     read: ("QUOTES",),
@@ -59,7 +59,7 @@ NUMBERS: Mapping[ModuleType, tuple[str, ...]] = {
 NAMES: Mapping[ModuleType, tuple[str, ...]] = {
     traceback: ("_LAUNCHER_TYPES", "_CHAINED"),
     timeline: ("_COMMUNICATION_TYPES", "_ENDED_TYPES"),
-    words: ("SETUP",),
+    words: ("SETUP", "TRIED"),
 }
 
 PIECE = 4
@@ -71,11 +71,13 @@ def patterns(library: Library) -> dict[str, Any]:
 
     `signatures`: id, source, 1 where case does not matter, and numbers of pieces, of which each line that matches
     holds at least one; an empty list where nothing is known of such lines. `frames`: the same without pieces.
-    `words`: a fact's id, and of each of its values the name, the share, and the patterns in English and Korean.
+    `words`: a fact's id; of each of its values the name, the share, and the patterns of what says it, hints at it and
+    shows it in output; and the patterns of what does not say it. Each is a pair, in English and in Korean.
     """
     catalogue = library.catalogue
     said = [signature for signature in catalogue.signatures if "report" in signature.where]
-    needed = [required_literals(signature.pattern) for signature in said]
+    expressions = [report.in_report(signature.pattern) for signature in said]
+    needed = [required_literals(expression) for expression in expressions]
     pieces, chosen = cover(needed, _background(catalogue))
     return {
         "rules": {_camel(name): _pair(translate(pattern.pattern, pattern.flags)) for name, pattern in rules().items()},
@@ -83,7 +85,8 @@ def patterns(library: Library) -> dict[str, Any]:
         "names": {_camel(name): sorted(getattr(module, name)) for module, names in NAMES.items() for name in names},
         "pieces": pieces,
         "signatures": [
-            [signature.id, *_coded(signature.pattern), numbers] for signature, numbers in zip(said, chosen, strict=True)
+            [signature.id, *_coded(expression), numbers]
+            for signature, expression, numbers in zip(said, expressions, chosen, strict=True)
         ],
         "frames": [
             [signature.id, *_coded(signature.pattern)]
@@ -114,8 +117,17 @@ def _coded(pattern: str) -> tuple[str, int]:
 
 
 def _words(fact: Fact) -> list[Any]:
-    values = [[value.value, value.share, *_said(value.said_as.en, value.said_as.ko)] for value in fact.values]
-    return [fact.id, values]
+    values = [
+        [
+            value.value,
+            value.share,
+            _said(value.said_as.en, value.said_as.ko),
+            _said(value.hinted_as.en, value.hinted_as.ko),
+            _said(value.shown_as, ()),
+        ]
+        for value in fact.values
+    ]
+    return [fact.id, values, _said(fact.not_said_as.en, fact.not_said_as.ko)]
 
 
 def _said(en: tuple[str, ...], ko: tuple[str, ...]) -> list[str | None]:
