@@ -170,7 +170,9 @@
       if (kinds.has(o.id)) {
         if (!o.present && h.pointing.has(o.id)) return 0;
         var p = table.probability(o.id, h), usual = table.background(o.id);
-        return o.present ? Math.log(p / usual) : Math.log((1 - p) / (1 - usual));
+        if (!o.present) return Math.log((1 - p) / (1 - usual));
+        var quoted = p > usual && o.source === "report" && kinds.get(o.id).isSignature;
+        return Math.log(p / (quoted ? constants.reportBackground * usual : usual));
       }
       var chance = table.chanceOf(o.id, h), rate = table.background(o.id);
       if (o.source === "answer") {

@@ -213,10 +213,8 @@
       var known = reveals.filter(table.knows), base = known.map(table.background);
       who = concerned(known);
       var chances = who.map(i => {
-        return exclusive(known.map((id, k) => {
-          if (!kinds.has(id)) return table.chanceOf(id, hypotheses[i]);
-          var stated = hypotheses[i].stated.get(id);
-          return stated === undefined ? base[k] : stated;
+        return exclusive(known.map(id => {
+          return kinds.has(id) ? table.probability(id, hypotheses[i]) : table.chanceOf(id, hypotheses[i]);
         }));
       });
       return pack(known.concat([""]), exclusive(base), who, chances, mistake);

@@ -41,6 +41,13 @@ TEMPERATURE = 1.25
 AFFINITY = 1.0
 """Weight of the report's wording, whose log likelihood ratio is learnt by no one and only measured."""
 
+REPORT_BACKGROUND = 0.5
+"""A person's report shows what another cause left by chance this much more rarely than logs do: people quote little.
+
+On some 880 public threads with a known cause, what no accepted cause states turned up at a tenth of its background
+rate, and what one states at a quarter of its likelihood.
+"""
+
 REPORT_SILENCE = 0.25
 """How far the absence of a message in a person's report means that it was not printed: people quote little."""
 
@@ -121,6 +128,8 @@ def _weight(table: LikelihoodTable, hypothesis: Hypothesis, observation: Observa
         background = table.background(observation.id)
         if not observation.present:
             p, background = 1.0 - p, 1.0 - background
+        elif p > background and observation.source == "report" and table.kinds[observation.id].is_signature:
+            background *= REPORT_BACKGROUND
         return math.log(p / background)
     fact, _, value = observation.id.partition("=")
     distribution = table.fact_distribution(fact, hypothesis.id)

@@ -85,7 +85,7 @@ def make_row(table: LikelihoodTable, reveals: Sequence[str], mistake: float = 0.
     known = [key for key in reveals if table.knows(key)]
     concerned = _concerned(table, known)
     base = [table.background(key) for key in known]
-    rows = [_exclusive(_chances(table, known, base, table.hypotheses[i].id)) for i in concerned]
+    rows = [_exclusive(_chances(table, known, table.hypotheses[i].id)) for i in concerned]
     return _packed((*known, ""), _exclusive(base), concerned, rows, mistake)
 
 
@@ -93,11 +93,10 @@ def _concerned(table: LikelihoodTable, keys: Sequence[str]) -> list[int]:
     return sorted({number for key in keys for number in table.stating(key)})
 
 
-def _chances(table: LikelihoodTable, keys: Sequence[str], base: Sequence[float], hypothesis: str) -> list[float]:
-    stated = table.stated(hypothesis)
+def _chances(table: LikelihoodTable, keys: Sequence[str], hypothesis: str) -> list[float]:
     return [
-        stated.get(key, usual) if key in table.kinds else _fact_chance(table, key, hypothesis)
-        for key, usual in zip(keys, base, strict=True)
+        table.probability(key, hypothesis) if key in table.kinds else _fact_chance(table, key, hypothesis)
+        for key in keys
     ]
 
 

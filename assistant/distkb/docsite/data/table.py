@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from distkb.docsite.views import Library
 
 CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
-    belief: ("LATER", "REPEAT", "ECHO_SHARE", "FINDING_RECALL", "TEMPERATURE", "AFFINITY", "REPORT_SILENCE"),
+    belief: (
+        "LATER",
+        "REPEAT",
+        "ECHO_SHARE",
+        "FINDING_RECALL",
+        "TEMPERATURE",
+        "AFFINITY",
+        "REPORT_BACKGROUND",
+        "REPORT_SILENCE",
+    ),
     likelihood: ("HELPS_ANYWAY", "RULED_OUT", "_FLOOR"),
     diagnose: ("NAMED", "LEADING", "CLEAR", "LEAD", "FITS"),
     information: ("MISTAKE", "MISREAD"),
