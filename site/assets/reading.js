@@ -118,7 +118,7 @@
     }
 
     function* takeApart(text) {
-      var prose = [], setup = [], lines = [], fenced = false, traced = false;
+      var prose = [], setup = [], output = [], lines = [], fenced = false, traced = false;
       var raw = splitLines(text.slice(0, numbers.maxCharacters));
       for (var i = 0; i < raw.length; i++) {
         if (i % BATCH === 0) yield;
@@ -133,8 +133,9 @@
         var kind = kindOfLine(clean, fenced, traced);
         prose.push(kind === "prose" ? clean : "");
         setup.push(kind === "setup" ? clean : "");
+        output.push(kind === "output" ? clean : "");
       }
-      return { prose: prose.join("\n"), setup: setup.join("\n"), lines: lines };
+      return { prose: prose.join("\n"), setup: setup.join("\n"), output: output.join("\n"), lines: lines };
     }
 
     /* The sentences and error lines; all of it where hardly anything is left. */
@@ -483,17 +484,19 @@
       return Array.from(found.values());
     }
 
-    /* ---- facts that the words show ---- */
+    /* ---- facts that the words show, and, where they leave a fact open, the output ---- */
 
     var wordPatterns = null;
     function makeWords() {
+      function compile(sources) { return sources.map(source => source && new RegExp(source, "giu")); }
       return data.words.map(fact => {
         return {
-          id: fact[0], setup: data.names.setup.includes(fact[0]),
+          id: fact[0], setup: data.names.setup.includes(fact[0]), tried: data.names.tried.includes(fact[0]),
+          others: compile(fact[2]),
           values: fact[1].map(value => {
             return {
               value: value[0], share: value[1],
-              patterns: [value[2], value[3]].map(source => source && new RegExp(source, "giu"))
+              lists: [[compile(value[2]), 1], [compile(value[3]), numbers.hint]], shown: compile(value[4])
             };
           })
         };
@@ -505,48 +508,85 @@
       return rules.negatedEn.test(text.slice(Math.max(0, start - 40), start));
     }
 
-    /* All places where values of a fact are said, without those inside a longer phrase of another value. */
+    /* Whether a setup is mentioned because it works. */
+    function aside(text, end, korean) {
+      var after = text.slice(end, end + 48);
+      return (!korean && rules.asideEn.test(after)) || rules.asideKo.test(after);
+    }
+
+    /* Where the title or first line ends. */
+    function leadOf(text) {
+      var start = /^[\n ]*/.exec(text)[0].length, end = text.indexOf("\n", start);
+      return Math.min(end < 0 ? text.length : end, start + numbers.openingLength);
+    }
+
+    /* All places where values of a fact are said, without those inside a longer phrase. */
     function* placesOf(text, fact) {
-      var places = [], longest = 0;
+      var lead = leadOf(text), places = [], spans = [], k;
       for (var v = 0; v < fact.values.length; v++) {
         var value = fact.values[v];
-        for (var k = 0; k < 2; k++) {
-          if (!value.patterns[k]) continue;
-          yield;
-          for (var match of text.matchAll(value.patterns[k])) {
-            var start = match.index, end = start + match[0].length;
-            if (negated(text, start, end, k === 1)) continue;
-            places.push({ value: value.value, share: value.share, start: start, end: end });
-            longest = Math.max(longest, end - start);
+        for (var list of value.lists) {
+          for (k = 0; k < 2; k++) {
+            if (!list[0][k]) continue;
+            yield;
+            for (var match of text.matchAll(list[0][k])) {
+              var start = match.index, end = start + match[0].length;
+              if (!fact.tried && negated(text, start, end, k === 1)) continue;
+              var weight = list[1] * (list[1] === 1 && start < lead ? numbers.opening : 1);
+              if ((fact.setup || fact.tried) && aside(text, end, k === 1)) weight *= numbers.aside;
+              places.push({ value: value.value, share: value.share, weight: weight, start: start, end: end });
+            }
           }
         }
       }
-      var sorted = places.slice().sort((a, b) => a.start - b.start);
-      return places.filter(place => !insideAnother(place, sorted, longest));
+      places.forEach(place => { spans.push([place.start, place.end]); });
+      for (k = 0; k < 2; k++) {
+        if (!fact.others[k]) continue;
+        yield;
+        for (var other of text.matchAll(fact.others[k])) spans.push([other.index, other.index + other[0].length]);
+      }
+      spans.sort((a, b) => a[0] - b[0]);
+      var longest = spans.reduce((most, span) => Math.max(most, span[1] - span[0]), 0);
+      return places.filter(place => !insideAnother(place, spans, longest));
     }
 
-    function insideAnother(place, sorted, longest) {
-      var low = 0, high = sorted.length;
+    function insideAnother(place, spans, longest) {
+      var low = 0, high = spans.length;
       while (low < high) {
         var middle = (low + high) >> 1;
-        if (sorted[middle].start < place.start - longest) low = middle + 1;
+        if (spans[middle][0] < place.start - longest) low = middle + 1;
         else high = middle;
       }
-      for (; low < sorted.length && sorted[low].start <= place.start; low++) {
-        var other = sorted[low];
-        if (other.value !== place.value && place.end <= other.end &&
-            other.end - other.start > place.end - place.start) return true;
+      for (; low < spans.length && spans[low][0] <= place.start; low++) {
+        var span = spans[low];
+        if (place.end <= span[1] && span[1] - span[0] > place.end - place.start) return true;
       }
       return false;
     }
 
-    /* The value that is said most, rarer values weighing more; of equals the first mentioned. */
+    /* The first place of each value that the output shows. */
+    function* shownIn(output, fact) {
+      var places = [];
+      for (var value of fact.values) {
+        if (!value.shown[0]) continue;
+        yield;
+        value.shown[0].lastIndex = 0;
+        var match = value.shown[0].exec(output);
+        if (!match) continue;
+        var end = match.index + match[0].length;
+        places.push({ value: value.value, share: value.share, weight: numbers.hint, start: match.index, end: end });
+      }
+      return places;
+    }
+
+    /* The value that is said most, rarer values weighing more; of its places the clearest, then the first. */
     function mostSaid(said) {
       var weights = {}, best = null, bestRank = 0;
-      said.forEach(item => { weights[item.value] = (weights[item.value] || 0) + 1; });
+      said.forEach(item => { weights[item.value] = (weights[item.value] || 0) + item.weight; });
       said.forEach(item => {
-        var rank = -Math.sqrt(Math.min(3, weights[item.value])) * (0.5 - Math.log(item.share));
-        if (best === null || rank < bestRank || (rank === bestRank && item.start < best.start)) {
+        var rank = -Math.sqrt(Math.min(3, weights[item.value])) * (numbers.even - Math.log(item.share));
+        var first = best === null || (item.weight === best.weight ? item.start < best.start : item.weight > best.weight);
+        if (best === null || rank < bestRank || (rank === bestRank && first)) {
           best = item;
           bestRank = rank;
         }
@@ -560,15 +600,27 @@
       for (var i = 0; i < wordPatterns.length; i++) {
         var fact = wordPatterns[i];
         var text = fact.setup ? parts.prose + "\n" + parts.setup : parts.prose;
-        var said = yield* placesOf(text, fact);
+        var said = yield* placesOf(text, fact), certainty = numbers.sure;
+        if (!said.length) {
+          text = parts.output;
+          said = yield* shownIn(text, fact);
+          certainty = numbers.shown;
+        }
         if (!said.length) continue;
-        var best = mostSaid(said);
-        var torn = said.some(item => item.value !== best.value);
+        var best = mostSaid(said), shown = certainty === numbers.sure ? yield* shownIn(parts.output, fact) : [];
+        if (shown.some(one => one.value === best.value) && mostSaid(shown).value !== best.value) {
+          text = parts.output;
+          best = mostSaid(shown);
+          said = said.concat(shown);
+        }
+        if (certainty === numbers.sure && (best.weight <= numbers.hint || said.some(one => one.value !== best.value))) {
+          certainty = numbers.torn;
+        }
         var low = text.lastIndexOf("\n", best.start - 1) + 1, high = text.indexOf("\n", best.end);
         if (best.start === 0) low = 0;
         var line = text.slice(low, high < 0 ? text.length : high);
         found.push(observed(
-          fact.id + "=" + best.value, torn ? numbers.torn : numbers.sure,
+          fact.id + "=" + best.value, certainty,
           { text: quote(line, best.start - low, best.end - low), line: null },
           said.filter(item => item.value === best.value).length
         ));

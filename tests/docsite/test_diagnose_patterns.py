@@ -103,8 +103,10 @@ def test_the_readers_own_patterns_match_the_same_spans_in_both_languages() -> No
     numbers = list(range(len(lines)))
     patterns = list(rules().values())
     for fact in catalogue().facts:
+        lists = [(fact.not_said_as.en, fact.not_said_as.ko)]
         for value in fact.values:
-            patterns += [pattern for pattern, _ in patterns_of(value.said_as.en, value.said_as.ko)]
+            lists += [(words.en, words.ko) for words in (value.said_as, value.hinted_as)] + [(value.shown_as, ())]
+        patterns += [pattern for en, ko in lists for pattern, _ in patterns_of(en, ko)]
     expressions = [(*translate(pattern.pattern, pattern.flags), numbers) for pattern in patterns]
     found = spans(expressions, lines)
     for pattern, row in zip(patterns, found, strict=True):

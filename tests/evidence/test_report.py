@@ -7,6 +7,7 @@ from evidence_samples import FINDINGS, SIGNATURES, by_id, facts, read
 
 from distkb.evidence.read import read_evidence
 from distkb.evidence.report import take_apart
+from distkb.evidence.words import SURE, TORN
 
 
 def _ids(report: str) -> set[str]:
@@ -32,12 +33,12 @@ def test_places() -> None:
 
 
 def test_words_and_their_certainty() -> None:
-    """Facts are inferred from prose at half trust, and at less where several values of one fact are said."""
+    """Facts are inferred from prose, and with less trust where several values of one fact are said."""
     observations = by_id(read(report="Training hangs on two nodes with FSDP2, started by torchrun."))
-    assert observations["symptom=hang"].certainty == pytest.approx(0.5)
+    assert observations["symptom=hang"].certainty == pytest.approx(SURE)
     assert {"nodes=multi", "parallelism=fsdp2", "launcher=torchrun"} <= set(observations)
     torn = by_id(read(report="It hangs, hangs and hangs again, and once it crashed."))
-    assert torn["symptom=hang"].certainty == pytest.approx(0.35)
+    assert torn["symptom=hang"].certainty == pytest.approx(TORN)
     assert "symptom=crash" not in torn
 
 

@@ -151,7 +151,12 @@ class FactValue(Record, frozen=True, kw_only=True):
     share: float
     """Share of this value among failing runs of unknown cause; the shares of a fact sum to 1."""
     said_as: Words = Words()
-    """Words that show this value in a person's report. Whole words in English, substrings in Korean."""
+    """Words that show this value in a person's report. Whole words in English, substrings in Korean.
+    `*` stands for any ending, and `…` between two words for a few others of the same sentence."""
+    hinted_as: Words = Words()
+    """Words that go with this value more often than with another, without saying it. Written as in `said_as`."""
+    shown_as: tuple[str, ...] = ()
+    """What a program prints where this value holds; read where the person's own words leave the fact open."""
 
 
 class Fact(Record, frozen=True, kw_only=True):
@@ -162,6 +167,8 @@ class Fact(Record, frozen=True, kw_only=True):
     why: Text
     """Why the answer matters: which causes it tells apart."""
     values: tuple[FactValue, ...]
+    not_said_as: Words = Words()
+    """Phrases that hold a word of some value and do not say it, such as `gradient checkpointing`."""
     seconds: float = 10.0
     """What answering costs, in seconds of looking and typing."""
     multi: bool = False
