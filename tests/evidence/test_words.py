@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from evidence_samples import facts
 
 from distkb.catalogue.model import Fact, FactValue, Text, Words
 from distkb.evidence.report import facts_of, take_apart
-from distkb.evidence.words import SHOWN, SURE, TORN, inferred, patterns_of
+from distkb.evidence.words import SHOWN, SURE, TORN, inferred
 
 EMPTY = Text(en="", ko="")
 
@@ -127,12 +125,3 @@ def test_what_people_write(report: str, expected: dict[str, str]) -> None:
 def test_words_that_say_nothing(report: str, absent: str) -> None:
     """Parameters that are frozen, checkpointing of activations and seeds are no failures, phases or chances."""
     assert absent not in _read(report)
-
-
-def test_patterns_take_linear_time() -> None:
-    """A long run of letters or blanks is read through once for each pattern."""
-    text = "a" * 3000 + " " * 3000 + "never " * 500
-    for fact in facts():
-        for value in fact.values:
-            for pattern, _ in patterns_of(value.said_as.en, value.said_as.ko):
-                assert len(re.findall(pattern, text)) < 3000

@@ -26,6 +26,7 @@ FLOOD = 30_000
 """Callbacks for one block above which each line is scanned by itself, for at most one match per pattern and line."""
 
 _FORMAT = "5"
+_BOUNDED = re.compile(r"(?<!\\)\{\d*,\d+\}")
 _WIDE = re.compile(r"(?<=\.)\{0,(?:[89]\d|\d{3,})\}")
 """Bounds that take long to compile; without them the scan of bytes is as fast."""
 
@@ -33,9 +34,13 @@ _WIDE = re.compile(r"(?<=\.)\{0,(?:[89]\d|\d{3,})\}")
 class Matcher:
     """A set of patterns, compiled once and kept in the cache directory."""
 
-    def __init__(self, patterns: Sequence[str], *, cache_dir: Path | None = None) -> None:
-        """Take patterns of the subset that `re` and Hyperscan share; bytes are what `.` and classes mean."""
+    def __init__(self, patterns: Sequence[str], *, utf8: bool = False, cache_dir: Path | None = None) -> None:
+        """Take patterns of the subset that `re` and Hyperscan share.
+
+        With `utf8`, text must be valid UTF-8 and characters are what `.` and classes mean; else bytes are.
+        """
         self._patterns = tuple(patterns)
+        self._utf8 = utf8
         self._cache_dir = cache_dir
         self._all: Any = None
         self._single: Any = None
@@ -148,6 +153,7 @@ class Matcher:
         import hyperscan
 
         flags = hyperscan.HS_FLAG_MULTILINE
+        flags |= hyperscan.HS_FLAG_UTF8 if self._utf8 else 0
         flags |= hyperscan.HS_FLAG_SINGLEMATCH if single else 0
         expressions = [self._expression(pattern) for pattern in self._patterns]
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
@@ -160,7 +166,7 @@ class Matcher:
         return database
 
     def _expression(self, pattern: str) -> bytes:
-        return _WIDE.sub("*", pattern).encode()
+        return (_BOUNDED if self._utf8 else _WIDE).sub("*", pattern).encode()
 
     def _cache_path(self, version: str, kind: str) -> Path | None:
         if self._cache_dir is None:
@@ -172,7 +178,7 @@ class Matcher:
             platform.system(),
             platform.machine(),
             _cpu(),
-            kind,
+            str((self._utf8, kind)),
             *self._patterns,
         ):
             key.update(part.encode() + b"\0")

@@ -11,6 +11,7 @@ import msgspec
 
 from distkb.evidence.clean import quote_text, strip_escapes
 from distkb.evidence.gate import Gate
+from distkb.evidence.matcher import Matcher
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.timeline import kind_of
 from distkb.evidence.traceback import Chain, parse
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS = 2_000_000
 """Longer reports are cut: what is longer is a log and belongs in a file."""
+LONG = 20_000
+"""Bytes from which a database of all patterns is worth the seconds that it takes to compile for the first time."""
 FOLDED = 0.9
 """Certainty of a pattern that matches only with line breaks taken out."""
 PASTED = 0.7
@@ -120,6 +123,7 @@ class ReportReader:
         self._signatures = [signature for signature in signatures if "report" in signature.where]
         self._patterns = [in_report(s.pattern) for s in self._signatures]
         self._gate = Gate(self._patterns, cache_dir=cache_dir)
+        self._matcher = Matcher(self._patterns, utf8=True, cache_dir=cache_dir)
         self._compiled: dict[int, re.Pattern[str]] = {}
 
     def observations(self, parts: Parts, path: str | None) -> list[Observation]:
@@ -129,6 +133,9 @@ class ReportReader:
         self._look(whole, path, 1.0, found)
         self._look(_folded(parts.lines), path, FOLDED, found)
         return [found[index] for index in sorted(found)]
+
+    def _candidates(self, data: bytes) -> list[tuple[int, int]]:
+        return (self._gate if len(data) < LONG else self._matcher).candidates(data)
 
     def _expression(self, index: int) -> re.Pattern[str]:
         if index not in self._compiled:
@@ -141,7 +148,7 @@ class ReportReader:
         starts = _byte_starts(lines)
         seen: set[tuple[int, int]] = set()
         already = set(found)
-        for index, end in self._gate.candidates("\n".join(lines).encode()):
+        for index, end in self._candidates("\n".join(lines).encode()):
             row = _row(starts, end)
             if index in already or (index, row) in seen:
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from distkb.evidence.clean import quote_text
 from distkb.evidence.observation import Observation, Quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from distkb.catalogue.model import Fact
 
@@ -134,8 +135,9 @@ def _said(text: str, fact: Fact) -> list[Said]:
         for pattern, _ in patterns_of(fact.not_said_as.en, fact.not_said_as.ko)
         for match in pattern.finditer(text)
     ]
-    spans = [*((place.start, place.end) for place in places), *others]
-    return [place for place in places if not _inside(place, spans)]
+    spans = sorted([*((place.start, place.end) for place in places), *others])
+    longest = max((end - start for start, end in spans), default=0)
+    return [place for place in places if not _inside(place, spans, longest)]
 
 
 def _shown(output: str, fact: Fact) -> list[Said]:
@@ -157,9 +159,7 @@ def _negated(text: str, match: re.Match[str], *, korean: bool) -> bool:
 
 def _aside(text: str, match: re.Match[str], *, korean: bool) -> bool:
     after = text[match.end() : match.end() + 48]
-    return (_ASIDE_KO if korean else _ASIDE_EN).match(after) is not None or (
-        not korean and _ASIDE_KO.match(after) is not None
-    )
+    return _ASIDE_KO.match(after) is not None or (not korean and _ASIDE_EN.match(after) is not None)
 
 
 def _lead(text: str) -> int:
@@ -169,10 +169,12 @@ def _lead(text: str) -> int:
     return min(len(text) if end < 0 else end, start + OPENING_LENGTH)
 
 
-def _inside(place: Said, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether a place lies inside a longer one."""
+def _inside(place: Said, spans: Sequence[tuple[int, int]], longest: int) -> bool:
+    """Whether a place lies inside a longer one of these, which are sorted and at most `longest` characters long."""
     length = place.end - place.start
-    return any(start <= place.start and place.end <= end and end - start > length for start, end in spans)
+    low = bisect_left(spans, (place.start - longest, 0))
+    high = bisect_left(spans, (place.start + 1, 0), low)
+    return any(place.end <= end and end - start > length for start, end in spans[low:high])
 
 
 @lru_cache(maxsize=1024)
