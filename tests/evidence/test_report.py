@@ -98,6 +98,17 @@ def test_surrogates_and_control_characters() -> None:
     assert quote.text.isprintable()
 
 
+def test_words_after_the_name_of_an_error_are_prose() -> None:
+    """A line that begins with an error and in which a person speaks tells about the setup, too."""
+    for spoken in (
+        "RuntimeError: 'weight' must be 2-D occurs when I am using DeepSpeed ZeRO-3",
+        "RuntimeError: 'weight' must be 2-D 에러가 ZeRO-3에서 납니다.",
+    ):
+        assert take_apart(spoken).prose == spoken
+    printed = "RuntimeError: in version 2.5 we will raise an exception; check your code"
+    assert take_apart(printed).output == printed
+
+
 def test_parts_keep_line_numbers() -> None:
     """Each part has as many lines as the report."""
     text = "a\n```\n$ torchrun x\nValueError: b\n```\nc"

@@ -9,7 +9,7 @@ from evidence_samples import FINDINGS, KB
 
 from distkb.catalogue.load import load_sources
 from distkb.evidence.read import read_evidence
-from distkb.evidence.watchdog import FINDING
+from distkb.evidence.watchdog import FINDING, UNSURE, different_ops_told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,3 +59,28 @@ def test_what_may_well_differ(tmp_path: Path, other: str, group: str) -> None:
     """Equal collectives, other numbers, other groups and point-to-point calls say nothing."""
     one = "SeqNum=7, OpType=ALLREDUCE, NumelIn=8, NumelOut=8"
     assert _certainty(tmp_path, _line(0, one), _line(1, other, group)) is None
+
+
+def test_a_report_that_quotes_two_ranks() -> None:
+    """Lines of two ranks in a report tell the same as their logs; without the group's name it is less sure."""
+    one = _line(0, "SeqNum=7, OpType=ALLREDUCE, NumelIn=8, NumelOut=8")
+    other = _line(1, "SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1")
+    found = different_ops_told((one + other).splitlines(), "report.txt")
+    assert found is not None
+    assert (found.id, found.source, found.certainty) == (FINDING, "report", UNSURE)
+    assert [quote.rank for quote in found.quotes] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        _line(0, "SeqNum=7, OpType=ALLREDUCE, NumelIn=8") + _line(1, "SeqNum=7, OpType=ALLREDUCE, NumelIn=8"),
+        _line(0, "SeqNum=7, OpType=ALLREDUCE, NumelIn=8")
+        + _line(1, "SeqNum=7, OpType=BROADCAST, NumelIn=8")
+        + _line(1, "SeqNum=9, OpType=ALLREDUCE, NumelIn=8"),
+        _line(0, "SeqNum=7, OpType=ALLREDUCE, NumelIn=8"),
+    ],
+)
+def test_a_report_that_says_nothing_of_it(lines: str) -> None:
+    """Equal collectives, a rank that waited in several groups and a single rank say nothing."""
+    assert different_ops_told(lines.splitlines(), None) is None

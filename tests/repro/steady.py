@@ -17,6 +17,7 @@ import dataclasses
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,13 @@ from distkb.repro import launch, verdict
 QUIET_S = {"usual": 2.0, "early-stacks": 0.5, "one-snapshot": 0.5, "no-stacks": 0.0, "busy": 2.0}
 """Seconds of silence after which the stacks are taken; 0 for never."""
 BURNERS_PER_CORE = 2
+BURNER = """
+import os
+parent = os.getppid()
+while os.getppid() == parent:
+    for _ in range(1_000_000):
+        pass
+"""
 say = print
 NARROW = 0.1
 """Leads below this are listed at the end."""
@@ -94,7 +102,7 @@ def keep_first_snapshots(folder: Path) -> None:
 @contextmanager
 def busy(processes: int) -> Iterator[None]:
     """Keep the cores busy with as many processes as given."""
-    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    burners = [subprocess.Popen([sys.executable, "-c", BURNER]) for _ in range(processes)]
     try:
         yield
     finally:
@@ -120,6 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--fixed", action="store_true", help="run the fixed programs as well")
     parser.add_argument("--keep", type=Path, help="keep the artifacts of runs that are not as stated here")
     options = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the scratch folder and the burners go with it
     entries = [e for e in with_program() if not options.only or e.id in options.only]
     entries = [e for e in entries if available(e).reason is None]
     results: list[Result] = []

@@ -15,6 +15,7 @@ from distkb.evidence.matcher import Matcher
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.timeline import kind_of
 from distkb.evidence.traceback import Chain, parse
+from distkb.evidence.watchdog import different_ops_told
 from distkb.evidence.words import inferred
 
 if TYPE_CHECKING:
@@ -51,12 +52,17 @@ class Parts(msgspec.Struct, frozen=True):
 _QUOTED = re.compile(r"^(?:\s{0,3}>\s?)+")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _OUTPUT = re.compile(
-    r"^\s*(?:Traceback \(|File \"|\[(?:rank|default)?\d+\]|\[\d{4}-|\d{4}-\d\d-\d\d[T ]\d|[IWEF]\d{4} \d\d:"
+    r"^\s*(?:Traceback \(|File \"|\[(?:rank|default)?\d+\]|\[\d{4}-|\d{4}-\d\d-\d\d[T ]\d"
+    r"|Setting OMP_NUM_THREADS environment variable|[IWEF]\d{4} \d\d:"
     r"|\d+: |[=\-*_]{4,}|terminate called|what\(\):|frame #\d"
     r"|(?:time|host|rank|exitcode|error_file|traceback) +: |\S+:\d+:\d+ \[\d+\] NCCL"
     r"|[\w.]*(?:Error|Exception|Warning|Interrupt)\b(?::|$)|Last error:|Signal \d|\w+\[\d+\]: |[~^\s]+$|#\d+ +\S"
     r"|(?:WARNING|ERROR|INFO|DEBUG|FATAL)[ :\]])|\.(?:cc|cpp|cu|py|hpp):\d+\b|\bNCCL (?:INFO|WARN)\b|\b0x[0-9a-f]{6,}"
 )
+_SPOKEN = re.compile(
+    r"(?:^|[\s(])(?:I|I['’]m|I['’]ve|My|my)(?=\s)|(?:니다|어요|아요|네요|예요|까요|는데|은데)(?=[\s.,?!]|$)|음(?=[.?!]|$)"
+)
+"""A person says something, also in a line that begins with the name of an error."""
 _COMMAND = re.compile(
     r"^\s*(?:[$#%>]\s+)?(?:[A-Z_][A-Z0-9_]*=\S*\s+)*(?:sudo\s+|nohup\s+|uv run\s+)?"
     r"(?:torchrun|accelerate|deepspeed|srun|sbatch|mpirun|mpiexec|python\d?|export|kubectl|ray|docker|#SBATCH)\b"
@@ -91,7 +97,7 @@ def take_apart(text: str) -> Parts:
 
 def _kind(line: str, *, fenced: bool, traced: bool) -> str:
     if traced or _OUTPUT.search(line):
-        return "output"
+        return "prose" if not traced and not fenced and _SPOKEN.search(line) else "output"
     if _COMMAND.match(line) and (fenced or not line.rstrip().endswith(".")):
         return "setup"
     if fenced or line.startswith(("    ", "\t")):
@@ -210,7 +216,7 @@ def tracebacks(parts: Parts) -> list[Chain]:
 
 
 def pasted(parts: Parts, signatures: Sequence[Signature], path: str | None) -> list[Observation]:
-    """What pasted tracebacks show: signatures of the user's frames, and an exception of the user's code."""
+    """What pasted output shows: the user's frames and exceptions, and ranks that waited in different collectives."""
     wanted = [(s.id, re.compile(s.pattern, re.ASCII)) for s in signatures if "frame" in s.where]
     found: dict[str, Observation] = {}
     for chain in tracebacks(parts):
@@ -227,7 +233,8 @@ def pasted(parts: Parts, signatures: Sequence[Signature], path: str | None) -> l
             quote = Quote(text=quote_text(line), path=path, line=chain.first.at + 1)
             name = "logs.exception-in-user-code"
             found.setdefault(name, Observation(id=name, source="report", certainty=PASTED, quotes=(quote,)))
-    return list(found.values())
+    watchdogs = different_ops_told(parts.lines, path)
+    return [*found.values(), *([watchdogs] if watchdogs is not None else [])]
 
 
 def facts_of(parts: Parts, facts: Sequence[Fact], path: str | None) -> list[Observation]:
