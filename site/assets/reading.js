@@ -12,6 +12,7 @@
   var BREAKS = /\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029]/;
   var ANCHOR = "Traceback (most recent call last):";
   var IN_USER_CODE = "logs.exception-in-user-code";
+  var DIFFERENT_OPS = "flight-recorder.ranks-called-different-ops";
   /* Without case these two letters are an S and a K to JavaScript, and neither to a pattern for ASCII. */
   var FALSE_LETTERS = /[\u017f\u212a]/g;
   /* Units of work between two chances to pause. */
@@ -109,7 +110,7 @@
     /* ---- a report, taken apart ---- */
 
     function kindOfLine(line, fenced, traced) {
-      if (traced || rules.output.test(line)) return "output";
+      if (traced || rules.output.test(line)) return !traced && !fenced && rules.spoken.test(line) ? "prose" : "output";
       if (rules.command.test(line) && (fenced || !line.replace(END, "").endsWith("."))) return "setup";
       if (fenced || line.startsWith("    ") || line.startsWith("\t")) {
         return rules.code.test(line) || line.includes(" --") ? "setup" : "output";
@@ -481,7 +482,40 @@
           found.set(IN_USER_CODE, observed(IN_USER_CODE, numbers.pasted, quoted(line, first.at + 1)));
         }
       });
-      return Array.from(found.values());
+      var watchdogs = differentOps(parts.lines);
+      return Array.from(found.values()).concat(watchdogs ? [watchdogs] : []);
+    }
+
+    /* Ranks of one group whose watchdogs, quoted line by line, waited at one number in different collectives. */
+    function differentOps(lines) {
+      var waited = new Map(), slots = new Map();
+      lines.forEach((line, index) => {
+        var work = line.includes("WorkNCCL(") ? rules.work.exec(line) : null, rank = work && rules.rank.exec(line);
+        if (!rank || data.names.alone.includes(work[2])) return;
+        var group = rules.group.exec(line);
+        var one = {
+          group: group ? group[1] : "", number: BigInt(work[1]), op: work[2], size: work[3] || "",
+          place: { text: quote(line, work.index, work.index + work[0].length), line: index + 1 }
+        };
+        var key = String(BigInt(rank[1])), before = waited.get(key);
+        if (before === undefined) waited.set(key, one);
+        else if (before && (before.number !== one.number || before.op !== one.op || before.size !== one.size)) {
+          waited.set(key, null); // It waited in several groups.
+        }
+      });
+      waited.forEach(one => {
+        if (!one) return;
+        var slot = one.group + " " + one.number;
+        if (!slots.has(slot)) slots.set(slot, new Map());
+        var kind = one.op + " " + (data.names.oneSize.includes(one.op) ? one.size : "");
+        if (!slots.get(slot).has(kind)) slots.get(slot).set(kind, one);
+      });
+      var differing = Array.from(slots.values()).find(kinds => kinds.size > 1);
+      if (!differing) return null;
+      var members = Array.from(differing.values());
+      var found = observed(DIFFERENT_OPS, members[0].group ? 1 : numbers.unsure, members[0].place);
+      found.quotes = members.slice(0, 6).map(one => one.place);
+      return found;
     }
 
     /* ---- facts that the words show, and, where they leave a fact open, the output ---- */

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.regex import Expression, translate
-from distkb.evidence import clean, read, report, telling, timeline, traceback, words
+from distkb.evidence import clean, read, report, telling, timeline, traceback, watchdog, words
 from distkb.evidence.literals import required_literals
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from distkb.docsite.views import Library
 
 RULES: Mapping[ModuleType, tuple[str, ...]] = {
-    report: ("_QUOTED", "_FENCE", "_OUTPUT", "_COMMAND", "_CODE"),
+    report: ("_QUOTED", "_FENCE", "_OUTPUT", "_SPOKEN", "_COMMAND", "_CODE"),
+    watchdog: ("_GROUP", "_RANK", "_WORK"),
     telling: ("_SETTING", "_ERROR", "_FOOTER"),
     words: ("_NEGATED_EN", "_NEGATED_KO", "_ASIDE_EN", "_ASIDE_KO"),
     timeline: ("_ECHO", "_NOT_USER", "_NOT_USER_MESSAGE"),
@@ -53,6 +54,7 @@ NUMBERS: Mapping[ModuleType, tuple[str, ...]] = {
     telling: ("MIN_WORDS", "_MAX_LINE"),
     words: ("SURE", "TORN", "SHOWN", "HINT", "ASIDE", "OPENING", "OPENING_LENGTH", "EVEN"),
     traceback: ("MAX_LINES", "MAX_MESSAGE"),
+    watchdog: ("UNSURE",),
     clean: ("WIDTH", "_CONTEXT"),
     read: ("QUOTES",),
 }
@@ -60,6 +62,7 @@ NAMES: Mapping[ModuleType, tuple[str, ...]] = {
     traceback: ("_LAUNCHER_TYPES", "_CHAINED"),
     timeline: ("_COMMUNICATION_TYPES", "_ENDED_TYPES"),
     words: ("SETUP", "TRIED"),
+    watchdog: ("_ALONE", "_ONE_SIZE"),
 }
 
 PIECE = 4
