@@ -18,6 +18,9 @@ from distkb.report.entry import TELLS
 from distkb.report.meaning import Meanings
 from distkb.report.page import unified
 
+MOST_FOR, MOST_AGAINST = 14, 6
+"""So much of what speaks for a cause and against it stands on its page, the strongest first; nobody reads 40 lines."""
+
 
 @dataclass(frozen=True)
 class Library:
@@ -68,8 +71,8 @@ def _message(signature: Signature, write: Writer, say: Say) -> dict[str, str]:
 
 def _cause(cause: Cause, meanings: Meanings, write: Writer, say: Say) -> dict[str, Any]:
     ranked = sorted(cause.evidence, key=meanings.lift)
-    speaks_for = [one for one in reversed(ranked) if meanings.lift(one) >= TELLS]
-    speaks_against = [one for one in ranked if meanings.lift(one) <= 1.0 / TELLS]
+    speaks_for = [one for one in reversed(ranked) if meanings.lift(one) >= TELLS][:MOST_FOR]
+    speaks_against = [one for one in ranked if meanings.lift(one) <= 1.0 / TELLS][:MOST_AGAINST]
     return {
         "id": cause.id,
         "anchor": cause.id.partition(".")[2],
