@@ -6,7 +6,7 @@ import string
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from distkb.catalogue.model import Catalogue
@@ -195,6 +195,7 @@ VERSIONS = st.dictionaries(
 
 @settings(max_examples=150, deadline=None)
 @given(environment=st.dictionaries(NAMES, VALUES, max_size=8), versions=VERSIONS)
+@example(environment={"NCCL_BLOCKING_WAIT": "1"}, versions={"torch": "0\x1f"})
 def test_no_environment_breaks_the_lint(
     catalogue: Catalogue, environment: dict[str, str], versions: dict[str, str | None]
 ) -> None:

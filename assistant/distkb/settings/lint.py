@@ -46,7 +46,7 @@ class _Lint:
         self.groups = {name: group for group in names for name in group.names}
         self.names = Names(variables, names)
         self.environment = {name: value.strip() for name, value in environment.items() if value.strip()}
-        self.versions = versions
+        self.versions = {name: None if version is None else _shown(version) for name, version in versions.items()}
 
     def run(self) -> Iterator[Observation]:
         for name, value in sorted(self.environment.items()):
