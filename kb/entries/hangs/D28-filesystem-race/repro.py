@@ -49,7 +49,7 @@ def load_index(path: Path, rank: int, *, fixed: bool) -> list[dict[str, int]]:
             target.replace(path)
     if fixed:
         dist.barrier()
-    while not path.exists():
+    while not path.exists() or path.stat().st_size == 0:
         time.sleep(0.1)
     return read_index(path)
 
