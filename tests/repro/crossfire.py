@@ -96,6 +96,13 @@ def reasons() -> tuple[Reason, ...]:
     return msgspec.yaml.decode(REASONS.read_bytes(), type=tuple[Reason, ...])
 
 
+def unexplained_on(program: str, diagnosis: Diagnosis) -> list[str]:
+    """Return what fires on a program and is neither in the table nor explained, each as `signature of entry`."""
+    known = {(cell.owner, name) for cell in read_table() if cell.program == program for name in cell.signatures}
+    fired = {(cell.owner, name) for cell in cells(program, diagnosis) for name in cell.signatures}
+    return sorted(f"{name} of {owner}" for owner, name in fired - known if not explained(program, owner, name))
+
+
 def explained(program: str, owner: str, signature: str) -> bool:
     """Whether a signature's firing on a program is its own entry's, or explained."""
     if program == owner or program in owners().get(signature, ()):

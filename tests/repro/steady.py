@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from crossfire import cells, explained, read_table
+from crossfire import unexplained_on
 from reproductions import available, catalogue, diagnosed, reproduce, with_program
 
 from distkb.catalogue.model import Entry
@@ -59,7 +59,6 @@ class Result:
     """Probability of the entry less that of the best other; None for a fixed run."""
     ranked: tuple[tuple[str, float], ...] = ()
     stacks: int = 0
-    seconds: float = 0.0
 
 
 def carry_out(entry: Entry, condition: str, folder: Path, *, fixed: bool) -> Result:
@@ -70,25 +69,16 @@ def carry_out(entry: Entry, condition: str, folder: Path, *, fixed: bool) -> Res
     if condition == "one-snapshot":
         keep_first_snapshots(folder / launch.STACKS)
     diagnosis = diagnosed(run.artifacts)
-    judged = (
-        verdict.fixed(entry, diagnosis, catalogue(), succeeded=run.succeeded)
-        if fixed
-        else verdict.broken(entry, diagnosis)
-    )
-    complaints = [f"fixed: {c}" for c in judged.complaints] if fixed else list(judged.complaints)
-    complaints += [run.reason] if run.reason else []
-    complaints += ["timed-out"] if run.timed_out else []
-    if not fixed:
-        known = {(cell.owner, name) for cell in read_table() if cell.program == entry.id for name in cell.signatures}
-        fired = {(cell.owner, name) for cell in cells(entry.id, diagnosis) for name in cell.signatures}
-        new = sorted({(o, name) for o, name in fired - known if not explained(entry.id, o, name)})
-        complaints += [f"unexplained {name} of {owner}" for owner, name in new]
-    if complaints and (detail := judged.shown if fixed else ()):
-        complaints += [f"found {', '.join(detail)}"]
+    ended = [run.reason] if run.reason else ["timed-out"] if run.timed_out else []
+    if fixed:
+        judged = verdict.fixed(entry, diagnosis, catalogue(), succeeded=run.succeeded)
+        complaints = [f"fixed: {c}" for c in judged.complaints] + [f"found {name}" for name in judged.shown]
+        return Result(entry.id, condition, (*ended, *complaints))
+    judged = verdict.broken(entry, diagnosis)
+    complaints = [*judged.complaints, *(f"unexplained {one}" for one in unexplained_on(entry.id, diagnosis))]
     own = dict(judged.ranked).get(entry.id, 0.0)
-    others = max((p for name, p in judged.ranked if name != entry.id), default=0.0)
-    lead = None if fixed else own - others
-    return Result(entry.id, condition, tuple(complaints), lead, judged.ranked[:3], run.stacks, run.seconds)
+    lead = own - max((p for name, p in judged.ranked if name != entry.id), default=0.0)
+    return Result(entry.id, condition, (*ended, *complaints), lead, judged.ranked[:3], run.stacks)
 
 
 def keep_first_snapshots(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from crossfire import cells, explained, read_table
+from crossfire import unexplained_on
 from reproductions import KB, available, catalogue, diagnosed, reproduced, with_program, with_recording
 
 from distkb.catalogue.model import Entry
@@ -83,10 +83,8 @@ def test_no_other_entry_fires_without_a_reason(entry: Entry, shared: Path) -> No
     """Signatures of other entries that fire on this program are in the table, or at least explained."""
     need(entry)
     run = reproduced(entry, shared, fixed=False)
-    known = {(cell.owner, name) for cell in read_table() if cell.program == entry.id for name in cell.signatures}
-    fired = {(cell.owner, name) for cell in cells(entry.id, diagnosed(run.artifacts)) for name in cell.signatures}
-    new = {(owner, name) for owner, name in fired - known if not explained(entry.id, owner, name)}
-    assert not new, f"unexplained: {sorted(new)}; see tests/repro/crossfire.yaml, then tests/repro/refresh.py"
+    new = unexplained_on(entry.id, diagnosed(run.artifacts))
+    assert not new, f"unexplained: {new}; see tests/repro/crossfire.yaml, then tests/repro/refresh.py"
 
 
 @each_recording

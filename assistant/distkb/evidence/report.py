@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -128,8 +129,7 @@ class ReportReader:
     def __init__(self, signatures: Sequence[Signature], cache_dir: Path | None = None) -> None:
         self._signatures = [signature for signature in signatures if "report" in signature.where]
         self._patterns = [in_report(s.pattern) for s in self._signatures]
-        self._gate = Gate(self._patterns, cache_dir=cache_dir)
-        self._matcher = Matcher(self._patterns, utf8=True, cache_dir=cache_dir)
+        self._cache_dir = cache_dir
         self._compiled: dict[int, re.Pattern[str]] = {}
 
     def observations(self, parts: Parts, path: str | None) -> list[Observation]:
@@ -139,6 +139,14 @@ class ReportReader:
         self._look(whole, path, 1.0, found)
         self._look(_folded(parts.lines), path, FOLDED, found)
         return [found[index] for index in sorted(found)]
+
+    @cached_property
+    def _gate(self) -> Gate:
+        return Gate(self._patterns, cache_dir=self._cache_dir)
+
+    @cached_property
+    def _matcher(self) -> Matcher:
+        return Matcher(self._patterns, utf8=True, cache_dir=self._cache_dir)
 
     def _candidates(self, data: bytes) -> list[tuple[int, int]]:
         return (self._gate if len(data) < LONG else self._matcher).candidates(data)

@@ -103,6 +103,6 @@ def _signature_parts(signature: Signature, share: float) -> Iterator[Part]:
     if signature.example:
         yield Part("line", signature.example, share=share)
     # A cue lists many ways to say one thing, of which a query holds one; a message has all its words at once.
-    cue = tuple(signature.where) == ("report",)
+    cue = signature.where == ("report",)
     yield Part("line", literal_text(signature.pattern), share=share * (0.5 if cue else 1.0))
     yield from _both("means", signature.means, share=share)
