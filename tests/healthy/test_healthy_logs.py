@@ -9,6 +9,7 @@ import pytest
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
+from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.diagnose import diagnose
 from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.intake import read
@@ -32,7 +33,7 @@ def test_there_is_a_corpus() -> None:
 @pytest.mark.parametrize("job", JOBS, ids=[job.name for job in JOBS])
 def test_no_signature_fires_on_a_healthy_job(job: Path) -> None:
     """No line of a run that ended well matches any signature, and no finding is derived from it."""
-    evidence = read(knowledge(), [job])
+    evidence = read(knowledge(), [job], cache_dir=cache_directory())
     assert [(o.id, o.quotes[0].text) for o in evidence.observations] == []
     assert evidence.skipped == ()
     assert evidence.log_coverage > 0.3
@@ -43,4 +44,4 @@ def test_a_healthy_job_is_not_diagnosed(job: Path) -> None:
     """The answer says that nothing wrong was found."""
     c = knowledge()
     table = LikelihoodTable(c.entries, c.signatures, c.findings, c.facts)
-    assert diagnose(table, c.steps, read(c, [job])).verdict == "no-evidence"
+    assert diagnose(table, c.steps, read(c, [job], cache_dir=cache_directory())).verdict == "no-evidence"

@@ -11,6 +11,7 @@ import msgspec
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue, Entry
+from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.diagnose import diagnose
 from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.diagnosis.model import Diagnosis
@@ -66,8 +67,18 @@ def reproduced(entry: Entry, shared: Path, *, fixed: bool) -> Run:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / DONE).exists():
             run = reproduce(program, place / "artifacts", fixed=fixed)
-            (place / DONE).write_bytes(msgspec.json.encode(run, enc_hook=str))
-        return msgspec.json.decode((place / DONE).read_bytes(), type=Run, dec_hook=_path)
+            write_run(run, place)
+        return read_run(place)
+
+
+def write_run(run: Run, folder: Path) -> None:
+    """Write down in a folder how a run ended."""
+    (folder / DONE).write_bytes(msgspec.json.encode(run, enc_hook=str))
+
+
+def read_run(folder: Path) -> Run:
+    """Read what `write_run` has written."""
+    return msgspec.json.decode((folder / DONE).read_bytes(), type=Run, dec_hook=_path)
 
 
 def _path(kind: type, value: object) -> object:
@@ -77,4 +88,4 @@ def _path(kind: type, value: object) -> object:
 @functools.cache
 def diagnosed(folder: Path) -> Diagnosis:
     """The answer for a folder of artifacts, from nothing else."""
-    return diagnose(table(), catalogue().steps, read(catalogue(), [folder]))
+    return diagnose(table(), catalogue().steps, read(catalogue(), [folder], cache_dir=cache_directory()))

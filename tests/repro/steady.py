@@ -3,6 +3,8 @@
     python tests/repro/steady.py                                    each condition once, all programs
     python tests/repro/steady.py --only D21 D54 --times 5           five times each, these entries
     python tests/repro/steady.py --conditions busy --fixed          beside two busy processes per core, fixed ones too
+    python tests/repro/steady.py --fixed --keep runs --all          keep what every run left, with how it ended
+    python tests/repro/steady.py --again runs                       judge it anew, by the catalogue as it is now
 
 The conditions: `usual`; `early-stacks`, taken after half a second of silence instead of two; `one-snapshot`, the same
 with only the first of each rank's snapshots, so that nothing is seen to move; `no-stacks`; `busy`, with two processes
@@ -28,7 +30,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crossfire import unexplained_on
-from reproductions import available, catalogue, diagnosed, reproduce, with_program
+from reproductions import DONE, available, catalogue, diagnosed, read_run, reproduce, with_program, write_run
 
 from distkb.catalogue.model import Entry
 from distkb.repro import launch, verdict
@@ -43,6 +45,8 @@ while os.getppid() == parent:
     for _ in range(1_000_000):
         pass
 """
+ARTIFACTS = "artifacts"
+"""In the folder of a run: what the program left. How it ended stands beside."""
 say = print
 NARROW = 0.1
 """Leads below this are listed at the end."""
@@ -62,13 +66,20 @@ class Result:
 
 
 def carry_out(entry: Entry, condition: str, folder: Path, *, fixed: bool) -> Result:
-    """Run a program once and judge it as the tests do."""
+    """Run a program once and judge it as the tests do; how it ended is kept beside its artifacts."""
     program = available(entry).program
     assert program is not None
-    run = reproduce(program, folder, fixed=fixed)
+    run = reproduce(program, folder / ARTIFACTS, fixed=fixed)
     if condition == "one-snapshot":
-        keep_first_snapshots(folder / launch.STACKS)
-    diagnosis = diagnosed(run.artifacts)
+        keep_first_snapshots(run.artifacts / launch.STACKS)
+    write_run(run, folder)
+    return judge(entry, condition, folder, fixed=fixed)
+
+
+def judge(entry: Entry, condition: str, folder: Path, *, fixed: bool) -> Result:
+    """Judge what a run left in a folder."""
+    run = read_run(folder)
+    diagnosis = diagnosed(folder / ARTIFACTS)
     ended = [run.reason] if run.reason else ["timed-out"] if run.timed_out else []
     if fixed:
         judged = verdict.fixed(entry, diagnosis, catalogue(), succeeded=run.succeeded)
@@ -108,17 +119,21 @@ def tell(result: Result) -> None:
     say(f"{result.entry:<6} {result.condition:<13} {what}  [{first}]  {result.stacks} stacks", flush=True)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run what is asked for; 1 if something was not as stated."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", metavar="ID")
-    parser.add_argument("--conditions", nargs="+", choices=sorted(QUIET_S), default=list(QUIET_S))
-    parser.add_argument("--times", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--fixed", action="store_true", help="run the fixed programs as well")
-    parser.add_argument("--keep", type=Path, help="keep the artifacts of runs that are not as stated here")
-    options = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the scratch folder and the burners go with it
+def judged_again(kept: Path, only: Sequence[str]) -> list[Result]:
+    """Judge what `--keep --all` kept, by the catalogue as it is now, and print what is not as stated."""
+    entries = {entry.id: entry for entry in with_program()}
+    results = []
+    for ended in sorted(kept.glob(f"*/{DONE}")):
+        condition, name, _, form = ended.parent.name.rsplit("-", 3)
+        if name in entries and (not only or name in only):
+            results.append(judge(entries[name], condition, ended.parent, fixed=form == "fixed"))
+            if results[-1].complaints:
+                tell(results[-1])
+    return results
+
+
+def carried_out(options: argparse.Namespace) -> list[Result]:
+    """Run what is asked for and print what is not as stated."""
     entries = [e for e in with_program() if not options.only or e.id in options.only]
     entries = [e for e in entries if available(e).reason is None]
     results: list[Result] = []
@@ -133,8 +148,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 result = carry_out(entry, condition, folder, fixed=fixed)
                 if result.complaints:
                     tell(result)
-                    if options.keep:
-                        shutil.copytree(folder, options.keep / folder.name, dirs_exist_ok=True)
+                if options.keep and (options.all or result.complaints):
+                    shutil.copytree(folder, options.keep / folder.name, dirs_exist_ok=True)
                 shutil.rmtree(folder, ignore_errors=True)
                 return result
 
@@ -144,10 +159,31 @@ def main(argv: Sequence[str] | None = None) -> int:
             with busy(burners), ThreadPoolExecutor(options.jobs) as pool:
                 results += pool.map(one, jobs)
             say(f"-- {condition}: {len(jobs)} runs, {time.monotonic() - began:.0f} s so far", flush=True)
-    leads = {
-        e.id: min((r.lead, r.condition) for r in results if r.entry == e.id and r.lead is not None) for e in entries
-    }
-    for name, (lead, condition) in sorted(leads.items(), key=lambda pair: pair[1]):
+    return results
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what is asked for; 1 if something was not as stated."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", metavar="ID")
+    parser.add_argument("--conditions", nargs="+", choices=sorted(QUIET_S), default=list(QUIET_S))
+    parser.add_argument("--times", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--fixed", action="store_true", help="run the fixed programs as well")
+    parser.add_argument("--keep", type=Path, help="keep the artifacts of runs that are not as stated here")
+    parser.add_argument("--all", action="store_true", help="keep those of every run")
+    parser.add_argument("--again", type=Path, metavar="KEPT", help="run nothing; judge what was kept there anew")
+    options = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the scratch folder and the burners go with it
+    began = time.monotonic()
+    results = judged_again(options.again, options.only or ()) if options.again else carried_out(options)
+    if not results:
+        parser.error("there is nothing to judge")
+    least: dict[str, tuple[float, str]] = {}
+    for result in results:
+        if result.lead is not None:
+            least[result.entry] = min(least.get(result.entry, (1.0, "")), (result.lead, result.condition))
+    for name, (lead, condition) in sorted(least.items(), key=lambda pair: pair[1]):
         if lead < NARROW:
             say(f"{name:<6} leads by {lead:+.2f} ({condition})")
     failed = sum(bool(r.complaints) for r in results)

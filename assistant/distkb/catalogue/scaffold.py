@@ -189,6 +189,7 @@ def main() -> int:
     try:
         logging.info("start, fixed=%s", fixed)
         raise NotImplementedError("TODO: show the failure of @ID, and its repair with --fixed")
+        dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     finally:
         dist.destroy_process_group()
 

@@ -133,6 +133,7 @@ def main() -> None:
     log.info("process group is up: gloo, %d ranks", world_size)
     train(rank, world_size, "" if arguments.fixed else arguments.variant)
     log.info("training finished")
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -50,6 +50,7 @@ def main() -> None:
     if rank == 0:
         checkpoint.unlink()
     log.info("training finished")
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -58,6 +58,7 @@ def main() -> None:
     else:
         logging.info("state dict: %d keys on this rank", len(wrapped.state_dict()))
     dist.barrier()
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -73,6 +73,7 @@ def main() -> None:
     try:
         train(rank, dist.get_world_size(), fixed)
         logging.info("training finished")
+        dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     finally:
         dist.destroy_process_group()
 

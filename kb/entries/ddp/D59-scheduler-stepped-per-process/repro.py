@@ -63,6 +63,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format=f"%(asctime)s [{name}] %(levelname)s %(message)s")
     try:
         train(accelerator, fixed)
+        torch.distributed.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     finally:
         accelerator.end_training()
 

@@ -89,6 +89,7 @@ def main() -> None:
             log.info("step %d loss %.4f samples in this step %d", number // accumulation, loss.item(), seen.item())
             assert seen.item() == train_batch, "the step saw another number of samples than train_batch_size"
             seen.zero_()
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -102,6 +102,7 @@ def main() -> None:
         log.info("checkpoint holds %d of %d parameters", sum(value.numel() for value in state.values()), wanted)
     plain.load_state_dict(state)
     log.info("evaluation output %.4f", plain(torch.ones(1, WIDTH)).item())
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -73,6 +73,7 @@ def main() -> None:
             build().load_state_dict(torch.load(path, weights_only=True))
             logging.info("checkpoint loads into the plain model")
     logging.info("training finished")
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

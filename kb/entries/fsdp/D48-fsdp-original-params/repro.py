@@ -83,6 +83,7 @@ def main() -> None:
             optimizer.step()
             optimizer.zero_grad()
         log.info("step %d loss %.4f", step, loss.item())
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -80,6 +80,7 @@ def main() -> None:
     with torch.no_grad():
         vectors = model.encode(torch.randint(0, VOCABULARY, (4, 8))).mean(dim=1)
     log.info("evaluation: %d sentence vectors of norm %.3f", len(vectors), vectors.norm(dim=1).mean().item())
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -83,6 +83,7 @@ def main() -> None:
     after = [p.full_tensor().detach() for p in model.parameters()]  # type: ignore[attr-defined]
     changed = sum(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
     log.info("parameters changed by %d steps: %d of %d", STEPS, changed, len(before))
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
     if not changed:
         raise SystemExit("training changed no parameter")

@@ -70,6 +70,7 @@ def main() -> None:
         dist.broadcast_object_list(shared)
         train(Path(shared[0]), fixed)
         dist.barrier()
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

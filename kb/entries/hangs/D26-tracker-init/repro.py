@@ -83,6 +83,7 @@ def main() -> None:
             tracker = Tracker(f"http://127.0.0.1:{firewall.getsockname()[1]}/runs", offline=fixed)
         train(tracker, rank)
     log.info("training finished")
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

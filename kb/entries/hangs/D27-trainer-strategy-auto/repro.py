@@ -61,6 +61,7 @@ def main() -> None:
     rank_format = f"%(asctime)s [rank{accelerator.process_index}] %(levelname)s %(message)s"
     logging.basicConfig(level=logging.INFO, format=rank_format)
     train(accelerator)
+    torch.distributed.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     accelerator.end_training()
     log.info("training finished")
 

@@ -83,6 +83,7 @@ def main() -> None:
     log.info("index of %d documents read", len(index))
     train([entry["length"] for entry in index], rank)
     log.info("training finished")
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

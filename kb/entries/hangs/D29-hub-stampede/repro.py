@@ -93,6 +93,7 @@ def train(fixed: bool) -> None:
         loss.backward()
         average_gradients(model)
         log.info("step %d loss %.4f", step, loss.item())
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

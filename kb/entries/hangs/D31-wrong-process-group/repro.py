@@ -72,6 +72,7 @@ def main() -> None:
     train(model, leaders, rank)
     save(model)
     log.info("training finished")
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

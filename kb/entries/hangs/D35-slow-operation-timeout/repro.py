@@ -58,6 +58,7 @@ def main() -> None:
     dist.init_process_group("gloo", timeout=LONG if fixed else SHORT)
     logging.basicConfig(level=logging.INFO, format=f"%(asctime)s [rank{dist.get_rank()}] %(levelname)s %(message)s")
     train()
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -85,6 +85,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format=f"%(asctime)s [rank{dist.get_rank()}] %(levelname)s %(message)s")
     try:
         train(fixed)
+        dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     finally:
         dist.destroy_process_group()
 

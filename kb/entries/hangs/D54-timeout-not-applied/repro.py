@@ -65,6 +65,7 @@ def main() -> None:
     loss = model(data).mean()
     accelerator.backward(loss)
     log.info("step 1 loss %.4f", loss.item())
+    torch.distributed.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     accelerator.end_training()
     log.info("training finished")
 

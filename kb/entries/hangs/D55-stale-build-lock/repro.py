@@ -79,6 +79,7 @@ def main() -> None:
     faulthandler.cancel_dump_traceback_later()
     train(extension)
     log.info("training finished")
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

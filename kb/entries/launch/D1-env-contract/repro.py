@@ -38,6 +38,7 @@ def train() -> None:
         loss.backward()
         optimizer.step()
         log.info("step %d loss %.4f world_size %d", step, loss.item(), dist.get_world_size())
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -48,6 +48,8 @@ def main():
         optimizer.step()
         optimizer.zero_grad()
         logging.info("step %d loss %.4f", step, loss.item())
+    if not on_gpu:
+        dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

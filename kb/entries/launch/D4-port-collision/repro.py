@@ -25,6 +25,7 @@ def train() -> None:
     for step in range(3):
         dist.all_reduce(loss)
         logging.info("step %d loss %.1f world_size %d", step, loss.item(), dist.get_world_size())
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -42,6 +42,7 @@ def train() -> None:
         accelerator.backward(loss)
         optimizer.step()
         logging.info("step %d loss %.4f num_processes %d", step, loss.item(), accelerator.num_processes)
+    torch.distributed.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     accelerator.end_training()
 
 

@@ -64,6 +64,7 @@ def train(local_rank: int, world_size: int, port: int) -> None:
         optimizer.step()
         optimizer.zero_grad()
         log.info("step %d loss %.4f (rank %d of %d)", step, loss.item(), dist.get_rank(), dist.get_world_size())
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -59,6 +59,7 @@ def main() -> None:
     store, rank, world_size = meet()
     dist.init_process_group("gloo", store=store, rank=rank, world_size=world_size, timeout=TIMEOUT)
     train(model, optimizer, rank, world_size)
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

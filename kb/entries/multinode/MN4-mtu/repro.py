@@ -67,6 +67,7 @@ def main() -> None:
     log.info("eth0 has mtu %s", Path("/sys/class/net/eth0/mtu").read_text().strip())
     dist.init_process_group("gloo", timeout=TIMEOUT)
     train(model, optimizer)
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -77,6 +77,7 @@ def train(fixed: bool) -> None:
         if attempt == 0 and step == KILLED_AFTER:
             node_is_reclaimed()
     log.info("training finished")
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
 
 
 def main() -> int:

@@ -86,6 +86,7 @@ def main() -> None:
         message = f"{wanted} threads and workers share {len(cores)} core(s)"
         raise RuntimeError(message)
     log.info("training finished")
+    dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     dist.destroy_process_group()
 
 

@@ -103,6 +103,7 @@ def main() -> None:
     dist.init_process_group("gloo", timeout=timedelta(seconds=20))
     try:
         train(fixed)
+        dist.monitored_barrier()  # gives gloo's threads time to let go of the last tensors: pytorch#190489
     finally:
         dist.destroy_process_group()
 
