@@ -133,6 +133,13 @@ def test_ranks_that_went_different_ways_are_shown_with_the_last_common_place(tmp
     assert found.facts["pattern"] == "diverged"
 
 
+def test_ranks_that_passed_the_same_places_in_other_orders_went_different_ways(tmp_path: Path) -> None:
+    """Where each rank is behind another, none is in front, and none is called behind."""
+    found = reading(tmp_path, *(way(rank, *places, world=3) for rank, places in enumerate(("ab", "bc", "ca"))))
+    assert values(found, "trace.ranks-diverge")["ranks"] == "2"
+    assert found.facts["pattern"] == "diverged"
+
+
 def test_side_work_of_one_rank_is_told_from_another_way(tmp_path: Path) -> None:
     """A rank that saves while the others wait in a barrier is named; with a sharded model the cause is another."""
     found = reading(tmp_path, way(0, "a", ">torch.save"), way(1, "a", ">barrier"))

@@ -133,6 +133,8 @@ def _standing(waiting: Sequence[RankTrace], *, explained: bool) -> Comparison:
         # the one furthest behind holds up the others
         last = min(behind, key=lambda group: (_index(fronts[0][0], group[0]), len(group)))
         return _behind(last, fronts[0])
+    # ranks that passed the same places in other orders may each be behind another: then none is in front
+    fronts = fronts or groups
     fronts.sort(key=lambda group: (len(group), -group[0].rank))
     return _diverged(fronts[0], [rank for group in fronts[1:] for rank in group])
 
