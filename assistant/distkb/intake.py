@@ -13,7 +13,7 @@ from distkb.evidence.implied import implied_facts
 from distkb.evidence.observation import Evidence
 from distkb.evidence.read import Progress, merge, read_evidence
 from distkb.evidence.report import take_apart
-from distkb.evidence.telling import TELLING_SHARE, telling
+from distkb.evidence.telling import TELLING_SHARE, telling, unprinted, without_lines
 from distkb.search.affinity import affinity, damped_words
 from distkb.search.index import Index, build, load
 from distkb.search.wording import WORDING, weights
@@ -56,7 +56,16 @@ def read(  # noqa: PLR0913 - all that can be given
         return evidence
     if index is None:
         index = load(build(catalogue))
-    return msgspec.structs.replace(evidence, affinity=_affinity(index, report))
+    own = own_words(catalogue, evidence, report, report_name)
+    return msgspec.structs.replace(evidence, affinity=_affinity(index, own))
+
+
+def own_words(catalogue: Catalogue, evidence: Evidence, report: str, report_name: str | None = None) -> str:
+    """Return the report without the lines that only repeat that something failed elsewhere: they tell of no cause."""
+    collateral = {s.id for s in catalogue.signatures if s.role == "collateral"}
+    seen = (o for o in evidence.observations if o.id in collateral and o.present and o.source == "report")
+    quoted = (q for o in seen for q in o.quotes if q.path == report_name)
+    return without_lines(report, {q.line for q in quoted if q.line is not None})
 
 
 def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Path], artifacts: Artifacts) -> Evidence:
@@ -80,7 +89,8 @@ def _affinity(index: Index, report: str) -> dict[str, float]:
     texts = ((telling(take_apart(report)), TELLING_SHARE), (report, 1.0 - TELLING_SHARE))
     likeness = dict.fromkeys(index.ids, 0.0)
     sums = dict.fromkeys(index.ids, 0.0)
-    for text, share in texts:
+    for words, share in texts:
+        text = unprinted(words)
         for entry, weight in affinity(index, text).items():
             likeness[entry] += share * weight
         for entry, total in zip(index.ids, index.wording.weigh(damped_words(index, text)), strict=True):

@@ -133,7 +133,7 @@
 
     return {
       constants: constants, kinds: kinds, facts: facts, fixes: fixes, hypotheses: hypotheses, knows: knows,
-      background: background, probability: probability, distribution: distribution, chanceOf: chanceOf,
+      isEcho: id => (kinds.get(id) || {}).role === "collateral", background: background, probability: probability, distribution: distribution, chanceOf: chanceOf,
       usual: name => distribute(facts.get(name), new Map()),
       stating: id => stating.get(id) || []
     };

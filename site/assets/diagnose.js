@@ -78,7 +78,7 @@
       const index = distkb.text.open(folder);
       engine = {
         index, data, words, table, wording: distkb.wording(distkb.diagnoseWording, index),
-        session: distkb.session(table, data), reading: distkb.reading(distkb.diagnosePatterns),
+        session: distkb.session(table, data), reading: distkb.reading(distkb.diagnosePatterns, table.isEcho),
         titles: new Map(data.entries.map((id, n) => [id, words.entries[n]])),
         places: new Map(data.observations.map((one, n) => [one[0], n])),
         facts: new Map(data.facts.map((fact, n) => [fact[0], words.facts[n]]))
@@ -132,7 +132,7 @@
     const number = ++running;
     const read = await slices(engine.reading.read(text), number);
     const evidence = { observations: read.observations, affinity: {}, logCoverage: 0 };
-    if (text.trim()) evidence.affinity = await engine.wording(read.telling, text);
+    if (text.trim()) evidence.affinity = await engine.wording(read.telling, read.own);
     return evidence;
   }
 

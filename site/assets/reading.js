@@ -33,7 +33,7 @@
 
   function lastPart(name) { return name.slice(name.lastIndexOf(".") + 1); }
 
-  distkb.reading = data => {
+  distkb.reading = (data, isEcho) => {
     var numbers = data.numbers;
     var rules = {};
     var everywhere = {};
@@ -680,14 +680,24 @@
       return Array.from(merged.values());
     }
 
-    /* A report's observations, and the text whose wording counts most. */
+    /* The text with the lines empty that only repeat that something failed elsewhere: their words tell of no cause. */
+    function own(text, seen) {
+      var numbered = new Set();
+      seen.forEach(one => { if (isEcho(one.id)) one.quotes.forEach(place => numbered.add(place.line)); });
+      if (!numbered.size) return text;
+      var kept = splitLines(text).map((line, index) => numbered.has(index + 1) ? "" : line).join("\n");
+      return strip(kept) ? kept : text;
+    }
+
+    /* A report's observations, its text without echoes, and what of it tells most by its wording. */
     function* read(text) {
       var parts = yield* takeApart(text);
       var seen = yield* signatures(parts);
       var traced = yield* pasted(parts);
       var facts = yield* factsOf(parts);
-      var told = yield* telling(parts);
-      return { observations: merge(seen.concat(traced, facts)), telling: told };
+      var rest = own(text, seen);
+      var told = yield* telling(rest === text ? parts : yield* takeApart(rest));
+      return { observations: merge(seen.concat(traced, facts)), telling: told, own: rest };
     }
 
     return { read: read, quote: quote };

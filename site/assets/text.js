@@ -164,12 +164,14 @@ distkb.text = (() => {
     Object.assign(numbers, core.numbers);
     Object.assign(kinds, core.kinds);
     const counts = reader(core.passages), norms = reader(core.norms), hints = reader(core.hints);
+    const links = reader(core.related);
     const index = { ids: core.ids, folder, core, missing: new Set(), nearest: new Map(), parts: [], owner: [], lang: [] };
     for (const lang of [0, 1, 2]) {
       core.ids.forEach((id, entry) => {
         for (let left = counts(); left > 0; left--) { index.owner.push(entry); index.lang.push(lang); }
       });
     }
+    index.related = core.ids.map(() => rising(links(), links));
     index.norm = many(index.owner.length, () => norms() / numbers.mantissa * 2 ** (8 - norms()));
     index.hints = core.lines.flatMap((size, part) => many(size, row => ({ part, row, pieces: many(hints(), hints) })));
     return (opened = index);
@@ -424,6 +426,24 @@ distkb.text = (() => {
     return boosts;
   }
 
+  const ranked = scores => [...scores].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+
+  /* Let what the first entries name as related come before what has only words in common with the query. */
+  function liftRelated(index, scores) {
+    const first = ranked(scores).slice(0, numbers.first), gains = new Map();
+    if (first.length < numbers.first) return;
+    const most = numbers.justBelow * first[first.length - 1][1];
+    for (const [entry, score] of first) {
+      for (const related of index.related[entry]) {
+        if (scores.has(related) && first.every(([other]) => other !== related)) raise(gains, related, numbers.related * score);
+      }
+    }
+    gains.forEach((gain, entry) => {
+      const score = scores.get(entry);
+      scores.set(entry, Math.max(score, Math.min(most, score + gain)));
+    });
+  }
+
   /* Return the entries that answer a query, best first: pairs of id and score. `lang` is the reader's language. */
   function search(index, query, limit, lang) {
     query = cut(query);
@@ -431,9 +451,10 @@ distkb.text = (() => {
     const best = bestPassages(index, known, /[가-힣]/.test(query) ? "" : lang);
     scores.forEach((score, entry) => scores.set(entry, score + numbers.passage * best[entry]));
     signatureBoosts(index, query).forEach((boost, entry) => add(scores, entry, boost));
+    liftRelated(index, scores);
     const top = Math.max(0, ...scores.values());
     [...namedEntries(index, query)].forEach((entry, place) => scores.set(entry, top + 10 - place * 0.01));
-    return [...scores].filter(([, score]) => score > 0).sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, limit)
+    return ranked(scores).filter(([, score]) => score > 0).slice(0, limit)
       .map(([entry, score]) => [index.ids[entry], score]);
   }
 

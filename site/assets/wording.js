@@ -48,9 +48,10 @@
 
     /* A report's affinity to each entry, by id: of what tells about the failure, and of all its words. */
     return async (telling, report) => {
+      const printed = new RegExp(data.printed, "g");
       const text = distkb.text, likeness = index.ids.map(() => 0), sums = index.ids.map(() => 0);
       for (const [words, share] of [[telling, data.tellingShare], [report, 1 - data.tellingShare]]) {
-        const part = words.slice(0, 2 * text.numbers.maxChars);
+        const part = words.replace(printed, " ").slice(0, 2 * text.numbers.maxChars);
         const near = await text.settled(index, () => text.affinity(index, part));
         const said = weigh(await text.settled(index, () => text.affinity.words(index, part)));
         index.ids.forEach((id, n) => {

@@ -60,6 +60,14 @@ def test_the_scanner_has_the_last_word() -> None:
     assert "refuses the pattern" in str(scanner_fault(r"rank\b\Bgone"))
 
 
+def test_a_pattern_too_large_for_the_scanner_is_refused() -> None:
+    """What would fail when the first log is read fails when it is written; a report's phrases are not scanned so."""
+    sums = "|".join(rf"{n}\.\d+ GiB al.{{20,40}}; {n + 1}" for n in range(80))
+    pattern = rf"\b(?:{sums})\.\d+ GiB reserved"
+    assert "too large" in str(scanner_fault(pattern, in_logs=True))
+    assert scanner_fault(pattern) is None
+
+
 def test_bounded_repeats_are_checked_quickly() -> None:
     """Hyperscan needs seconds for wide bounds with UTF-8 rules; the check does not ask it to."""
     assert scanner_fault(r"Child module .{1,900} is already wrapped by .{0,900} twice") is None

@@ -54,12 +54,12 @@ function viewed(view) {
 async function main() {
   const table = distkb.likelihood(distkb.diagnoseTable);
   const session = distkb.session(table, distkb.diagnoseTable);
-  const reading = distkb.reading(distkb.diagnosePatterns);
+  const reading = distkb.reading(distkb.diagnosePatterns, table.isEcho);
   const wording = distkb.wording(distkb.diagnoseWording, distkb.text.open(folder));
   const read = [];
   for (const text of asked.texts) {
     const found = distkb.finish(reading.read(text));
-    const affinity = text.trim() ? await wording(found.telling, text) : {};
+    const affinity = text.trim() ? await wording(found.telling, found.own) : {};
     const evidence = { observations: found.observations, affinity, logCoverage: 0 };
     const view = session.view([{ type: "evidence-added", label: "description", evidence }]);
     read.push({ observations: found.observations, telling: found.telling, affinity, view: viewed(view) });

@@ -10,6 +10,7 @@ import pytest
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
+from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.diagnose import diagnose, entry_probabilities
 from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.diagnosis.model import Diagnosis
@@ -49,7 +50,8 @@ def diagnosed(name: str) -> tuple[Case, Diagnosis]:
     """What is known of a set of logs, and the answer from the logs alone."""
     case = msgspec.json.decode((RECORDED / name / "case.json").read_bytes(), type=Case)
     catalogue, table = built_in()
-    return case, diagnose(table, catalogue.steps, read(catalogue, [RECORDED / name / "logs"]))
+    evidence = read(catalogue, [RECORDED / name / "logs"], cache_dir=cache_directory())
+    return case, diagnose(table, catalogue.steps, evidence)
 
 
 def test_the_real_cause_is_among_the_first(name: str) -> None:

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from search_catalogue import catalogue
 
 from distkb.search.index import FORMAT, build, load
-from distkb.search.query import search
+from distkb.search.query import lift_related, search
 
 INDEX = load(build(catalogue()))
+ENTRIES = catalogue().entries
+FIRST, LAST = ENTRIES[0], ENTRIES[-1]
 
 
 def ids(query: str) -> list[str]:
@@ -89,6 +91,19 @@ def test_primary_line_outweighs_its_echo() -> None:
         "The server socket has failed to listen on [::]:29500 (errno: 98 - Address already in use)"
     )
     assert ids(pasted)[0] == "D4"
+
+
+def test_what_the_first_name_as_related_comes_up() -> None:
+    """Behind the first three comes what one of them names as related, by no more than up to them; they stay."""
+    linked = tuple(msgspec.structs.replace(e, related=(LAST.id,)) if e.id == FIRST.id else e for e in ENTRIES)
+    index = load(build(msgspec.structs.replace(catalogue(), entries=linked)))
+    numbers = {id_: number for number, id_ in enumerate(index.ids)}
+    scores = {number: 2.0 - 0.01 * number for number in range(len(ENTRIES))}
+    lift_related(index, scores)
+    order = sorted(scores, key=lambda number: -scores[number])
+    assert order[:3] == [0, 1, 2]
+    assert order[3] == numbers[LAST.id]
+    assert scores[numbers[LAST.id]] < scores[2]
 
 
 def test_nothing_is_found_for_nothing() -> None:

@@ -227,5 +227,7 @@ def _pattern_problem(document: Document, key: Key, layer: int) -> list[Problem]:
     pattern = validate.value_at(document, (*key, "pattern"))
     if not isinstance(pattern, str):
         return []
-    fault = patterns.fault(pattern) or (patterns.scanner_fault(pattern) if layer else None)
+    where = validate.value_at(document, (*key, "where"))
+    in_logs = not isinstance(where, list) or "log" in where
+    fault = patterns.fault(pattern) or (patterns.scanner_fault(pattern, in_logs=in_logs) if layer else None)
     return [document.problem((*key, "pattern"), fault)] if fault else []

@@ -17,6 +17,9 @@ LITERAL: Final = 5
 """Shortest run of fixed characters that every match must contain; without it a pattern fits anything.
 What people say in their own words, and code, need as many fixed characters but not in one run."""
 
+BOUNDED: Final = re.compile(r"(?<!\\)\{\d*,\d+\}")
+"""Bounds that the line scanner does without: a pattern is compiled with `*` in their place."""
+
 _MAX_REPEAT: Final = 1000
 _FORBIDDEN: Final = {
     "ASSERT": "look-around",
@@ -28,6 +31,8 @@ _FORBIDDEN: Final = {
 }
 _ANCHORS: Final = {"AT_BEGINNING_STRING": r"\A", "AT_END_STRING": r"\Z"}
 _ONLY_RE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[uUN]|\{,[0-9]*\})")
+_LONG: Final = 500
+"""Characters from which a pattern may be too large for Hyperscan."""
 _REPEAT = re.compile(r"(?<!\\)(?:\{[0-9]*,[0-9]*\}|[*+])")
 _QUIET_FLAGS: Final = re.IGNORECASE | re.UNICODE
 
@@ -62,11 +67,12 @@ def fault(pattern: str) -> str | None:
 
 
 @cache
-def scanner_fault(pattern: str) -> str | None:
+def scanner_fault(pattern: str, *, in_logs: bool = False) -> str | None:
     """Return why Hyperscan itself refuses the pattern, or None; also where it is not installed (a wheel's build).
 
-    It compiles a shorter form, which takes milliseconds: what Hyperscan refuses does not depend on how often
-    something repeats, and wide bounds can take it seconds.
+    It compiles a shorter form, which takes milliseconds: what Hyperscan refuses hardly depends on how often something
+    repeats, and wide bounds can take it seconds. A long pattern may be too large nonetheless, so that a long one is
+    compiled as logs are scanned for it, where they are.
     """
     try:
         import hyperscan
@@ -76,6 +82,8 @@ def scanner_fault(pattern: str) -> str | None:
     flags = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_ALLOWEMPTY
     try:
         database.compile(expressions=[_REPEAT.sub("?", pattern).encode()], ids=[0], flags=[flags])
+        if in_logs and len(pattern) > _LONG:
+            database.compile(expressions=[BOUNDED.sub("*", pattern).encode()], ids=[0], flags=[flags])
     except hyperscan.error as error:
         return f"the line scanner refuses the pattern: {error}"
     return None

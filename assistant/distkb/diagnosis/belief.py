@@ -3,8 +3,8 @@
 Naive Bayes in log space (Heckerman, Breese, Rommelse, CACM 38(3), 1995) with four corrections for what naive
 Bayes gets wrong on logs:
 
-- lines that repeat one another (`group`) count once, and every further line that speaks for the same cause counts half
-  of the one before;
+- lines that repeat one another (`group`) count once, and every further line that speaks for the same cause counts less
+  than the one before;
 - an echo (`collateral`) never outweighs the primary error it echoes;
 - of several primary errors, the one that came first counts in full, later ones on other ranks at `LATER`;
 - a message that a cause would have printed, and that complete logs do not hold, speaks against the cause.
@@ -26,7 +26,7 @@ from distkb.evidence.observation import Evidence, Observation
 LATER = 0.5
 """Weight of a primary error that came after another rank's primary error: it is more often a consequence."""
 
-REPEAT = 0.5
+REPEAT = 0.7
 """Each further signature that speaks for a cause counts this share of the one before: they share one origin."""
 
 ECHO_SHARE = 0.5

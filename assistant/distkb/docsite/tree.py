@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from distkb.docsite.text import Writer
     from distkb.docsite.views import Library
 
-PAGES = 104
+PAGES = 98
 """Pages of the tree in each language: what the weight of the whole site leaves room for."""
 
 UNKNOWN = "unknown"

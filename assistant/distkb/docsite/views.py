@@ -18,7 +18,7 @@ from distkb.report.entry import TELLS
 from distkb.report.meaning import Meanings
 from distkb.report.page import unified
 
-MOST_FOR, MOST_AGAINST = 14, 6
+MOST_FOR, MOST_AGAINST = 12, 5
 """So much of what speaks for a cause and against it stands on its page, the strongest first; nobody reads 40 lines."""
 
 

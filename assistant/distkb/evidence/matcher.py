@@ -11,6 +11,7 @@ import platform
 import re
 from typing import TYPE_CHECKING, Any
 
+from distkb.catalogue.patterns import BOUNDED
 from distkb.evidence.gate import Gate, pieces
 from distkb.evidence.kept import keep, read_kept
 from distkb.evidence.sieve import Sieve, choose, compile_choice
@@ -26,7 +27,6 @@ FLOOD = 30_000
 """Callbacks for one block above which each line is scanned by itself, for at most one match per pattern and line."""
 
 _FORMAT = "5"
-_BOUNDED = re.compile(r"(?<!\\)\{\d*,\d+\}")
 _WIDE = re.compile(r"(?<=\.)\{0,(?:[89]\d|\d{3,})\}")
 """Bounds that take long to compile; without them the scan of bytes is as fast."""
 
@@ -166,7 +166,7 @@ class Matcher:
         return database
 
     def _expression(self, pattern: str) -> bytes:
-        return (_BOUNDED if self._utf8 else _WIDE).sub("*", pattern).encode()
+        return (BOUNDED if self._utf8 else _WIDE).sub("*", pattern).encode()
 
     def _cache_path(self, version: str, kind: str) -> Path | None:
         if self._cache_dir is None:

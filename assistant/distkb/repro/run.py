@@ -17,8 +17,9 @@ from distkb.repro.program import Program, modules
 MARK = ".distkb-repro.json"
 """In a folder of artifacts: which run left them. A later run may replace what stands beside it."""
 EXIT_RACE = "terminate called without an active exception"
-"""What torch 2.13.0 on CPU prints when one of its threads outlives the interpreter, after `destroy_process_group` and
-the last line of the program: about once in a hundred exits, on a loaded machine. A fixed run is then repeated."""
+"""What torch 2.13.0 on CPU prints when a thread of gloo lets go of a tensor while the interpreter ends, after the last
+line of the program (pytorch#190489). The catalogue's programs end with a pause against it, `monitored_barrier`, which
+others may lack: a fixed run that ends so is repeated."""
 _MOST_TRIES = 3
 _END_S = 20.0
 """Seconds beyond the program's own for the stacks, the network and the sweep."""

@@ -75,6 +75,7 @@ def payload_of(catalogue: Catalogue) -> Payload:
         latin_words="\n".join(_latin_words(catalogue, signatures)),
         hangul_words="\n".join(_hangul_words(catalogue)),
         signatures=_signature_rows(catalogue.entries, signatures),
+        related=_related(catalogue.entries),
         wording=msgspec.Raw(msgspec.msgpack.encode(wording.build(catalogue, forms))),
     )
 
@@ -87,6 +88,12 @@ def _words(text: str, forms: Forms) -> Iterable[tuple[str, float]]:
             yield token.text, weight(token.kind)
     for concept in forms.tokens(text_pieces):
         yield concept, weight(concept_kind(concept))
+
+
+def _related(entries: Iterable[Entry]) -> tuple[tuple[int, ...], ...]:
+    entries = tuple(entries)
+    numbers = {entry.id: number for number, entry in enumerate(entries)}
+    return tuple(tuple(sorted({numbers[id_] for id_ in entry.related if id_ in numbers})) for entry in entries)
 
 
 def _impacts(bags: list[_Bag]) -> dict[str, list[tuple[int, float]]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from distkb.catalogue.model import Catalogue
     from distkb.search.wording import Wording
 
-FORMAT = 5
+FORMAT = 6
 """Raised whenever the layout or the tokens change; `load` refuses any other number."""
 
 _HEAD = struct.Struct("<fH")
@@ -55,6 +55,8 @@ class Payload(msgspec.Struct, array_like=True, frozen=True):
     hangul_words: str
     """Both one word a line: only typos need them."""
     signatures: tuple[SignatureRow, ...]
+    related: tuple[tuple[int, ...], ...]
+    """By entry: the entries that it names as related."""
     wording: msgspec.Raw
     """See `Wording`."""
 
@@ -87,6 +89,7 @@ class Index:
     def __init__(self, payload: Payload) -> None:
         self.ids = payload.ids
         self.signatures = payload.signatures
+        self.related = payload.related
         self.forms = Forms(payload.forms)
         self.passage_owner = struct.unpack(f"<{len(payload.passage_owner) // 2}H", payload.passage_owner)
         self.passage_norm = struct.unpack(f"<{len(payload.passage_norm) // 4}f", payload.passage_norm)

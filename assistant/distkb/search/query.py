@@ -10,7 +10,17 @@ from distkb.search.correct import correct_hangul, correct_latin
 from distkb.search.forms import CONCEPT, concept_kind
 from distkb.search.score import bag_scores, best_passages, strengths
 from distkb.search.tokens import MAX_CHARS, normalise, pieces, stem, written_words
-from distkb.search.weights import ASKED_RARITY, CORRECTED, COVERED, PASSAGE, SIGNATURE, weight
+from distkb.search.weights import (
+    ASKED_RARITY,
+    CORRECTED,
+    COVERED,
+    FIRST,
+    JUST_BELOW,
+    PASSAGE,
+    RELATED,
+    SIGNATURE,
+    weight,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,11 +51,30 @@ def search(index: Index, query: str, limit: int = 10, lang: Language | None = No
     scores = rank(index, query_words(index, query), None if _has_hangul(query) else lang)
     for number, boost in signature_boosts(index, query).items():
         scores[number] = scores.get(number, 0.0) + boost
+    lift_related(index, scores)
     top = max(scores.values(), default=0.0)
     for place, number in enumerate(named_entries(index, query)):
         scores[number] = top + 10.0 - place * 0.01
     order = sorted(scores, key=lambda number: (-scores[number], number))
     return [Hit(index.ids[n], round(scores[n], 6)) for n in order[: max(0, limit)] if scores[n] > 0.0]
+
+
+def lift_related(index: Index, scores: dict[int, float]) -> None:
+    """Let what the first entries name as related come before what has only words in common with the query.
+
+    The first stay where they are.
+    """
+    first = sorted(scores, key=lambda number: (-scores[number], number))[:FIRST]
+    if len(first) < FIRST:
+        return
+    most = JUST_BELOW * scores[first[-1]]
+    gains: dict[int, float] = {}
+    for number in first:
+        for related in index.related[number]:
+            if related in scores and related not in first:
+                gains[related] = max(gains.get(related, 0.0), RELATED * scores[number])
+    for number, gain in gains.items():
+        scores[number] = max(scores[number], min(most, scores[number] + gain))
 
 
 def _has_hangul(text: str) -> bool:

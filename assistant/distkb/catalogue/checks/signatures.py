@@ -31,7 +31,7 @@ def check_signatures(loaded: Loaded) -> Iterator[Problem]:
 
 
 def _pattern(record: Located, signature: Signature) -> Iterator[Problem]:
-    refusal = scanner_fault(signature.pattern)
+    refusal = scanner_fault(signature.pattern, in_logs="log" in signature.where)
     if refusal:
         yield record.problem(refusal, "pattern")
     run = fixed_run(signature.pattern) if "log" in signature.where else fixed_total(signature.pattern)

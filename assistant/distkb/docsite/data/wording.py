@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.packed import fronts, numbers, steps
-from distkb.evidence.telling import TELLING_SHARE
+from distkb.evidence.telling import PRINTED, TELLING_SHARE
 from distkb.search import wording
 from distkb.search.forms import Forms
 from distkb.search.index import load
@@ -37,6 +37,7 @@ def told(library: Library) -> dict[str, Any]:
         "least": wording.LEAST,
         "share": wording.WORDING,
         "tellingShare": TELLING_SHARE,
+        "printed": PRINTED,
     }
 
 
