@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -93,6 +93,67 @@ def test_lightnings_own_launch_is_found() -> None:
         (second,) = Table().children(pid)
         assert find_launch([pid], Table()).ranks == (second, pid)
         assert find_launch([second], Table()).ranks == (second, pid)
+
+
+def made_up(processes: Mapping[int, tuple[int, str, Mapping[str, str]]]) -> Table:
+    """Build a table from the parent, the command line and the environment of each process."""
+    return Table(
+        {pid: Stat(pid=pid, parent=parent, session=1, state="S") for pid, (parent, _, _) in processes.items()},
+        lambda pid: dict(processes[pid][2]) if pid in processes else {},
+        lambda pid: processes[pid][1].split() if pid in processes else [],
+    )
+
+
+LIGHTNING = {"LOCAL_RANK": "1", "NODE_RANK": "0", "WORLD_SIZE": "2"}
+
+
+def named(rank: int, size: int, port: int) -> dict[str, str]:
+    """Return what a launcher, or somebody by hand, sets for a rank."""
+    return {"RANK": f"{rank}", "WORLD_SIZE": f"{size}", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": f"{port}"}
+
+
+@pytest.mark.parametrize("neighbour", [LIGHTNING, named(0, 2, 29500), named(1, 4, 29500)])
+def test_what_runs_beside_lightning_is_not_of_its_launch(neighbour: Mapping[str, str]) -> None:
+    """Two ranks of Lightning are two, also where the terminal that started them runs another job."""
+    job = {40: (1, "tmux", {}), 41: (40, "python other.py", neighbour)}
+    table = made_up({**job, 50: (40, "python fit.py", {}), 51: (50, "python fit.py", LIGHTNING)})
+    assert find_launch([51], table).ranks == find_launch([50], table).ranks == (51, 50)
+
+
+def test_another_launch_of_the_same_terminal_is_left_out() -> None:
+    """A rank that was started by hand is not of one launch with the other jobs of its terminal, torchrun's or others."""
+    table = made_up(
+        {
+            40: (1, "tmux", {}),
+            41: (40, "bash", {}),
+            42: (41, "python a.py", named(0, 2, 29500)),
+            43: (40, "bash", {}),
+            44: (43, "python a.py", named(1, 2, 29500)),
+            45: (40, "torchrun b.py", {}),
+            46: (45, "python b.py", named(0, 2, 29511)),
+            47: (45, "python b.py", named(1, 2, 29511)),
+            48: (40, "python c.py", named(0, 1, 29512)),
+            49: (40, "bash", {}),
+            50: (49, "python d.py", named(0, 2, 29513)),
+            51: (49, "python d.py", named(1, 2, 29513)),
+        }
+    )
+    assert find_launch([42], table).ranks == find_launch([44], table).ranks == (42, 44)
+    assert find_launch([47], table).ranks == (46, 47)
+    assert find_launch([48], table).ranks == (48,)
+    assert find_launch([51], table).ranks == (50, 51)
+
+
+def test_ranks_that_name_different_masters_are_found_together() -> None:
+    """Ranks started by hand with a port mistyped are one launch: the port is what is wrong with it."""
+    table = made_up(
+        {
+            40: (1, "tmux", {}),
+            42: (40, "python a.py", named(0, 2, 29500)),
+            44: (40, "python a.py", named(1, 2, 29501)),
+        }
+    )
+    assert find_launch([42], table).ranks == find_launch([44], table).ranks == (42, 44)
 
 
 def test_two_launches_of_one_shell_are_kept_apart() -> None:

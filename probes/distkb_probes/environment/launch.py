@@ -129,21 +129,47 @@ def _ranks_from(pid: int, table: Table) -> list[int]:
     top = _top(pid, table)
     for above in table.ancestors(top):
         found = [rank for rank in _ranks_below(above, table) if rank != os.getpid()]
-        if is_launcher(table.words(above)) or len(found) > 1:
+        if is_launcher(table.words(above)) or _by_lightning(table.environment(pid)):
+            return found
+        found = _together_with(pid, above, found, table)
+        if len(found) > 1:
             return found
         if not _same_user(above, pid, table):
             break
     return _same_launch(pid, table) or [_inner(top, table)]
 
 
+def _together_with(pid: int, above: int, found: Sequence[int], table: Table) -> list[int]:
+    """Keep those of the ranks below a shell that can be of one launch with `pid`, which no launcher started.
+
+    Others may have been started from the same shell, terminal or service. A rank whose master differs is kept as long
+    as nobody else has its number: that the ranks name different masters may be what is wrong with the launch.
+    """
+    mine = table.environment(pid)
+    between = (above, *table.ancestors(above))
+    kept = [
+        rank
+        for rank in found
+        if table.environment(rank).get("WORLD_SIZE") == mine.get("WORLD_SIZE")
+        and not any(is_launcher(table.words(one)) for one in table.ancestors(rank) if one not in between)
+    ]
+    numbers = [table.environment(rank).get("RANK") for rank in kept]
+    if len(set(numbers)) == len(numbers):
+        return kept
+    return [rank for rank in kept if _master(table.environment(rank)) == _master(mine)]
+
+
+def _master(environment: Mapping[str, str]) -> tuple[str | None, ...]:
+    return tuple(environment.get(name) for name in ("MASTER_ADDR", "MASTER_PORT"))
+
+
 def _same_launch(pid: int, table: Table) -> list[int]:
     """Return the ranks anywhere on the machine that name the same master: a launch typed by hand in several shells."""
-    mine = table.environment(pid)
-    where = [mine.get(name) for name in ("MASTER_ADDR", "MASTER_PORT")]
+    where = _master(table.environment(pid))
     return [
         _inner(other, table)
         for other in sorted(table.stats)
-        if _is_top(other, table) and [table.environment(other).get(n) for n in ("MASTER_ADDR", "MASTER_PORT")] == where
+        if _is_top(other, table) and _master(table.environment(other)) == where
     ]
 
 
