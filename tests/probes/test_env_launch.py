@@ -121,7 +121,7 @@ def test_what_runs_beside_lightning_is_not_of_its_launch(neighbour: Mapping[str,
 
 
 def test_another_launch_of_the_same_terminal_is_left_out() -> None:
-    """A rank that was started by hand is not of one launch with the other jobs of its terminal, torchrun's or others."""
+    """A rank that was started by hand is not of one launch with the other jobs of its terminal."""
     table = made_up(
         {
             40: (1, "tmux", {}),
