@@ -147,18 +147,18 @@ distkb.sizing = (() => {
 
   const low = (run) => run.precision !== "fp32";
 
-  function fsdp2(plan, run, shards, reshard) {
+  function fsdp2(plan, shape, run, shards, reshard) {
     const kept = data.states[run.optimizer];
     const stored = (param) => up(param[0], shards) * param[1] * param[2];
     const own = (param) => Math.min(up(param[0], shards), param[0]) * param[1] * param[2] * kept;
     return {
       params: total(plan, stored), grads: trainedTotal(plan, stored), optimizer: trainedTotal(plan, own),
-      working: working(plan, run, true, reshard),
+      ...moments(plan, shape, run, true, reshard),
     };
   }
 
-  function fsdp1(plan, run, shards, reshard) {
-    const held = { params: 0, grads: 0, optimizer: 0, working: working(plan, run, false, reshard) };
+  function fsdp1(plan, shape, run, shards, reshard) {
+    const held = { params: 0, grads: 0, optimizer: 0, ...moments(plan, shape, run, false, reshard) };
     for (const [unit, times] of [[plan.root, 1], [plan.layer, plan.layers]]) {
       for (const item of [2, 4]) {
         const same = unit.filter((param) => param[2] === item);
@@ -184,7 +184,7 @@ distkb.sizing = (() => {
     const copies = low(run) ? total(plan, (param) => (param[2] > 2 ? 2 * numel(param) : 0)) : 0;
     return {
       params: total(plan, bytes), grads, optimizer: grads * data.states[run.optimizer],
-      working: (run.gpus > 1 ? grads : 0) + copies,
+      through: (run.gpus > 1 ? grads : 0) + copies, passing: 0, ending: 0,
     };
   }
 
@@ -200,32 +200,36 @@ distkb.sizing = (() => {
       params: stage === 3 ? total(plan, (param) => share(param) * width(param)) : whole,
       grads: stage === 1 ? grads : part * widest,
       optimizer: part * (master + 4 * data.states[run.optimizer]),
-      working: Math.max(live + Math.min(count, data.bucket) * widest, 4 * part),
+      through: Math.max(live + Math.min(count, data.bucket) * widest, 4 * part), passing: 0, ending: 0,
     };
   }
 
-  /* What gathering and reducing add: the root, two layers in a row (or all), and one unit's gradient. */
-  function working(plan, run, second, reshard) {
+  /* What FSDP adds all through forward and backward (the root, or everything), in a layer's backward, at its end. */
+  function moments(plan, shape, run, second, reshard) {
     const width = (param) => (low(run) ? 2 : param[2]);
     const gathered = (unit) => sum(unit, (param) => numel(param) * width(param));
     const reduced = (unit) => {
       const some = trained(unit);
       return some.length ? sum(second ? some : unit, (param) => numel(param) * width(param) * (second ? 2 : 1)) : 0;
     };
-    const together = reshard ? Math.min(2, plan.layers) : plan.layers;
-    const gradient = Math.max(reduced(plan.root), reduced(plan.layer));
-    return gathered(plan.root) + together * gathered(plan.layer) + gradient;
+    const layer = gathered(plan.layer), through = gathered(plan.root) + (reshard ? 0 : plan.layers * layer);
+    const output = run.lora ? 0 : shape.vocab * shape.hidden * width(plan.root[0]);
+    return {
+      through, passing: (reshard ? Math.min(2, plan.layers) * layer : 0) + reduced(plan.layer) + output,
+      ending: through + reduced(plan.root),
+    };
   }
 
-  function table(plan, run) {
+  function table(plan, shape, run) {
     const ranks = run.gpus, node = run.perNode, hybrid = node > 1 && node < ranks && ranks % node === 0;
     const out = [["ddp", ddp(plan, run)]];
     for (const stage of [1, 2, 3]) out.push([`zero${stage}`, zero(plan, run, stage)]);
-    out.push(["shard_grad_op", fsdp1(plan, run, ranks, false)]);
-    if (hybrid) out.push(["hybrid_shard", fsdp1(plan, run, node, true)]);
-    out.push(["full_shard", fsdp1(plan, run, ranks, true)], ["fsdp2_no_reshard", fsdp2(plan, run, ranks, false)]);
-    if (hybrid) out.push(["fsdp2_hybrid", fsdp2(plan, run, node, true)]);
-    return [...out, ["fsdp2", fsdp2(plan, run, ranks, true)]];
+    out.push(["shard_grad_op", fsdp1(plan, shape, run, ranks, false)]);
+    if (hybrid) out.push(["hybrid_shard", fsdp1(plan, shape, run, node, true)]);
+    out.push(["full_shard", fsdp1(plan, shape, run, ranks, true)]);
+    out.push(["fsdp2_no_reshard", fsdp2(plan, shape, run, ranks, false)]);
+    if (hybrid) out.push(["fsdp2_hybrid", fsdp2(plan, shape, run, node, true)]);
+    return [...out, ["fsdp2", fsdp2(plan, shape, run, ranks, true)]];
   }
 
   /* What a micro-batch holds for the backward */
@@ -233,23 +237,31 @@ distkb.sizing = (() => {
   function tokenBytes(shape, autocast, full) {
     const attention = 4 * shape.heads * shape.headDim, kind = full ? 0 : autocast ? 1 : 2;
     const norms = (shape.gated ? [24, 26, 16] : [16, 12, 8])[kind];
-    const feed = (shape.gated ? 4 : 5) * shape.intermediate;
+    const feed = (shape.gated ? 4 : autocast ? 8 : 5) * shape.intermediate;
     return norms * shape.hidden + (full ? 4 : 2) * (attention + feed);
+  }
+
+  /* The same where every matrix is frozen and has an adapter, which keeps a float32 copy of its input. */
+  function loraBytes(shape) {
+    const inputs = sum(matrices(shape), (matrix) => matrix[1]);
+    const saved = 4 * shape.heads * shape.headDim + (shape.gated ? 3 : 4) * shape.intermediate;
+    return (shape.gated ? 8 : 4) * shape.hidden + 2 * saved + 4 * inputs;
   }
 
   function activations(shape, run, autocast) {
     const full = run.precision === "fp32", tokens = run.seq * run.batch, stream = autocast || full ? 4 : 2;
-    const layer = tokens * tokenBytes(shape, autocast, full);
+    const squares = full && shape.kvHeads < shape.heads ? run.seq * shape.heads * 4 : 0;
+    const layer = tokens * (squares + (run.lora && !full ? loraBytes(shape) : tokenBytes(shape, autocast, full)));
     const loss = tokens * shape.vocab * (data.lossSaved + data.lossWorking);
     const kept = layer * shape.layers + tokens * shape.hidden * stream * 3;
     const inputs = tokens * shape.hidden * stream * (shape.layers + 3);
-    return { plain: kept + loss, checkpointed: inputs + Math.max(loss, layer) };
+    return { kept, inputs, layer, loss, plain: kept + loss, checkpointed: inputs + Math.max(loss, layer) };
   }
 
   /* Rows */
 
   function strategies(shape, run) {
-    const plan = listed(shape, run), held = table(plan, run), found = Object.fromEntries(held);
+    const plan = listed(shape, run), held = table(plan, shape, run), found = Object.fromEntries(held);
     const rows = held.filter(([name]) => run.gpus > 1 || name === "ddp");
     const out = rows.map(([name, one]) => row(name, one, plan, shape, run));
     const local = Math.min(run.gpus, run.perNode);
@@ -258,7 +270,7 @@ distkb.sizing = (() => {
       const moved = one.grads + one.optimizer + (all ? one.params : 0);
       out.push({
         ...like, name: `${base}_offload`, params: all ? 0 : one.params, grads: 0, optimizer: 0,
-        gathered: one.working, stepping: 0, host: moved * local,
+        stepping: all ? one.ending : 0, host: moved * local,
       });
     }
     return out;
@@ -270,8 +282,9 @@ distkb.sizing = (() => {
     const stepping = run.optimizer === "adamw" && !name.startsWith("zero") ? Math.floor(held.optimizer / 2) : 0;
     const [sent, leaves] = traffic(name, plan, run);
     return {
-      name, params: held.params, grads: held.grads, optimizer: held.optimizer, gathered: held.working - spared,
-      stepping, activations: activations(shape, run, autocast), host: 0, sent, leaves,
+      name, params: held.params, grads: held.grads, optimizer: held.optimizer,
+      gathered: held.through - spared, passing: held.passing, stepping: Math.max(held.ending, stepping),
+      activations: activations(shape, run, autocast), host: 0, sent, leaves,
     };
   }
 
@@ -293,9 +306,14 @@ distkb.sizing = (() => {
 
   const states = (one) => one.params + one.grads + one.optimizer;
 
+  /* What computing adds to states and activations at its busiest moment, without checkpointing. */
+  const working = (one) => one.gathered + Math.max(0, one.passing - one.activations.loss);
+
   function peak(one, checkpointing) {
-    const busy = one.gathered + one.activations[checkpointing ? "checkpointed" : "plain"];
-    return Math.trunc((states(one) + Math.max(busy, one.stepping)) * (1 + data.slack)) + data.context;
+    const saved = one.activations, kept = checkpointing ? saved.inputs : saved.kept;
+    const busy = one.gathered + kept + Math.max(saved.loss, (checkpointing ? saved.layer : 0) + one.passing);
+    const moving = Math.max(busy, one.stepping);
+    return states(one) + moving + Math.trunc(moving * data.slack) + data.context;
   }
 
   function fits(one, run, checkpointing) {
@@ -336,7 +354,7 @@ distkb.sizing = (() => {
     while (gpus <= data.mostGpus) {
       const perNode = Math.min(gpus, Math.max(run.perNode, Math.min(8, gpus)));
       const larger = { ...run, gpus, perNode, nodes: up(gpus, perNode) };
-      const one = row("fsdp2", fsdp2(plan, larger, gpus, true), plan, shape, larger);
+      const one = row("fsdp2", fsdp2(plan, shape, larger, gpus, true), plan, shape, larger);
       if (fits(one, larger, run.checkpointing !== "off")) return gpus;
       let next = 1;
       while (next <= gpus) next *= 2;
@@ -535,7 +553,7 @@ distkb.sizing = (() => {
   /* A strategy's figures in GiB, in the order of the table's columns. */
   function figures(one, run) {
     const peaks = [false, true].map((on) => figure(peak(one, on)) + (fits(one, run, on) ? " ✓" : " ✗"));
-    return [figure(states(one)), figure(one.gathered), figure(one.activations.plain), ...peaks, figure(one.sent)];
+    return [figure(states(one)), figure(working(one)), figure(one.activations.plain), ...peaks, figure(one.sent)];
   }
 
   /* What to start with */

@@ -1,8 +1,9 @@
-"""Measures what real models allocate in training, on the CPU, for `test_measured.py` to hold the arithmetic against.
+"""Measures what real models allocate in training, on the CPU, for `test_sizing.py` to hold the arithmetic against.
 
 Needs transformers beside torch: `python tests/sizing/measure.py > tests/sizing/measured.json` in such an environment.
 Every allocation of the second of two micro-batches and of the optimizer's step is recorded by torch's profiler, so the
-first micro-batch's gradients are there and the optimizer's states exist, as in the middle of any training.
+first micro-batch's gradients are there and the optimizer's states exist, as in the middle of any training. Where a GPU
+computes by other kernels (`gelu_new` under autocast, grouped attention in float32) `measure_gpu.py` measures there.
 """
 
 from __future__ import annotations
@@ -45,13 +46,11 @@ CONFIGS: dict[str, tuple[type, type, dict[str, Any]]] = {
 }
 RUNS = (
     ("gpt2", 1, 512, "pure-bf16", False),
-    ("gpt2", 2, 512, "bf16", False),
     ("gpt2", 1, 1024, "fp32", False),
     ("gpt2", 2, 512, "bf16", True),
     ("llama-8-layers", 1, 512, "pure-bf16", False),
     ("llama-8-layers", 2, 512, "pure-bf16", True),
     ("llama-8-layers", 1, 1024, "bf16", False),
-    ("llama-8-layers", 1, 512, "fp32", False),
     ("qwen2.5-0.5b", 1, 256, "pure-bf16", False),
     ("qwen2.5-0.5b", 1, 256, "bf16", False),
 )

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from distkb.sizing.activations import activations
 from distkb.sizing.advise import advise, fits
 from distkb.sizing.launch import accelerate, deepspeed, files
 from distkb.sizing.shape import Shape, ShapeError, decoder, from_config, typical
-from distkb.sizing.strategies import Run, strategies, traffic
+from distkb.sizing.strategies import CONTEXT, Run, Strategy, strategies, traffic
 
 MEASURED = json.loads(Path(__file__).with_name("measured.json").read_text())
 GIB = 1 << 30
@@ -85,6 +86,48 @@ def test_the_arithmetic_is_within_ten_percent_of_what_real_models_allocate(measu
     assert ours == pytest.approx(real, rel=0.10)
     micro_batch = row.gathered + row.activations.peak(checkpointing=bool(measured["checkpointing"]))
     assert micro_batch == pytest.approx(measured["micro_batch_peak"], rel=0.15)
+
+
+ON_GPU = json.loads(Path(__file__).with_name("measured_gpu.json").read_text())
+
+
+def on_gpu(measured: dict[str, object]) -> Strategy:
+    """The row of a measured run on a GPU."""
+    names = ("gpus", "sequence", "batch", "precision", "optimizer", "lora")
+    asked = {"gpus": 1} | {name: measured[name] for name in names if name in measured}
+    wanted = measured.get("strategy", "ddp")
+    config = measured["config"]
+    assert isinstance(config, dict)
+    rows = strategies(from_config(config), run(**asked, per_node=min(8, int(str(asked["gpus"])))))
+    return next(row for row in rows if row.name == wanted)
+
+
+GPU_NAMES = [
+    "-".join(str(one[key]) for key in ("model", "strategy", "gpus", "precision", "sequence", "lora") if key in one)
+    + ("-ckpt" if one.get("checkpointing") else "")
+    for one in ON_GPU["runs"]
+]
+
+
+@pytest.mark.parametrize("measured", ON_GPU["runs"], ids=GPU_NAMES)
+def test_the_arithmetic_is_within_five_percent_of_what_a_gpu_holds(measured: dict[str, Any]) -> None:
+    """States and the busiest moment's tensors are those of real training on an H100, over 1 to 128 ranks."""
+    row, checkpointing = on_gpu(measured), bool(measured.get("checkpointing"))
+    buckets = row.grads if measured.get("strategy") == "ddp" else 0
+    inputs = 100 << 20
+    assert row.states + buckets == pytest.approx(measured["at_rest"], abs=inputs, rel=0.01)
+    real = max(measured["micro_batch_peak"], measured["step_peak"])
+    assert row.tensors(checkpointing=checkpointing) == pytest.approx(real, rel=0.05)
+
+
+@pytest.mark.parametrize("measured", ON_GPU["runs"], ids=GPU_NAMES)
+def test_what_did_not_run_in_less_is_given_more(measured: dict[str, Any]) -> None:
+    """The allowances cover what a GPU holds beside the allocator, and more than a limit in which the run failed."""
+    row, checkpointing = on_gpu(measured), bool(measured.get("checkpointing"))
+    assert measured["besides"] < CONTEXT
+    allowed = row.peak(checkpointing=checkpointing) - CONTEXT
+    if "limit" in measured and not measured["runs_in_limit"]:
+        assert allowed > 1.02 * measured["limit"]
 
 
 def test_sharding_divides_the_states_by_the_ranks() -> None:

@@ -113,7 +113,7 @@ def figures(row: Strategy, run: Run) -> tuple[str, ...]:
     """Return the figures of one strategy in GiB, in the order of `COLUMNS`; a tick or a cross behind both peaks."""
     peaks = (figure(row.peak(checkpointing=on)) + mark(yes=fits(row, run, checkpointing=on)) for on in (False, True))
     activations = row.activations.peak(checkpointing=False)
-    return (figure(row.states), figure(row.gathered), figure(activations), *peaks, figure(row.sent))
+    return (figure(row.states), figure(row.working), figure(activations), *peaks, figure(row.sent))
 
 
 def fit(row: Strategy, run: Run) -> Fit:
@@ -226,7 +226,7 @@ def document(advice: Advice) -> dict[str, Any]:
                 "parameters": row.params,
                 "gradients": row.grads,
                 "optimizer": row.optimizer,
-                "working": row.gathered,
+                "working": row.working,
                 "activations": row.activations.peak(checkpointing=False),
                 "activations_checkpointed": row.activations.peak(checkpointing=True),
                 "peak": row.peak(checkpointing=False),
