@@ -203,6 +203,11 @@ def test_nothing_measured_and_damaged_facts_give_no_table() -> None:
     assert "|" not in writer.write({"sizes": [{**_points()[0], "busbw_gbs": 0.0}]}, Say("en"))
 
 
+def test_one_rank_has_no_bandwidth() -> None:
+    """A single rank's collectives send nothing: their times give no table of GB/s."""
+    assert writer.write({"sizes": _points(), "world_size": 1}, Say("en")) == ""
+
+
 def test_every_finding_of_the_probe_has_a_record_whose_values_are_supplied() -> None:
     """Ids in the code are records of the catalogue."""
     import re
