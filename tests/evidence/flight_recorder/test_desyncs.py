@@ -15,6 +15,9 @@ from recorder_dumps import dump, entry
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
 
+RECORDED = Path(__file__).parent / "recorded"
+"""Dumps of one rank with torch 2.11 and NCCL 2.28.9 on an H100, taken by the watchdog, as torch wrote them."""
+
 
 def read(folder: Path, dumps: dict[int, dict[str, Any]]) -> ArtifactReading:
     """Write the dumps and read the folder."""
@@ -213,3 +216,22 @@ def test_device_that_has_not_begun(tmp_path: Path) -> None:
     values = found(read(tmp_path, job(steps)))
     assert values["still-running-on-device"]["ranks"] == "0-3"
     assert values["not-started-on-device"]["ranks"] == "1"
+
+
+def test_no_device_has_begun(tmp_path: Path) -> None:
+    """Where beginnings are recorded, a call that is only scheduled everywhere has begun nowhere."""
+    dumps = job(lambda _: common(3, last="scheduled"))
+    assert "not-started-on-device" not in found(read(tmp_path, dumps))
+    for document in dumps.values():
+        document["pg_status"] = {"0": {"last_started_collective": 2}}
+    values = found(read(tmp_path / "timed", dumps))
+    assert (values["not-started-on-device"]["ranks"], values["not-started-on-device"]["others"]) == ("0-3", "-")
+
+
+@pytest.mark.parametrize(("timing", "says"), [(True, True), (False, False)])
+def test_an_h100_that_is_still_busy(timing: bool, says: bool) -> None:
+    """A real dump of one rank whose GPU computes: that the all_reduce has not begun is said where it was recorded."""
+    reading = read_flight_recorder([RECORDED / ("timing" if timing else "no-timing") / "nccl_trace_rank_0"])
+    values = found(reading)
+    assert values["still-running-on-device"]["call"] == "all_reduce #4 (train.py:180)"
+    assert ("not-started-on-device" in values) is says

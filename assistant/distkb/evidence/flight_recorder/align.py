@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from distkb.evidence.flight_recorder.calls import Difference, difference
-from distkb.evidence.flight_recorder.dump import COMPLETED, RankDump, Tables, Track
+from distkb.evidence.flight_recorder.dump import COMPLETED, SCHEDULED, STARTED, RankDump, Tables, Track
 from distkb.evidence.flight_recorder.groups import Group
 from distkb.evidence.flight_recorder.problem import At, Problem
 
@@ -253,7 +253,8 @@ class Aligner:
         sequence = min(sequences.values())
         running = tuple(sorted(rank for rank, number in sequences.items() if number == sequence))
         states = {rank: tracks[rank].states[open_at[rank]] for rank in running}
-        quiet = tuple(rank for rank in running if states[rank] == 0 and 1 in states.values())
+        seen = running if STARTED in states.values() else self.group.starts
+        quiet = tuple(rank for rank in running if states[rank] == SCHEDULED and rank in seen)
         first = running[0]
         problem = Problem(
             kind="running",

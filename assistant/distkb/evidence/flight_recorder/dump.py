@@ -118,7 +118,7 @@ class Track:
 class RankDump:
     """What one rank recorded."""
 
-    __slots__ = ("collectives", "first_record", "members", "path", "peers", "rank", "version")
+    __slots__ = ("collectives", "first_record", "members", "path", "peers", "rank", "starts", "version")
 
     def __init__(self, rank: int, path: str, version: str) -> None:
         self.rank = rank
@@ -126,6 +126,8 @@ class RankDump:
         self.version = version
         self.members: dict[GroupKey, tuple[int, ...]] = {}
         """Ranks of every group that this rank belongs to; empty where the backend does not record them."""
+        self.starts: set[GroupKey] = set()
+        """Groups whose calls are seen to begin on the GPU, so that one which is only scheduled has not begun."""
         self.collectives: dict[GroupKey, Track] = {}
         self.peers: dict[GroupKey, Track] = {}
         self.first_record: int = 0
@@ -173,7 +175,7 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
     if not {"entries", "pg_config", "pg_status"} & document.keys():
         raise NotADumpError
     dump = RankDump(rank, path, str(document.get("version", "?"))[:20])
-    _read_groups(dump, document.get("pg_config"), tables)
+    _read_groups(dump, document.get("pg_config"), document.get("pg_status"), tables)
     first: list[int] = []
     left = MAX_ENTRIES
     kinds = None if stream is None else _Kinds(stream, tables)
@@ -192,7 +194,11 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
     return dump
 
 
-def _read_groups(dump: RankDump, groups: Any, tables: Tables) -> None:
+def _read_groups(dump: RankDump, groups: Any, status: Any, tables: Tables) -> None:
+    """Read the groups' ranks, and whether any call was seen to begin on the GPU.
+
+    ProcessGroupNCCL sees that only with TORCH_NCCL_ENABLE_TIMING=1; without it the last one that began stays -1.
+    """
     for name, group in list(groups.items())[:_MAX_GROUPS] if isinstance(groups, dict) else ():
         if not isinstance(group, dict):
             continue
@@ -201,6 +207,10 @@ def _read_groups(dump: RankDump, groups: Any, tables: Tables) -> None:
             ranks = str([rank for rank in ranks if type(rank) is int])
         key = GroupKey(_text(group.get("name", name)), _text(group.get("desc")))
         dump.members[key] = tables.members(ranks) if isinstance(ranks, str) else ()
+        last = status.get(name) if isinstance(status, dict) else None
+        began = last.get("last_started_collective") if isinstance(last, dict) else None
+        if type(began) is int and began > 0:
+            dump.starts.add(key)
 
 
 def _add_run(dump: RankDump, run: Run, kinds: _Kinds) -> int:

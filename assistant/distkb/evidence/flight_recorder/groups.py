@@ -14,7 +14,7 @@ _UNNAMED = ("", "undefined")
 class Group:
     """One process group: who belongs to it, and what each of them called in it."""
 
-    __slots__ = ("key", "label", "members", "members_known", "peers", "tracks")
+    __slots__ = ("key", "label", "members", "members_known", "peers", "starts", "tracks")
 
     def __init__(self, key: GroupKey, members: tuple[int, ...]) -> None:
         self.key = key
@@ -23,6 +23,8 @@ class Group:
         self.members_known = bool(members)
         self.tracks: dict[int, Track] = {}
         self.peers: dict[int, Track] = {}
+        self.starts: set[int] = set()
+        """Ranks on which calls are seen to begin on the GPU."""
         self.label = ""
 
     @property
@@ -47,7 +49,10 @@ def join(dumps: Mapping[int, RankDump]) -> list[Group]:
     for rank in sorted(dumps):
         dump = dumps[rank]
         for key, track in dump.collectives.items():
-            _group(groups, dump, key).tracks[rank] = track
+            group = _group(groups, dump, key)
+            group.tracks[rank] = track
+            if key in dump.starts:
+                group.starts.add(rank)
         for key, track in dump.peers.items():
             _group(groups, dump, key).peers[rank] = track
     used = [group for group in groups.values() if group.used]
