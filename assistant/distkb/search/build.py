@@ -51,12 +51,16 @@ def payload_of(catalogue: Catalogue) -> Payload:
     """Compute the index of a catalogue."""
     forms = Forms.of_terms(catalogue.terms)
     signatures = {signature.id: signature for signature in catalogue.signatures}
+    # Entries cite the same signatures, so most texts come many times.
+    known: dict[str, list[tuple[str, float]]] = {}
     bags: list[_Bag] = []
     passages: list[_Passage] = []
     for number, entry in enumerate(catalogue.entries):
         bag = _Bag()
         for part in parts(entry, signatures | {s.id: s for s in entry.signatures}):
-            words = list(_words(part.text, forms))
+            words = known.get(part.text)
+            if words is None:
+                words = known[part.text] = list(_words(part.text, forms))
             bag.add(part, words)
             share = PASSAGE_WEIGHT.get(part.field, 0.0) * (0.4 + 0.6 * part.share)
             if share and words:
@@ -142,8 +146,8 @@ def _norm(passage: _Passage, idf: Mapping[str, float]) -> float:
 
 def _latin_words(catalogue: Catalogue, signatures: Mapping[str, Signature]) -> tuple[str, ...]:
     """Written Latin words of four letters or more, for correcting typos."""
-    texts = [form for term in catalogue.terms for form in (*term.forms.en, *term.forms.ko)]
-    texts += [part.text for entry in catalogue.entries for part in parts(entry, signatures)]
+    texts = {form for term in catalogue.terms for form in (*term.forms.en, *term.forms.ko)}
+    texts |= {part.text for entry in catalogue.entries for part in parts(entry, signatures)}
     return tuple(sorted({word for text in texts for word in written_words(text) if len(word) >= 4}))
 
 

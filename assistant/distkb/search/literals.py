@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def required_literals(pattern: str) -> tuple[str, ...]:
     return _best(tree) or ()
 
 
+@cache
 def literal_text(pattern: str) -> str:
     """All literal characters of a pattern in order, with spaces for what is not literal: its words, for indexing."""
     parser = _parser()
