@@ -111,7 +111,7 @@ GPU_NAMES = [
 
 @pytest.mark.parametrize("measured", ON_GPU["runs"], ids=GPU_NAMES)
 def test_the_arithmetic_is_within_five_percent_of_what_a_gpu_holds(measured: dict[str, Any]) -> None:
-    """States and the busiest moment's tensors are those of real training on an H100, over 1 to 128 ranks."""
+    """States and the busiest moment's tensors are those of real training on an H100, over 1 to 64 ranks."""
     row, checkpointing = on_gpu(measured), bool(measured.get("checkpointing"))
     buckets = row.grads if measured.get("strategy") == "ddp" else 0
     inputs = 100 << 20
