@@ -70,9 +70,9 @@ def fault(pattern: str) -> str | None:
 def scanner_fault(pattern: str, *, in_logs: bool = False) -> str | None:
     """Return why Hyperscan itself refuses the pattern, or None; also where it is not installed (a wheel's build).
 
-    It compiles a shorter form, which takes milliseconds: what Hyperscan refuses hardly depends on how often something
-    repeats, and wide bounds can take it seconds. A long pattern may be too large nonetheless, so that a long one is
-    compiled as logs are scanned for it, where they are.
+    It compiles a shorter form: what Hyperscan refuses hardly depends on how often something repeats or on capitals, and
+    these can take it seconds. A long pattern may be too large nonetheless, so that a long one is compiled as logs are
+    scanned for it, where they are. Hyperscan compiles without the interpreter's lock: several threads may ask at once.
     """
     try:
         import hyperscan
@@ -81,7 +81,7 @@ def scanner_fault(pattern: str, *, in_logs: bool = False) -> str | None:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     flags = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_ALLOWEMPTY
     try:
-        database.compile(expressions=[_REPEAT.sub("?", pattern).encode()], ids=[0], flags=[flags])
+        database.compile(expressions=[_REPEAT.sub("?", pattern.replace("(?i)", "")).encode()], ids=[0], flags=[flags])
         if in_logs and len(pattern) > _LONG:
             database.compile(expressions=[BOUNDED.sub("*", pattern).encode()], ids=[0], flags=[flags])
     except hyperscan.error as error:

@@ -8,6 +8,7 @@ from distkb.report.layout import pad, width
 from distkb.report.page import Ink, Page, Role, plain
 from distkb.report.sharding import number, size
 from distkb.sizing.advise import fits
+from distkb.sizing.strategies import FSDP1
 
 if TYPE_CHECKING:
     from distkb.locale import Say
@@ -32,9 +33,6 @@ NAMES = {
 """Proper names, the same in every language."""
 
 OPTIMIZERS = {"adamw": "AdamW", "sgd-momentum": "SGD + momentum", "sgd": "SGD"}
-
-FSDP1 = ("shard_grad_op", "hybrid_shard", "full_shard")
-"""Left out of the screen: they differ little from FSDP2's rows. The document has them."""
 
 Fit = Literal["plain", "checkpointing", "no"]
 
@@ -105,7 +103,7 @@ def assumed(advice: Advice, say: Say, *, form: bool = False) -> list[str]:
 
 
 def shown(advice: Advice) -> list[Strategy]:
-    """Return the strategies of the screen: FSDP1's differ little from FSDP2's."""
+    """Return the strategies of the screen: FSDP1's differ little from FSDP2's, and are in the document only."""
     return [row for row in advice.rows if row.name not in FSDP1]
 
 

@@ -27,6 +27,10 @@ runs, and up to 57 % where nothing held it back; held to 5 % more of all tensors
 that needed most at 16 % of what comes and goes (tests/sizing/measured_gpu.json, torch 2.11)."""
 
 
+FSDP1 = ("shard_grad_op", "hybrid_shard", "full_shard")
+"""Strategies of `FullyShardedDataParallel`; those of `fully_shard` begin with `fsdp2`."""
+
+
 @dataclass(frozen=True)
 class Run:
     """The run that is asked about."""
@@ -153,10 +157,10 @@ def _working(name: str, held: Bytes, plan: Plan, shape: Shape, run: Run) -> tupl
     FSDP keeps the root gathered, and its gradient whole until the end, where it is reduced: in the layers' backward
     that is the output matrix's. Of DeepSpeed and DDP nothing is known to come and go.
     """
-    if "fsdp" not in name and "shard" not in name:
+    if name not in FSDP1 and not name.startswith("fsdp2"):
         return held.working - _never_cast(name, shape, run), 0, 0
-    api: Api = "fsdp2" if name.startswith("fsdp2") else "fsdp1"
-    compute = None if run.precision == "fp32" else "float16" if run.precision == "fp16" else "bfloat16"
+    api: Api = "fsdp1" if name in FSDP1 else "fsdp2"
+    compute = memory.compute_dtype(_setting(run))
     root, *layers = plan.units
     each = [memory.gathered(unit, compute) for unit in layers]
     whole = name in ("shard_grad_op", "fsdp2_no_reshard")

@@ -115,7 +115,7 @@ def fsdp1(plan: Plan, setting: Setting, shards: int, *, reshard: bool = True) ->
     """
     params = grads = states = 0
     for unit in plan.units:
-        compute = unit.param_dtype or _compute(setting)
+        compute = unit.param_dtype or compute_dtype(setting)
         for same in _by_dtype(unit.params):
             local = flat(same, shards, aligned=unit.use_orig_params, compute=compute) * same[0].item_bytes
             params += local
@@ -238,7 +238,7 @@ def working(plan: Plan, setting: Setting, *, api: Api | None = None, reshard: bo
     after the forward, and of the others the largest two in a row, because the next one is prefetched. Then one unit's
     whole gradient on its way to the reduce-scatter. `api` and `reshard` None take each unit's own.
     """
-    fallback = _compute(setting) if reshard is not None else None
+    fallback = compute_dtype(setting) if reshard is not None else None
     kept = gradient = 0
     passing: list[int] = []
     for unit in plan.units:
@@ -306,7 +306,8 @@ def table(plan: Plan, setting: Setting) -> dict[str, Bytes]:
     return out
 
 
-def _compute(setting: Setting) -> str | None:
+def compute_dtype(setting: Setting) -> str | None:
+    """Return the dtype that mixed precision computes in; None without it."""
     return {"bf16": "bfloat16", "fp16": "float16"}.get(setting.precision)
 
 

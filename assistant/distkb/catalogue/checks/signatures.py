@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from distkb.catalogue.patterns import GROUPS, LITERAL, fixed_run, fixed_total, scanner_fault, unknown_groups
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 def check_signatures(loaded: Loaded) -> Iterator[Problem]:
     """Report what is wrong with patterns beyond what the loader refuses."""
+    with ThreadPoolExecutor() as pool:  # the answers are kept, and are nearly all of the work
+        list(pool.map(lambda record: _refusal(record.value), loaded.of("signature")))
     for record in loaded.of("signature"):
         signature: Signature = record.value
         yield from _pattern(record, signature)
@@ -30,8 +33,12 @@ def check_signatures(loaded: Loaded) -> Iterator[Problem]:
     yield from _same_pattern(loaded)
 
 
+def _refusal(signature: Signature) -> str | None:
+    return scanner_fault(signature.pattern, in_logs="log" in signature.where)
+
+
 def _pattern(record: Located, signature: Signature) -> Iterator[Problem]:
-    refusal = scanner_fault(signature.pattern, in_logs="log" in signature.where)
+    refusal = _refusal(signature)
     if refusal:
         yield record.problem(refusal, "pattern")
     run = fixed_run(signature.pattern) if "log" in signature.where else fixed_total(signature.pattern)

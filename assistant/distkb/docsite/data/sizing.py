@@ -59,7 +59,7 @@ def values() -> dict[str, Any]:
         "mostGpus": advise.MOST_GPUS,
         "names": dict(report.NAMES),
         "optimizers": dict(report.OPTIMIZERS),
-        "hidden": list(report.FSDP1),
+        "hidden": list(strategies.FSDP1),
         "stages": dict(launch.STAGES),
         "port": launch.PORT,
         "firstNode": launch.FIRST_NODE,
