@@ -513,8 +513,9 @@ distkb.sizing = (() => {
         ...shape, parameters: number(parameters(shape)),
       }),
       say("run", {
-        precision: say(`precision.${run.precision}`), optimizer: data.optimizers[run.optimizer], sequence: run.seq,
-        batch: run.batch, nodes: run.nodes, per_node: Math.min(run.perNode, run.gpus),
+        precision: run.lora ? data.computed[run.precision] : say(`precision.${run.precision}`),
+        optimizer: data.optimizers[run.optimizer], sequence: run.seq, batch: run.batch,
+        nodes: run.nodes, per_node: Math.min(run.perNode, run.gpus),
       }),
     ];
     return run.lora ? [...lines, say("lora", { rank: run.lora })] : lines;

@@ -46,7 +46,7 @@ def load_text(text: str) -> Loaded:
     return loaded
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, len(TEXT)), st.integers(0, 30), SCRAPS), min_size=1, max_size=4))
 def test_random_edits_never_raise(edits: list[tuple[int, int, str]]) -> None:
     """Cut and insert anywhere: an entry loads, or its problems say why not."""
@@ -56,7 +56,7 @@ def test_random_edits_never_raise(edits: list[tuple[int, int, str]]) -> None:
     load_text(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(0, len(LINES) - 1), min_size=1, max_size=6), st.booleans())
 def test_lost_and_repeated_lines_never_raise(numbers: list[int], repeat: bool) -> None:
     """As after a merge that went wrong."""
@@ -66,7 +66,7 @@ def test_lost_and_repeated_lines_never_raise(numbers: list[int], repeat: bool) -
     load_text("\n".join(lines))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), VALUES)
 def test_a_wrong_value_anywhere_is_a_problem_or_loads(data: st.DataObject, value: Any) -> None:
     """A value of any shape in the place of any other is judged by its type."""
@@ -82,7 +82,7 @@ def test_a_wrong_value_anywhere_is_a_problem_or_loads(data: st.DataObject, value
     load_text(YAML.safe_dump(content, allow_unicode=True, sort_keys=False))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=300))
 def test_random_bytes_never_raise(data: bytes) -> None:
     """Any bytes are YAML or a problem."""

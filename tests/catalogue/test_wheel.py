@@ -36,5 +36,5 @@ def test_a_wheel_starts_without_reading_yaml(tmp_path: Path) -> None:
     assert "distkb/_kb/compiled.msgpack" in names
     entries = [name for name in names if name.startswith("distkb/_kb/entries/") and name.endswith("entry.yaml")]
     run = [sys.executable, "-I", "-c", PROGRAM, str(tmp_path / "installed")]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.split() == [str(len(entries)), "True"]

@@ -29,6 +29,14 @@ def test_the_screen_names_the_strategy_to_start_from_in_eighty_columns(lang: str
     assert all(width(line) <= 80 for line in done.stdout.splitlines() if "torchrun" not in line)
 
 
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_a_frozen_model_has_no_master_weights(lang: str) -> None:
+    """With LoRA the run is said to be in bfloat16, and nothing about float32 masters that nobody keeps."""
+    for precision in ("bf16", "pure-bf16"):
+        said = distkb(*ASKED, "--lora", "16", "--precision", precision, "--lang", lang).stdout
+        assert f"{'실행' if lang == 'ko' else 'Run'}: bfloat16, AdamW" in said
+
+
 def test_the_document_carries_every_strategy_and_the_files() -> None:
     """The JSON has the bytes of each strategy and the launch that belongs to the chosen one."""
     document = json.loads(distkb(*ASKED, "--json").stdout)

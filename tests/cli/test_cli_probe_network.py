@@ -72,7 +72,7 @@ def test_two_ends_on_one_machine_meet() -> None:
         token = line.split("--token ")[1].strip()
         assert ":29471 " in line
         called = run("--peer", "127.0.0.1:29471", "--token", token, "--json")
-        answer, _ = listening.communicate(timeout=60)
+        answer, _ = listening.communicate(timeout=120)
     finally:
         timer.cancel()
         listening.kill()

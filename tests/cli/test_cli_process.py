@@ -54,7 +54,7 @@ def test_a_terminal_gets_colour_unless_no_color_is_set() -> None:
 def test_a_reader_that_goes_away_is_no_failure() -> None:
     """`distkb show D21 | head -1` is quiet and succeeds."""
     script = f"set -o pipefail; {PROGRAM} show D21 | head -n 1"
-    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0
     assert "Traceback" not in result.stderr
     assert "error" not in result.stderr
@@ -63,7 +63,7 @@ def test_a_reader_that_goes_away_is_no_failure() -> None:
 def test_a_closed_stdout_leaves_no_traceback() -> None:
     """A process without stdout fails in one line at most."""
     result = subprocess.run(
-        ["bash", "-c", f"{PROGRAM} list >&-"], capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", f"{PROGRAM} list >&-"], capture_output=True, text=True, timeout=120, check=False
     )
     assert "Traceback" not in result.stderr
 
@@ -75,7 +75,7 @@ def test_an_encoding_without_hangul_breaks_nothing(encoding: str) -> None:
         [PROGRAM, "list", "--lang", "ko"],
         capture_output=True,
         env={**os.environ, "PYTHONIOENCODING": encoding},
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert result.returncode == 0
@@ -92,7 +92,7 @@ def test_the_environment_chooses_the_language() -> None:
 def test_the_module_starts_like_the_program() -> None:
     """`python -m distkb` does what `distkb` does."""
     module = subprocess.run(
-        [sys.executable, "-m", "distkb", "--version"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "distkb", "--version"], capture_output=True, text=True, timeout=120, check=False
     )
     assert (module.returncode, module.stdout) == (0, run("--version").stdout)
 

@@ -228,7 +228,7 @@ EVENTS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(EVENTS, max_size=10))
 def test_any_history_can_be_shown_saved_and_replayed(events: list[Event]) -> None:
     """Whatever happened, the view is sound, and the same after a round trip through JSON and event by event."""
@@ -246,7 +246,7 @@ def test_any_history_can_be_shown_saved_and_replayed(events: list[Event]) -> Non
     assert msgspec.json.encode(fresh) == msgspec.json.encode(shown)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.randoms(use_true_random=False))
 def test_no_session_is_endless(random: Random) -> None:
     """Whatever is answered, found and tried, the session comes to an end: no move is proposed twice."""

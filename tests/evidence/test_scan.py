@@ -82,7 +82,7 @@ def _naive(text: str) -> dict[str, list[int]]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(logs)
 def test_equals_re_line_by_line(text: str) -> None:
     """Signatures, counts, line numbers and groups are those of `re.search` on each line."""
@@ -94,7 +94,7 @@ def test_equals_re_line_by_line(text: str) -> None:
         assert hits == lines[:FIRST] + lines[FIRST:][-LAST:]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(logs)
 def test_stand_in_finds_the_same(text: str) -> None:
     """Without Hyperscan the same lines come out."""
@@ -104,7 +104,7 @@ def test_stand_in_finds_the_same(text: str) -> None:
     assert scanner.scan(FILE, data).counts == {name: len(lines) for name, lines in _naive(text).items()}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(logs, st.integers(64, 400))
 def test_block_size_does_not_matter(text: str, size: int) -> None:
     """Blocks put together give the text back, and lines are whole where they fit."""
@@ -135,7 +135,7 @@ def test_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _shown(parts) == _shown(whole)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(logs)
 def test_sieve_lets_every_match_through(text: str) -> None:
     """With the cheap first look, even at small blocks, the same lines come out."""
@@ -147,7 +147,7 @@ def test_sieve_lets_every_match_through(text: str) -> None:
     assert scan.counts == {name: len(lines) for name, lines in _naive(text).items()}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(logs)
 def test_first_look_without_pieces(text: str) -> None:
     """Where all that is looked for is usual, the first look is for the patterns, and the same lines come out."""
@@ -269,7 +269,7 @@ def test_choice_of_pieces() -> None:
     assert choose(patterns, b"quixotic " * 9) == ([b"otically"], patterns[:2])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.binary(max_size=200).map(lambda part: part + b"\n"), st.integers(0, 5000), st.integers(0, 5000))
 def test_line_feeds_are_counted(part: bytes, start: int, short: int) -> None:
     """The quick count of line feeds is that of `bytes.count`, however large the buffer."""

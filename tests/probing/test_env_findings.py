@@ -337,7 +337,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(place for key, part in items for place in places(part, (*path, key)))]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_a_part_that_is_not_what_it_should_be_does_not_stop_the_judgement(data: st.DataObject) -> None:
     """Whatever one part of the facts is replaced with, the rest is judged."""

@@ -44,7 +44,7 @@ def pair() -> Iterator[tuple[Node, ...]]:
 
 
 def _on(node: Node, *argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(node.command(argv), capture_output=True, text=True, check=False, timeout=30, cwd=cwd)
+    return subprocess.run(node.command(argv), capture_output=True, text=True, check=False, timeout=120, cwd=cwd)
 
 
 def _gone(pids: list[int], seconds: float = 10.0) -> bool:
@@ -85,7 +85,7 @@ def test_nodes_reach_one_another_and_nothing_else(pair: tuple[Node, ...]) -> Non
     assert "unreachable" in _on(pair[0], sys.executable, "-c", away).stderr
     began = time.monotonic()
     assert _on(pair[0], "getent", "hosts", "example.org").returncode != 0
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - began < 10.0
 
 
 @needs_nodes
@@ -149,7 +149,7 @@ def test_a_user_without_rights_gets_nodes_too() -> None:
     if subprocess.run([*unprivileged, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("user namespaces are not allowed here")
     done = subprocess.run(
-        [*unprivileged, sys.executable, "-c", try_it], capture_output=True, text=True, check=False, timeout=60
+        [*unprivileged, sys.executable, "-c", try_it], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.stdout.split() == ["True", "node0", "10.77.0.2", "other"], done.stderr
 

@@ -138,7 +138,7 @@ def test_what_cannot_run_here_says_why(tmp_path: Path) -> None:
     plain = overlay(tmp_path / "other", SAYS_IT)
     environment = {**os.environ, "DISTKB_LANG": "en"}
     arguments = [DISTKB, "repro", "run", ENTRY, "--kb", str(plain), "--python", str(bare)]
-    missing = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False, timeout=60)
+    missing = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False, timeout=120)
     assert missing.returncode == 3
     assert Say("en")("repro.reason.no-torch", python=str(bare), hardware="") in missing.stderr
 
@@ -205,7 +205,7 @@ def test_nothing_is_left_when_distkb_goes(number: signal.Signals, tmp_path: Path
     while LOST not in (line := distkb.stderr.readline()):
         assert line, "the program never ran"
     distkb.send_signal(number)
-    assert distkb.wait(timeout=30) == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    assert distkb.wait(timeout=120) == (130 if number == signal.SIGINT else -signal.SIGKILL)
     distkb.stderr.close()
     until = time.monotonic() + 15
     while (processes(mark) or any(temporary.iterdir())) and time.monotonic() < until:

@@ -135,7 +135,7 @@ def test_any_string_is_answered(query: str) -> None:
     assert hits == search(INDEX, query)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.text(alphabet="행배리어랭크 hangrkD21_-.:[]()\n", min_size=1, max_size=30))
 def test_a_megabyte_is_answered_in_time(unit: str) -> None:
     """A query of a megabyte must be cut, and answered in two seconds of the processor."""

@@ -193,7 +193,7 @@ VERSIONS = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(environment=st.dictionaries(NAMES, VALUES, max_size=8), versions=VERSIONS)
 @example(environment={"NCCL_BLOCKING_WAIT": "1"}, versions={"torch": "0\x1f"})
 def test_no_environment_breaks_the_lint(

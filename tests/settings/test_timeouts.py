@@ -278,7 +278,7 @@ def test_plain_data_holds_what_the_reader_needs(catalogue: Catalogue) -> None:
     assert set(group["title"]) == {"en", "ko"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     environment=st.dictionaries(
         st.sampled_from(

@@ -39,7 +39,7 @@ def test_a_published_model_has_the_parameters_it_is_published_with(name: str) ->
     assert PRESETS[name].parameters == PUBLISHED[name]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.sampled_from(list(asdict(Form()))), st.text(max_size=12) | st.from_regex(r"[0-9.]{1,6}[kKmMgGbBtT]?"))
 def test_whatever_is_typed_is_read_or_refused(field: str, typed: str) -> None:
     """No text in any field leads to anything but a run or a sentence of one line in both languages."""

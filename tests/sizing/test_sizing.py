@@ -27,7 +27,7 @@ def run(**changes: object) -> Run:
     return Run(**({"gpus": 8, "per_node": 8, "gpu_memory": 80 * GIB} | changes))  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(2 * 10**7, 2 * 10**12))
 def test_a_number_of_parameters_gives_a_shape_of_that_size(parameters: int) -> None:
     """The shape assumed for a size has that size, within 1 %, and its listing adds up to its own figure."""
@@ -151,7 +151,7 @@ def test_traffic_is_that_of_ring_algorithms() -> None:
     assert traffic("fsdp2", plan, run())[1] == 0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.integers(10**8, 5 * 10**11),
     st.sampled_from([1, 2, 8, 16, 64, 512]),

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+import shlex
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic
 
 import pytest
 from textual.widgets import Input, OptionList
-from tui_driver import PATIENCE_S, Drive, drive
+from tui_driver import Drive, drive
 
 from distkb.diagnosis.session import EvidenceAdded, ProbeResult
 from distkb.intake_process import Reading, Request
 from distkb.locale import Language, Say
+from distkb.probing.interpreter import Interpreter
 from distkb.sessions import store
 from distkb.tui.screens import reading
 from distkb.tui.screens.probes import ProbesScreen
@@ -43,7 +44,8 @@ TREACHEROUS = ("\x1b", "\x9b", "\x9d", "\u202e", "\u200b", "\u2066", "\x07")
 
 def children(name: str) -> list[int]:
     """Ids of the processes below this one whose command line has this name."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    # Without -ww a command line ends at the width of a terminal, and a name behind a long path is never found.
+    listed = subprocess.run(["ps", "-wweo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
     above: dict[int, int] = {}
     named: list[int] = []
     for line in listed.splitlines():
@@ -240,21 +242,22 @@ def test_a_probe_runs_live_and_tells_the_session(lang: Language) -> None:
     drive(script, lang=lang, paths=(LOGS,))
 
 
-def test_cancelling_a_probe_leaves_no_process() -> None:
+def test_cancelling_a_probe_leaves_no_process(tmp_path: Path) -> None:
     """`k` ends the probe with all its processes, and leaving the program while one runs does the same."""
+    python = tmp_path / "python"
+    # Stands still before its first step, so that it cannot end by itself before a test steps in.
+    python.write_text(f'#!/bin/sh\nkill -STOP $$\nexec {shlex.quote(sys.executable)} "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
 
     async def started(driven: Drive) -> None:
         await driven.press("f3")
         await driven.at("probes")
         screen = driven.app.screen
-        await driven.until(lambda: isinstance(screen, ProbesScreen) and screen.python is not None, "python")
-        await driven.press("down")
-        # Not `press`: it waits until the screen has nothing left to draw, and by then the probe may have ended.
-        pressed = asyncio.ensure_future(driven.pilot.press("enter"))
-        end = monotonic() + PATIENCE_S
-        while not children("distkb_probes") and monotonic() < end:
-            await asyncio.sleep(0.005)
-        await pressed
+        assert isinstance(screen, ProbesScreen)
+        await driven.until(lambda: screen.python is not None, "python")
+        screen.python = Interpreter(path=python, why="asked", has_torch=True)
+        await driven.press("down", "enter")
+        await driven.until(lambda: bool(children(str(python))), "probe")
 
     async def cancelled(driven: Drive) -> None:
         await started(driven)

@@ -21,7 +21,7 @@ from distkb.sessions import store
 TMUX = shutil.which("tmux")
 LOGS = Path(__file__).parents[2] / "kb" / "incidents" / "I2-frozen-after-validation" / "logs"
 PROGRAM = Path(sys.executable).with_name("distkb")
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 pytestmark = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
 

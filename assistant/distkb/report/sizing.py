@@ -32,6 +32,9 @@ NAMES = {
 }
 """Proper names, the same in every language."""
 
+COMPUTED = {"bf16": "bfloat16", "pure-bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+"""The dtype of a precision: with LoRA all that it means, for the frozen model has no float32 master weights."""
+
 OPTIMIZERS = {"adamw": "AdamW", "sgd-momentum": "SGD + momentum", "sgd": "SGD"}
 
 Fit = Literal["plain", "checkpointing", "no"]
@@ -91,7 +94,7 @@ def assumed(advice: Advice, say: Say, *, form: bool = False) -> list[str]:
         ),
         say(
             "advise.run",
-            precision=say(f"advise.precision.{run.precision}"),
+            precision=COMPUTED[run.precision] if run.lora else say(f"advise.precision.{run.precision}"),
             optimizer=OPTIMIZERS[run.optimizer],
             sequence=run.sequence,
             batch=run.batch,

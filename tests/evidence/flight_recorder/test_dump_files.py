@@ -105,7 +105,7 @@ JSON = st.recursive(
 KEYS = list(DUMPS[0]["entries"][0])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.sampled_from(KEYS), JSON), max_size=5),
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["version", "pg_config", "pg_status", "entries"]), JSON)),

@@ -139,7 +139,7 @@ def test_ranks_that_are_alike_share_their_runs_and_others_do_not() -> None:
 WRITTEN = torch_pickle(varied(60))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.integers(0, len(WRITTEN) - 1), st.integers(0, 255)), min_size=1, max_size=6),
     st.one_of(st.none(), st.integers(0, len(WRITTEN))),
@@ -158,7 +158,7 @@ def test_changed_bytes_never_raise_anything_else(changes: list[tuple[int, int]],
         pass
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     """Bytes that are no pickle raise the one error."""

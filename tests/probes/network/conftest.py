@@ -47,7 +47,7 @@ def start(node: Node, request: dict[str, Any], more: dict[str, str]) -> subproce
 
 def finish(process: subprocess.Popen[str]) -> Done:
     """Wait for the probe's document."""
-    out, err = process.communicate(timeout=100)
+    out, err = process.communicate(timeout=120)
     assert out, err
     return Done(json.loads(out))
 
@@ -90,7 +90,7 @@ def shell() -> Callable[[Node, str], str]:
 
     def run(node: Node, script: str) -> str:
         done = subprocess.run(
-            node.command(["/bin/sh", "-ec", script]), capture_output=True, text=True, check=False, timeout=30
+            node.command(["/bin/sh", "-ec", script]), capture_output=True, text=True, check=False, timeout=120
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -132,7 +132,7 @@ def test_gloo_really_does_what_the_probe_says(node: Node, hosts: str, named: str
 
     def printed(code: str) -> list[str]:
         command = node.command([*prefix, sys.executable, "-c", code])
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=90).stdout.split()
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
 
     assert printed(_OURS) == [expected]
     assert expected in printed(_REAL)
@@ -147,7 +147,7 @@ def test_the_kinds_of_interfaces_are_told_apart(node: Node) -> None:
     setup = "ip link add br0 type bridge; ip link add docker0 type bridge; ip link set eth0 mtu 1400"
     subprocess.run(node.command(["/bin/sh", "-ec", setup]), check=True)
     command = node.command([sys.executable, "-c", script])
-    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout)
     assert found["eth0"] == ["veth", 1400, True]
     assert found["lo"][0] == "loopback"
     assert found["br0"][0] == "bridge"

@@ -203,5 +203,5 @@ def test_a_listener_that_nobody_finds_ends(pair: Pair, probe_one: Any) -> None:
     with taken:
         port = taken.getsockname()[1]
         command = [sys.executable, str(PROBES), "network", json.dumps({"listen": True, "port": port, "token": "t" * 8})]
-        held = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        held = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert json.loads(held.stdout)["reason"] == "network-port"

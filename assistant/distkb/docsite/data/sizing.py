@@ -58,6 +58,7 @@ def values() -> dict[str, Any]:
         "ladder": [list(rung) for rung in advise.LADDER],
         "mostGpus": advise.MOST_GPUS,
         "names": dict(report.NAMES),
+        "computed": dict(report.COMPUTED),
         "optimizers": dict(report.OPTIMIZERS),
         "hidden": list(strategies.FSDP1),
         "stages": dict(launch.STAGES),
