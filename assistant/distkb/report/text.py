@@ -193,7 +193,8 @@ class _Writer:
         also = sorted(set(also))
         if key in self._quoted or (quote.line is None and quote.text in self._quoted):
             file = self._place(best).rpartition("/")[2]
-            self.page.paragraph(self.say("report.quoted-above", place=file), indent, "faint")
+            above = self.say("report.quoted-above", place=file) if file else self.say("report.quoted-above.words")
+            self.page.paragraph(above, indent, "faint")
             return len(also)
         self._quoted |= {key, quote.text}
         self._say_base(indent)
@@ -302,7 +303,7 @@ def telling(observation: Observation) -> tuple[Quote, ...]:
     if first is None:
         return ()
     words = unmarked(first.text)
-    compared = observation.id.startswith("logs.")
+    compared = observation.id.startswith(("logs.", "flight-recorder."))
     other = next((q for q in others if compared and q.rank != first.rank and unmarked(q.text) != words), None)
     return (first,) if other is None else (first, other)
 
