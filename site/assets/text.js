@@ -13,7 +13,7 @@ distkb.text = (() => {
   const LINES = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/;
   const CAMEL = /[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+[A-Za-z]*\d*/g;
   const loads = new Map(), lists = {}, numbers = {}, kinds = {}, digits = {};
-  let opened = null;
+  let opened = null, layout = [];
 
   /* Return a promise of a script that has run; each is loaded once, and again only after it failed. */
   function load(address) {
@@ -127,6 +127,42 @@ distkb.text = (() => {
 
   const writtenWords = text => (normalise(text).match(/[A-Za-z]+/g) || []).map(word => word.toLowerCase());
 
+  /* ---- Words typed with the keyboard in the other mode (keyboard.py) ---- */
+
+  function retyped(index, text) {
+    return text.replace(/[^\s?!,;]+/g, word => {
+      const jamo = /[ㄱ-ㅣ]/.test(word), lower = word.toLowerCase();
+      if (!jamo && (!/^[A-Za-z]{1,40}$/.test(word) || word.length < numbers.minKeys || lists.stop.has(lower)
+        || lists.weak.has(lower) || term(index, stem(lower)) || index.missing.size)) return word;
+      const other = jamo ? keysOf(word) : typedAsHangul(word);
+      return other && (!jamo || other.length >= numbers.minLetters) && isKnown(index, other) ? other : word;
+    });
+  }
+
+  function isKnown(index, text) {
+    const found = pieces(text).filter(piece => piece.tokens.length), has = ([one]) => term(index, one);
+    return found.length > 0 && found.every(({ hangul, tokens }) =>
+      hangul ? 2 * tokens.filter(has).length > tokens.length : has(tokens[0]));
+  }
+
+  const keysOf = word => word.replace(/[가-힣ㄱ-ㅣ]/g, char => {
+    const [leads, vowels, tails, singles] = layout, code = char.charCodeAt(0) - 0xac00;
+    if (code < 0) return singles[code + 0xac00 - 0x3131];
+    return leads[Math.floor(code / 588)] + vowels[Math.floor(code % 588 / 28)] + tails[code % 28];
+  });
+
+  function typedAsHangul(word) {
+    const [leads, vowels, tails] = layout, any = keys => [...keys].sort((a, b) => b.length - a.length).join("|");
+    const syllable = new RegExp(`(${any(leads)})(${any(vowels)})((?:${any(tails.slice(1))})(?![hynjpkoiOuPbml]))?`, "y");
+    const keys = word.replace(/[A-Z]/g, key => "RETQWOP".includes(key) ? key : key.toLowerCase());
+    let out = "", match;
+    while (syllable.lastIndex < keys.length && (match = syllable.exec(keys))) {
+      const [, lead, vowel, tail] = match;
+      out += String.fromCharCode(0xac00 + leads.indexOf(lead) * 588 + vowels.indexOf(vowel) * 28 + tails.indexOf(tail || ""));
+    }
+    return match ? out : null;
+  }
+
   /* ---- The index (docsite/data/search.py) ---- */
 
   /* Return what reads a text of packed numbers: one at each call. */
@@ -162,6 +198,7 @@ distkb.text = (() => {
     [...core.alphabet].forEach((char, n) => { digits[char.charCodeAt(0)] = n; });
     for (const name in core.lists) lists[name] = new Set(core.lists[name].split(" "));
     Object.assign(numbers, core.numbers);
+    layout = core.layout.map(keys => keys.split(" "));
     Object.assign(kinds, core.kinds);
     const counts = reader(core.passages), norms = reader(core.norms), hints = reader(core.hints);
     const links = reader(core.related);
@@ -446,7 +483,7 @@ distkb.text = (() => {
 
   /* Return the entries that answer a query, best first: pairs of id and score. `lang` is the reader's language. */
   function search(index, query, limit, lang) {
-    query = cut(query);
+    query = retyped(index, cut(query));
     const known = strengths(index, queryWords(index, query), numbers.askedRarity), scores = bagScores(known);
     const best = bestPassages(index, known, /[가-힣]/.test(query) ? "" : lang);
     scores.forEach((score, entry) => scores.set(entry, score + numbers.passage * best[entry]));

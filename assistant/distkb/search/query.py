@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distkb.search.correct import correct_hangul, correct_latin
 from distkb.search.forms import CONCEPT, concept_kind
+from distkb.search.keyboard import retyped
 from distkb.search.score import bag_scores, best_passages, strengths
 from distkb.search.tokens import MAX_CHARS, normalise, pieces, stem, written_words
 from distkb.search.weights import (
@@ -47,7 +48,7 @@ def search(index: Index, query: str, limit: int = 10, lang: Language | None = No
     language: if the query is not in Korean, texts in that language count a little more. Accepts any string; what
     lies beyond `MAX_CHARS` is not read.
     """
-    query = query[:MAX_CHARS]
+    query = retyped(index, query[:MAX_CHARS])
     scores = rank(index, query_words(index, query), None if _has_hangul(query) else lang)
     for number, boost in signature_boosts(index, query).items():
         scores[number] = scores.get(number, 0.0) + boost

@@ -21,7 +21,7 @@ from distkb.docsite.data.packed import ALPHABET, fronts, number, numbers, signed
 from distkb.docsite.data.regex import Expression, translate
 from distkb.docsite.data.signatures import PIECE, cover
 from distkb.docsite.scripts import address, script
-from distkb.search import affinity, query, tokens, weights, words
+from distkb.search import affinity, keyboard, query, tokens, weights, words
 from distkb.search.forms import is_topic
 from distkb.search.index import IMPACT_UNIT, Index, Payload, Term, load
 
@@ -61,6 +61,8 @@ NUMBERS: Mapping[str, float] = {
     "justBelow": weights.JUST_BELOW,
     "otherLanguage": weights.OTHER_LANGUAGE,
     "maxCorrections": query.MAX_CORRECTIONS,
+    "minLetters": keyboard.MIN_LETTERS,
+    "minKeys": keyboard.MIN_KEYS,
     "cap": affinity.CAP,
     "sharpness": affinity.SHARPNESS,
     "halfWords": affinity.HALF_WORDS,
@@ -92,6 +94,7 @@ def scripts(library: Library) -> Iterator[tuple[str, bytes]]:
         "lists": {name: " ".join(sorted(listed)) for name, listed in LISTS.items()},
         "numbers": {**NUMBERS, "residue": _RESIDUE, "mantissa": _MANTISSA},
         "kinds": {kind: weights.weight(kind) for kind in KINDS},
+        "layout": [" ".join(keys) for keys in (keyboard.LEADS, keyboard.VOWELS, keyboard.TAILS, keyboard.SINGLES)],
         "related": numbers(n for row in index.related for n in (len(row), *steps(row))),
         **_passages(index),
         "cuts": cuts,
