@@ -444,8 +444,9 @@ distkb.text = (() => {
   }
 
   function namedEntries(index, query) {
-    const ids = index.ids.map(id => id.toUpperCase()), named = normalise(query).match(/[A-Za-z]{1,3}\d{1,3}/g) || [];
-    return new Set(named.map(id => ids.indexOf(id.toUpperCase())).filter(n => n >= 0));
+    const ids = index.ids.map(id => id.toUpperCase());
+    const named = normalise(query).matchAll(/(?:^|[^A-Za-z0-9_])([A-Za-z]{1,3}\d{1,3})(?![A-Za-z0-9_])/g);
+    return new Set([...named].map(([, id]) => ids.indexOf(id.toUpperCase())).filter(n => n >= 0));
   }
 
   /* Return what the signatures that match add to the entries that list them. */

@@ -35,6 +35,12 @@ def test_named_ids_keep_their_order() -> None:
     assert ids("m1 D4 port")[:2] == ["M1", "D4"]
 
 
+@pytest.mark.parametrize("query", ["ProcessGroup object at 0x7f3c5c1d21e70", "xD21", "d21h copy", "D21_port"])
+def test_an_id_inside_of_a_word_names_nothing(query: str) -> None:
+    """Addresses and names that happen to hold an id must not put its entry ten points before all others."""
+    assert all(hit.score < 10.0 for hit in search(INDEX, query))
+
+
 def test_unknown_id_is_only_a_word() -> None:
     """An id that no entry has must not raise or put anything first."""
     assert ids("D99") == []

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from distkb.search.index import Index
     from distkb.search.tokens import Piece
 
-_ID = re.compile(r"[A-Za-z]{1,3}\d{1,3}")
+_ID = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z]{1,3}\d{1,3}(?![A-Za-z0-9_])")
+"""An entry's id is a word of its own: the d2 in an address such as 0x5c1d2e70, or in d2h, is none."""
 MAX_CORRECTIONS = 6
 
 
