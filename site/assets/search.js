@@ -5,7 +5,7 @@
 (() => {
   "use strict";
   const form = document.querySelector("form.search"), input = form.elements.q, popup = form.querySelector(".found");
-  const list = document.getElementById("found"), note = popup.querySelector("p"), said = document.querySelector(".said");
+  const list = document.getElementById("found"), note = popup.querySelector("p"), aloud = document.querySelector(".said");
   const page = document.querySelector(".results"), lang = document.documentElement.lang, data = form.dataset;
   const SHOWN = 6, ALL = 10, OTHERS = 4, LONGEST = 2000;
   let index = null, ready = null, asked = 0, pasted = { flat: "", raw: "" };
@@ -35,6 +35,9 @@
     for (const key in attributes) made.setAttribute(key, attributes[key]);
     return made;
   }
+
+  /* The words around the results, which come with the names. */
+  const said = () => distkb.searchNames.said;
 
   /* What was pasted keeps its lines, although the box shows one. */
   const words = () => (input.value === pasted.flat ? pasted.raw : input.value).trim();
@@ -99,12 +102,12 @@
     let number = 0;
     const role = () => ({ role: "option", id: `found-${number++}`, tabindex: "-1", "aria-selected": "false" });
     list.replaceChildren(...groups.map(([key, rows]) => {
-      const group = element("div", "", { role: "group", "aria-label": data[key] });
-      group.append(element("p", data[key], { "aria-hidden": "true" }), ...rows.map(row => option(row, needles, role())));
+      const group = element("div", "", { role: "group", "aria-label": said()[key] });
+      group.append(element("p", said()[key], { "aria-hidden": "true" }), ...rows.map(row => option(row, needles, role())));
       return group;
     }));
     list.hidden = !groups.length;
-    if (groups.length) list.append(element("a", data.all, { href: address(), class: "all", ...role() }));
+    if (groups.length) list.append(element("a", said().all, { href: address(), class: "all", ...role() }));
     tell(count);
     input.removeAttribute("aria-activedescendant");
     show(true);
@@ -119,17 +122,17 @@
         item.append(option(row, needles, {}));
         items.append(item);
       }
-      return [element("h2", data[key]), items];
+      return [element("h2", said()[key]), items];
     }));
-    if (!groups.length) page.append(element("p", data.none));
+    if (!groups.length) page.append(element("p", said().none));
     tell(count);
   }
 
   function tell(count) {
-    const text = count ? data.count.replace("{n}", count) : data.none;
+    const text = count ? said().count.replace("{n}", count) : said().none;
     note.textContent = text;
     note.hidden = count > 0;
-    said.textContent = text;
+    aloud.textContent = text;
   }
 
   function show(open) {
@@ -158,7 +161,7 @@
     } catch (error) {
       if (mine !== asked) return;
       list.replaceChildren();
-      said.textContent = note.textContent = data.failed;
+      aloud.textContent = note.textContent = data.failed;
       note.hidden = false;
       show(true);
     }

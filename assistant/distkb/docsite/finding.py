@@ -32,6 +32,7 @@ def names(library: Library, say: Say) -> dict[str, Any]:
     `entries`: titles, in the order of the catalogue. `places`: of each place of settings its name, its address, and
     each setting's name, with its id where that is not the name. `terms`: by id, the term in this language and in the
     other. `texts`: id, title, address, and the title in both languages, of what is read from beginning to end.
+    `said`: the words around the results.
     """
     other = Say("en" if say.lang == "ko" else "ko")
     texts = [(guide.id, guide.title, f"guides/{guide.id}.html") for guide in library.guides]
@@ -42,6 +43,10 @@ def names(library: Library, say: Say) -> dict[str, Any]:
     for one in library.catalogue.settings:
         places.setdefault(one.place, []).append([one.name] if one.id == one.name else [one.name, one.id])
     return {
+        "said": {
+            "count": say("site.search.count", n="{n}"),
+            **{key: say(f"site.search.{key}") for key in ("none", "all", "entries", "settings", "terms", "texts")},
+        },
         "entries": [_plain(say.text(one.title)) for one in library.entries],
         "places": [
             [
