@@ -131,8 +131,8 @@ distkb.text = (() => {
 
   function retyped(index, text) {
     return text.replace(/[^\s?!,;]+/g, word => {
-      const jamo = /[ㄱ-ㅣ]/.test(word), lower = word.toLowerCase();
-      if (!jamo && (!/^[A-Za-z]{1,40}$/.test(word) || word.length < numbers.minKeys || lists.stop.has(lower)
+      const jamo = /[ㄱ-ㅣ]/.test(word), lower = word.toLowerCase(), { length } = word;
+      if (!jamo && (!/^[A-Za-z]+$/.test(word) || length < numbers.minKeys || length > numbers.maxKeys || lists.stop.has(lower)
         || lists.weak.has(lower) || term(index, stem(lower)) || index.missing.size)) return word;
       const other = jamo ? keysOf(word) : typedAsHangul(word);
       return other && (!jamo || other.length >= numbers.minLetters) && isKnown(index, other) ? other : word;
@@ -145,22 +145,18 @@ distkb.text = (() => {
       hangul ? 2 * tokens.filter(has).length > tokens.length : has(tokens[0]));
   }
 
-  const keysOf = word => word.replace(/[가-힣ㄱ-ㅣ]/g, char => {
-    const [leads, vowels, tails, singles] = layout, code = char.charCodeAt(0) - 0xac00;
-    if (code < 0) return singles[code + 0xac00 - 0x3131];
-    return leads[Math.floor(code / 588)] + vowels[Math.floor(code % 588 / 28)] + tails[code % 28];
-  });
+  const keysOf = word => word.normalize("NFKD").replace(/[^\0-\x7f]/g, char =>
+    layout.map(([first, keys]) => keys[char.charCodeAt(0) - first]).find(key => key) || char);
 
   function typedAsHangul(word) {
-    const [leads, vowels, tails] = layout, any = keys => [...keys].sort((a, b) => b.length - a.length).join("|");
-    const syllable = new RegExp(`(${any(leads)})(${any(vowels)})((?:${any(tails.slice(1))})(?![hynjpkoiOuPbml]))?`, "y");
-    const keys = word.replace(/[A-Z]/g, key => "RETQWOP".includes(key) ? key : key.toLowerCase());
+    const [lead, vowel, tail] = layout.map(([, keys]) => [...keys].sort((a, b) => b.length - a.length).join("|"));
+    const syllable = new RegExp(`(${lead})(${vowel})(?:(${tail})(?!${vowel}))?`, "y");
+    const typed = word.replace(/[A-Z]/g, key => layout.some(([, keys]) => keys.includes(key)) ? key : key.toLowerCase());
     let out = "", match;
-    while (syllable.lastIndex < keys.length && (match = syllable.exec(keys))) {
-      const [, lead, vowel, tail] = match;
-      out += String.fromCharCode(0xac00 + leads.indexOf(lead) * 588 + vowels.indexOf(vowel) * 28 + tails.indexOf(tail || ""));
+    while (syllable.lastIndex < typed.length && (match = syllable.exec(typed))) {
+      layout.forEach(([first, keys], n) => { if (match[n + 1]) out += String.fromCharCode(first + keys.indexOf(match[n + 1])); });
     }
-    return match ? out : null;
+    return match ? out.normalize("NFC") : null;
   }
 
   /* ---- The index (docsite/data/search.py) ---- */
@@ -198,7 +194,7 @@ distkb.text = (() => {
     [...core.alphabet].forEach((char, n) => { digits[char.charCodeAt(0)] = n; });
     for (const name in core.lists) lists[name] = new Set(core.lists[name].split(" "));
     Object.assign(numbers, core.numbers);
-    layout = core.layout.map(keys => keys.split(" "));
+    layout = core.layout.map(([first, keys]) => [first, keys.split(" ")]);
     Object.assign(kinds, core.kinds);
     const counts = reader(core.passages), norms = reader(core.norms), hints = reader(core.hints);
     const links = reader(core.related);

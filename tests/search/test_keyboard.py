@@ -44,7 +44,7 @@ def test_what_was_typed_in_the_other_mode_is_read_back(index: Index, typed: str,
     [
         "안되네요ㅠㅠ 왜 ㅋㅋㅋ",
         "ㅇㅇ dd ㄴㄴ",
-        "fork slurm hang apahfl_size",
+        "fork slurm hang apahfl_size 메모리ㄱ",
         "배리어에서 멈춰요",
         "--nnodes 2",
         "",

@@ -8,6 +8,7 @@ nothing as it stands and the index knows what comes out.
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from distkb.search.tokens import pieces, stem
@@ -21,24 +22,16 @@ def _keys(listed: str) -> tuple[str, ...]:
     return tuple(listed.split(" "))
 
 
-LEADS = _keys("r R s e E f a q Q t T d w W c z x v g")
-"""Keys of the first consonants, in the order of Unicode's syllables; so are the vowels and the last consonants."""
-VOWELS = _keys("k o i O j p u P h hk ho hl y n nj np nl b m ml l")
-TAILS = _keys(" r R rt s sw sg e f fr fa fq ft fx fv fg a q qt t T d w c z x v g")
-SINGLES = (*_keys("r R rt s sw sg e E f fr fa fq ft fx fv fg a q Q qt t T d w W c z x v g"), *VOWELS)
-"""Keys of the jamo that stand alone, from U+3131 on."""
-MIN_LETTERS, MIN_KEYS = 3, 4
+LAYOUT = {
+    0x1100: _keys("r R s e E f a q Q t T d w W c z x v g"),
+    0x1161: _keys("k o i O j p u P h hk ho hl y n nj np nl b m ml l"),
+    0x11A8: _keys("r R rt s sw sg e f fr fa fq ft fx fv fg a q qt t T d w c z x v g"),
+}
+"""Keys of the first consonants, the vowels and the last consonants, by the jamo of which they are the first ones."""
+MIN_LETTERS, MIN_KEYS, MAX_KEYS = 3, 4, 40
 """Letters that a word of jamo gives at least, and keys that a word of letters has; shorter ones are laughter (ㅋㅋ)."""
 
 _WORD = re.compile(r"[^\s?!,;]+")
-_KEYS = re.compile(rf"[A-Za-z]{{{MIN_KEYS},40}}")
-_JAMO = re.compile("[\u3131-\u3163]")
-_SHIFTED = re.compile("[A-Z]")
-_SYLLABLE = (
-    f"({'|'.join(sorted(LEADS, key=len, reverse=True))})"
-    f"({'|'.join(sorted(VOWELS, key=len, reverse=True))})"
-    f"((?:{'|'.join(sorted(TAILS[1:], key=len, reverse=True))})(?![hynjpkoiOuPbml]))?"
-)
 
 
 def retyped(index: Index, text: str) -> str:
@@ -47,11 +40,13 @@ def retyped(index: Index, text: str) -> str:
 
 
 def _retyped(index: Index, word: str) -> str:
-    if _JAMO.search(word):
+    if any("\u3131" <= char <= "\u3163" for char in word):
         letters = keys_of(word)
         return letters if len(letters) >= MIN_LETTERS and _known(index, letters) else word
     lower = word.lower()
-    if not _KEYS.fullmatch(word) or lower in STOP_WORDS or lower in WEAK_WORDS or stem(lower) in index:
+    if not (MIN_KEYS <= len(word) <= MAX_KEYS and word.isascii() and word.isalpha()):
+        return word
+    if lower in STOP_WORDS or lower in WEAK_WORDS or stem(lower) in index:
         return word
     typed = typed_as_hangul(word)
     return typed if typed is not None and _known(index, typed) else word
@@ -70,29 +65,24 @@ def _known(index: Index, text: str) -> bool:
 
 def keys_of(word: str) -> str:
     """Return the keys with which a word of syllables and jamo was typed; other characters stay."""
-    out: list[str] = []
-    for char in word:
-        code = ord(char)
-        if 0xAC00 <= code <= 0xD7A3:
-            code -= 0xAC00
-            out += LEADS[code // 588], VOWELS[code % 588 // 28], TAILS[code % 28]
-        else:
-            out.append(SINGLES[code - 0x3131] if 0x3131 <= code <= 0x3163 else char)
-    return "".join(out)
+    key = {chr(first + place): key for first, keys in LAYOUT.items() for place, key in enumerate(keys)}
+    return "".join(key.get(char, char) for char in unicodedata.normalize("NFKD", word))
 
 
 def typed_as_hangul(word: str) -> str | None:
     """Return the Korean word that these keys type, None where not all of them make whole syllables."""
-    # Only these keys have another jamo with Shift.
-    keys = _SHIFTED.sub(lambda match: match.group() if match.group() in "RETQWOP" else match.group().lower(), word)
-    syllable = re.compile(_SYLLABLE)
+    shifted = {key for keys in LAYOUT.values() for key in keys if key.isupper()}
+    typed = "".join(key if key in shifted else key.lower() for key in word)
+    lead, vowel, tail = ("|".join(sorted(keys, key=len, reverse=True)) for keys in LAYOUT.values())
+    # A consonant before a vowel begins the next syllable.
+    syllable = re.compile(f"({lead})({vowel})(?:({tail})(?!{vowel}))?")
     out: list[str] = []
     at = 0
-    while at < len(keys):
-        match = syllable.match(keys, at)
+    while at < len(typed):
+        match = syllable.match(typed, at)
         if match is None:
             return None
-        lead, vowel, tail = match.group(1, 2, 3)
-        out.append(chr(0xAC00 + LEADS.index(lead) * 588 + VOWELS.index(vowel) * 28 + TAILS.index(tail or "")))
+        typed_keys = zip(LAYOUT.items(), match.groups(), strict=True)
+        out += [chr(first + keys.index(key)) for (first, keys), key in typed_keys if key is not None]
         at = match.end()
-    return "".join(out)
+    return unicodedata.normalize("NFC", "".join(out))
