@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from distkb.diagnosis.diagnose import entry_probabilities
+from distkb.diagnosis.conclude import entry_probabilities
 from distkb.diagnosis.model import Diagnosis
 
 

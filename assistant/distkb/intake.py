@@ -9,11 +9,13 @@ import msgspec
 
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.artifacts import Artifacts, read_artifacts
-from distkb.evidence.implied import implied_facts
-from distkb.evidence.observation import Evidence
+from distkb.evidence.border import fit_to_show
+from distkb.evidence.guarded import guarded
+from distkb.evidence.implied import concluded_facts, implied_facts
+from distkb.evidence.observation import Evidence, Skipped
 from distkb.evidence.read import Progress, merge, read_evidence
-from distkb.evidence.report import take_apart
-from distkb.evidence.telling import TELLING_SHARE, telling, unprinted, without_lines
+from distkb.evidence.readers.report.read import take_apart
+from distkb.evidence.readers.report.telling import TELLING_SHARE, telling, unprinted, without_lines
 from distkb.search.affinity import affinity, damped_words
 from distkb.search.index import Index, build, load
 from distkb.search.wording import WORDING, weights
@@ -47,17 +49,23 @@ def read(  # noqa: PLR0913 - all that can be given
         cache_dir=cache_dir,
         progress=progress,
         others=artifacts.not_logs,
+        standing=artifacts.standing(),
     )
     evidence = _with_artifacts(evidence, catalogue, paths, artifacts)
     implies = {s.id: s.implies for s in catalogue.signatures} | {f.id: f.implies for f in catalogue.findings}
-    implied = implied_facts(evidence.observations, implies)
-    evidence = msgspec.structs.replace(evidence, observations=(*evidence.observations, *implied))
+    concludes = {finding.id: finding.concludes for finding in catalogue.findings if finding.concludes}
+    seen = (*evidence.observations, *concluded_facts(evidence.observations, concludes))
+    evidence = msgspec.structs.replace(evidence, observations=(*seen, *implied_facts(seen, implies)))
     if not report or not report.strip():
-        return evidence
+        return fit_to_show(evidence)
     if index is None:
         index = load(build(catalogue))
+    compared = index
+    failed: list[Skipped] = []
     own = own_words(catalogue, evidence, report, report_name)
-    return msgspec.structs.replace(evidence, affinity=_affinity(index, own))
+    likeness = guarded(lambda: _affinity(compared, own), report_name or "-", failed)
+    found = msgspec.structs.replace(evidence, affinity=likeness or {}, skipped=(*evidence.skipped, *failed))
+    return fit_to_show(found)
 
 
 def own_words(catalogue: Catalogue, evidence: Evidence, report: str, report_name: str | None = None) -> str:

@@ -45,12 +45,13 @@ def run(request: Mapping[str, Any], report: Report) -> None:
 
 
 def _listen(request: Mapping[str, Any], facts: Mapping[str, Any], report: Report) -> None:
+    address = str(request.get("address") or "")
     try:
-        listener = Listener(int(request["port"]), str(request["token"]), facts)
+        listener = Listener(int(request["port"]), str(request["token"]), facts, address)
     except OSError as problem:
         report.fail("network-port", f"{request['port']}: {routes.error_name(problem)}")
     try:
-        report.stage("network.waiting", port=listener.port, addresses=" ".join(_shown(facts)))
+        report.stage("network.waiting", port=listener.port, addresses=address or " ".join(_shown(facts)))
         met = listener.wait(float(request["wait_s"]))
         report.fact("strangers", listener.strangers)
         if met is None:

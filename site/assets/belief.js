@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   var distkb = window.distkb = window.distkb || {};
-  var IN_LOGS = 1, IS_SIGNATURE = 2, FROM_LAUNCHER = 4;
+  var IN_LOGS = 1, IS_SIGNATURE = 2, FROM_LAUNCHER = 4, ENDING = 8, SILENT = 16, DEFINITE = 32;
 
   function sum(numbers) {
     var total = 0;
@@ -33,9 +33,10 @@
     data.observations.forEach(one => {
       names.push(one[0]);
       kinds.set(one[0], {
-        role: data.roles[one[1]], background: one[2], group: one[4] || null, experiment: false,
+        role: data.roles[one[1]], background: one[2], group: one[4] || null, yieldsTo: one[5] || null,
         inLogs: (one[3] & IN_LOGS) > 0, isSignature: (one[3] & IS_SIGNATURE) > 0,
-        fromLauncher: (one[3] & FROM_LAUNCHER) > 0
+        fromLauncher: (one[3] & FROM_LAUNCHER) > 0, ending: (one[3] & ENDING) > 0,
+        silent: (one[3] & SILENT) > 0, definite: (one[3] & DEFINITE) > 0, experiment: false
       });
     });
     data.facts.forEach(fact => {
@@ -66,8 +67,9 @@
         fixes.set(one.id, one);
         made.stated.set("fix." + one.id, one.works);
         kinds.set("fix." + one.id, {
-          role: "context", background: constants.helpsAnyway, group: null, experiment: true,
-          inLogs: false, isSignature: false, fromLauncher: false
+          role: "context", background: constants.helpsAnyway, group: null, yieldsTo: null,
+          inLogs: false, isSignature: false, fromLauncher: false, ending: false,
+          silent: false, definite: false, experiment: true
         });
       });
       return made;
@@ -142,10 +144,18 @@
   /* Posterior over all hypotheses of the table, in its order, and what moved each of them, strongest first. */
   distkb.believe = (table, evidence) => {
     var constants = table.constants, kinds = table.kinds;
-    var known = evidence.observations.filter(o => table.knows(o.id));
+    var known = unabsorbed(evidence.observations.filter(o => table.knows(o.id)));
     var certainty = certainties();
     var strongest = strongestPrimary();
     var silence = silences();
+
+    /* What another observation says more exactly is left out. */
+    function unabsorbed(observations) {
+      var groups = new Set();
+      observations.forEach(o => { if (o.present && kinds.has(o.id)) groups.add(kinds.get(o.id).group); });
+      groups.delete(null);
+      return observations.filter(o => !kinds.has(o.id) || !groups.has(kinds.get(o.id).yieldsTo));
+    }
 
     /* Later primary errors on other ranks lose some of their weight. */
     function certainties() {
@@ -331,7 +341,9 @@
       var kind = kinds.get(o.id);
       if (!o.present) return false;
       if (!kind) return table.knows(o.id) && o.source !== "log" && o.source !== "probe";
-      return !kind.isSignature || kind.role !== "context";
+      if (kind.ending) return true;
+      if (kind.silent || !kind.isSignature) return !kind.silent;
+      return kind.role !== "context" || (o.source === "log" && !kind.inLogs);
     }
 
     function verdict() {
@@ -339,12 +351,11 @@
       if (!worded && !evidence.observations.some(tells)) return "no-evidence";
       if (!entries.length) return "unknown";
       var total = entries[0].probability, second = entries.length > 1 ? entries[1].probability : 0;
-      if (other >= total) return "unknown";
-      var shown = entries[0].causes.some(ranked => {
-        return ranked.evidence.some(c => {
-          return c.weight >= constants.fits && c.observation.present && kinds.has(c.observation.id);
-        });
-      });
+      var own = entries[0].causes[0].evidence
+        .filter(c => c.weight >= constants.fits && c.observation.present && kinds.has(c.observation.id))
+        .map(c => kinds.get(c.observation.id));
+      if (other >= total) return own.some(kind => kind.definite) ? "undecided" : "unknown";
+      var shown = own.some(kind => kind.role !== "collateral");
       var clear = total >= constants.named ||
         (total >= constants.clear && total >= constants.lead * Math.max(second, other));
       if (clear && shown) return "named";

@@ -41,6 +41,9 @@
       rules[name] = new RegExp(data.rules[name][0], data.rules[name][1]);
       everywhere[name] = new RegExp(data.rules[name][0], data.rules[name][1] + "g");
     });
+    var secrets = data.secrets.map(kind => {
+      return { pattern: new RegExp(kind[0], kind[1] + "g"), always: kind[2] === 1 };
+    });
     var compiled = {};
 
     /* A signature's pattern, made when it is first needed: most are never. Without the `u` flag, which only characters
@@ -65,13 +68,11 @@
     }
 
     function mask(text) {
-      if (text.includes("://") && text.includes("@")) text = text.replace(everywhere.urlCredentials, "$1***@");
-      text = text.replace(everywhere.secrets, "***");
-      if (!rules.telltale.test(text)) return text;
-      ["authorization", "bearer", "loginKey", "named"].forEach(name => {
-        text = text.replace(everywhere[name], "$1***");
+      var telling = rules.telltale.test(text);
+      secrets.forEach(kind => {
+        if (telling || kind.always) text = text.replace(kind.pattern, "$1***");
       });
-      return text.replace(everywhere.privateKey, "$1 ***");
+      return text;
     }
 
     function quote(text, start, end) {
@@ -131,7 +132,7 @@
         var clean = line.replace(/`/g, "");
         lines.push(clean);
         traced = clean.includes("Traceback (most recent") || (traced && /^[ \t[]/.test(clean));
-        var kind = kindOfLine(clean, fenced, traced);
+        var kind = kindOfLine(clean.slice(0, numbers.row), fenced, traced);
         prose.push(kind === "prose" ? clean : "");
         setup.push(kind === "setup" ? clean : "");
         output.push(kind === "output" ? clean : "");
@@ -145,7 +146,7 @@
       var prose = parts.prose.split("\n");
       for (i = 0; i < prose.length; i++) {
         if (i % BATCH === 0) yield;
-        if (strip(prose[i]) && !rules.setting.test(prose[i])) {
+        if (strip(prose[i]) && !rules.setting.test(prose[i].slice(0, numbers.row))) {
           kept.push(prose[i]);
           seen.add(prose[i]);
         }
@@ -239,6 +240,22 @@
       return rows;
     }
 
+    /* Rows with the long ones in parts, each half over the one before. */
+    function cutRows(rows) {
+      var size = numbers.row, step = Math.floor(size / 2), found = [];
+      function part(row, at) {
+        return {
+          text: row.text.slice(at, at + size),
+          starts: row.starts.filter(start => start[0] < at + size).map(start => [Math.max(0, start[0] - at), start[1]])
+        };
+      }
+      rows.forEach(row => {
+        if (row.text.length <= size) found.push(row);
+        else for (var at = 0; at < row.text.length - step; at += step) found.push(part(row, at));
+      });
+      return found;
+    }
+
     function lineAt(row, offset) {
       var number = row.starts[0][1];
       row.starts.forEach(start => { if (start[0] <= offset) number = Math.max(number, start[1]); });
@@ -273,8 +290,8 @@
     function* signatures(parts) {
       var found = new Map();
       var rows = parts.lines.map((line, index) => { return { text: line, starts: [[0, index + 1]] }; });
-      yield* look(rows, 1, found);
-      yield* look(folded(parts.lines), numbers.folded, found);
+      yield* look(cutRows(rows), 1, found);
+      yield* look(cutRows(folded(parts.lines)), numbers.folded, found);
       return Array.from(found.keys()).sort((a, b) => a - b).map(i => found.get(i));
     }
 
@@ -300,7 +317,7 @@
       var following = lines.slice(start + 1, start + 40).filter(line => line.includes("File \""));
       function begins(text) { return following.some(line => line.startsWith(text)); }
       if (begins(prefix)) return prefix;
-      var tags = rules.tags.exec(prefix);
+      var tags = rules.tags.exec(prefix.slice(0, numbers.maxPrefix));
       var short = tags ? (tags[1] + tags[2]).replace(END, "") : "";
       return short && begins(short) ? short : prefix;
     }

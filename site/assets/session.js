@@ -479,12 +479,24 @@
       return moves.length ? moves : [{ type: "nothing-fits" }];
     }
 
-    function nextMoves(known, belief) {
+    /* The moves; of a cause that is named, its fix first, unless it was tried. */
+    function ordered(known, belief, answer) {
+      var moves = propose(known, belief);
+      if (answer.verdict !== "named") return moves;
+      var lead = answer.entries[0].causes[0].cause, fix = lead.fixes[0];
+      if (!fix || known.fixes.has(fix.id)) return moves;
+      var own = moves.find(move => move.type === "try-fix" && move.fix === fix) || {
+        type: "try-fix", cause: lead, fix: fix, chance: belief[lead.number] * fix.works, seconds: fix.seconds
+      };
+      return [own].concat(moves.filter(move => move !== own));
+    }
+
+    function nextMoves(known, belief, answer) {
       var helped = Array.from(known.fixes.keys()).find(id => {
         return known.fixes.get(id) === "helped" && table.fixes.has(id);
       });
+      if (!helped) return ordered(known, belief, answer);
       var moves = propose(known, belief);
-      if (!helped) return moves;
       var fix = table.fixes.get(helped);
       return [{ type: "done", fix: fix, cause: hypotheses[fix.cause] }].concat(moves);
     }
@@ -494,9 +506,10 @@
       var counted = standing(events).map(n => events[n]), known = gather(counted);
       var belief = distkb.believe(table, known.evidence);
       var piled = stacks(events);
+      var answer = distkb.conclude(table, belief, known.evidence);
       return {
-        known: known, belief: belief, answer: distkb.conclude(table, belief, known.evidence),
-        moves: nextMoves(known, belief.posterior), events: counted,
+        known: known, belief: belief, answer: answer,
+        moves: nextMoves(known, belief.posterior, answer), events: counted,
         canUndo: piled.stack.length > 0, canRedo: piled.undone.length > 0
       };
     }

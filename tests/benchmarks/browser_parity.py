@@ -19,7 +19,7 @@ from playwright.sync_api import sync_playwright
 
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.belief import believe
-from distkb.diagnosis.diagnose import conclude, entry_probabilities
+from distkb.diagnosis.conclude import conclude, entry_probabilities
 from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.docsite.build import build
 from distkb.docsite.views import Library

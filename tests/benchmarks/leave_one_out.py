@@ -17,8 +17,9 @@ import msgspec
 from distkb import intake
 from distkb.catalogue.places import cache_directory
 from distkb.cli.knowledge import search_index
-from distkb.diagnosis.diagnose import diagnose, entry_probabilities
-from distkb.diagnosis.likelihood import LikelihoodTable
+from distkb.diagnosis.batch import diagnose
+from distkb.diagnosis.conclude import entry_probabilities
+from distkb.diagnosis.guide import Guide
 from distkb.evaluation import read_cases
 from distkb.knowledge import open_knowledge
 
@@ -28,7 +29,7 @@ def main(path: Path) -> None:
     compiled = open_knowledge()
     catalogue = compiled.catalogue()
     index = search_index(compiled)
-    table = LikelihoodTable(catalogue.entries, catalogue.signatures, catalogue.findings, catalogue.facts)
+    guide = Guide(catalogue)
     entries = {entry.id for entry in catalogue.entries}
     cases = [case for case in read_cases(path) if entries & set(case.accept)]
     evidence = {
@@ -44,7 +45,7 @@ def main(path: Path) -> None:
         ranks = []
         for name, dropped in (("all", frozenset[str]()), ("without", frozenset(single))):
             kept = tuple(o for o in evidence[case.id].observations if o.id not in dropped)
-            answer = diagnose(table, catalogue.steps, msgspec.structs.replace(evidence[case.id], observations=kept))
+            answer = diagnose(guide, msgspec.structs.replace(evidence[case.id], observations=kept))
             ranked = list(entry_probabilities(answer))
             rank = min((ranked.index(entry) + 1 for entry in case.accept if entry in ranked), default=99)
             right[f"{name} top1"] += rank == 1

@@ -48,8 +48,8 @@ import sys
 from pathlib import Path
 import msgspec
 from distkb.catalogue.model import Signature
-from distkb.evidence.opening import open_text
-from distkb.evidence.scan import Candidate, Scanner
+from distkb.evidence.text.opening import open_text
+from distkb.evidence.scanner.scan import Candidate, Scanner
 signatures = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=list[Signature])
 scanner, lines, before = Scanner(signatures, Path(sys.argv[3])), set(), 0
 raw, stream = open_text(Path(sys.argv[2]))

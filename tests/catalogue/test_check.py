@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from catalogue_samples import OBSERVATIONS, QUIET, change, sound
 
 from distkb.catalogue.check import check_directories
+from distkb.catalogue.checks.code import unparsed
+from distkb.catalogue.checks.idle import is_reported
+from distkb.catalogue.load import load_located
+from distkb.catalogue.places import builtin
+from distkb.search.idle import idle_aliases
 
 GLOSSARY = "glossary.yaml"
 SIGNATURE_SEEN = "    seen_in:\n      - {component: torch, since: '2.10', how: run}\n"
@@ -150,3 +156,70 @@ def test_a_built_in_entry_uses_the_public_series_of_ids(tmp_path: Path) -> None:
     kb = sound(tmp_path)
     change(kb, "id: D2\n", "id: ACME2\n")
     assert "id 'ACME2' must be D, MN, M or U and a number" in problems(kb)
+
+
+AFTER = """  - id: after
+    question: {en: "When does it die?", ko: "언제 죽습니까?"}
+    why: {en: Early and late mean different things., ko: 이르고 늦음에 따라 뜻이 다릅니다.}
+    when: [symptom=crash]
+    values:
+      - {value: early, label: {en: At once, ko: 바로}, share: 1.0}
+findings:
+"""
+
+
+def test_an_answer_that_the_cause_rules_out_is_idle(tmp_path: Path) -> None:
+    """A question that is asked only after an answer which the cause never has brings no evidence for it."""
+    kb = sound(tmp_path)
+    change(kb, "findings:\n", AFTER, OBSERVATIONS)
+    answers = [("symptom=crash", "never"), ("after=early", "often")]
+    lines = "".join(f"      - {{observation: {name}, likelihood: {word}}}\n" for name, word in answers)
+    change(kb, EVIDENCE, EVIDENCE + lines, QUIET)
+    assert "'after' is asked only after symptom=crash, which this cause rules out" in problems(kb)
+
+
+@pytest.mark.parametrize(
+    ("finding", "reported"),
+    [("logs.last-step-same", True), ("live.nonfinite-buffer", True), ("logs.nobody-says-this", False)],
+)
+def test_a_finding_is_reported_by_a_reader_or_a_probe(finding: str, reported: bool) -> None:
+    """An id counts where the program writes it, whole, behind the name of its source, or with a part filled in."""
+    assert is_reported(finding) is reported
+
+
+def test_an_alias_that_reads_like_another_is_idle(tmp_path: Path) -> None:
+    """The search sees the same words twice, or none at all."""
+    kb = sound(tmp_path)
+    change(kb, "[quiet rank, rank never arrives]", "[quiet rank, quiet ranks, the]", QUIET)
+    found = [problem.message for problem in idle_aliases(load_located([kb]))]
+    assert found == [
+        "to the search 'quiet ranks' is 'quiet rank' again",
+        "no search can find 'the': it has no word that counts",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "language", "why"),
+    [
+        ("if rank == 0:\n    save()\n", "python", None),
+        ("    indented = 1\n", "python", None),
+        ("for batch in loader:\n", "python", "expected an indented block"),
+        ('"zero_optimization": {"stage": 2}', "python", "illegal target for annotation"),
+        ('{"stage": 2}', "json", None),
+        ('"stage": 2', "json", "Extra data"),
+        ("a: [1", "yaml", "while parsing"),
+        ("for i in *; do", "bash", None),
+    ],
+)
+def test_code_that_does_not_parse_is_told(code: str, language: str, why: str | None) -> None:
+    """Code is judged by the parser of its own language."""
+    told = unparsed(code, language)
+    assert told == why or (told is not None and why is not None and why in told)
+
+
+def test_the_code_of_the_guides_parses() -> None:
+    """Every block of a guide that names its language is in it."""
+    for path in sorted((builtin() / "guides").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        for language, code in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            assert unparsed(code, language) is None, (path.name, code)

@@ -155,3 +155,22 @@ def test_odd_bytes_do_not_hide_the_failure(tmp_path: Path) -> None:
     result = invoke("diagnose", str(log))
     assert result.exit_code == 1
     assert "D8" in result.stdout.splitlines()[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_a_report_never_waits_without_end(tmp_path: Path, crash: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe to which nobody writes, a device and what is no text are a note each, and the logs are diagnosed."""
+    monkeypatch.setattr("distkb.cli.reports.SILENCE_S", 0.1)
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "noise.txt").write_bytes(bytes(range(256)) * 64)
+    (tmp_path / "nul.txt").write_bytes(bytes(4096))
+    for source, reason in (
+        (str(tmp_path / "pipe.txt"), "nothing was written to it within 0.1 s"),
+        ("/dev/zero", "neither a file nor a folder"),
+        (str(tmp_path / "noise.txt"), "not text"),
+        (str(tmp_path / "nul.txt"), "empty"),
+    ):
+        result = invoke("diagnose", str(crash), "--report", source)
+        assert result.exit_code == 1
+        assert reason in result.stderr
+        assert "D8" in result.stdout.splitlines()[0]

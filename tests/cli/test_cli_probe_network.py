@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -84,3 +85,26 @@ def test_two_ends_on_one_machine_meet() -> None:
         assert token not in text
     # Both ends are this machine, which is what the probe says of them.
     assert "network.same-host-identity" in {item["id"] for item in json.loads(answer)["findings"]}
+
+
+def test_a_listener_binds_the_address_it_is_told() -> None:
+    """`--listen 127.0.0.1` opens the port there and at no other address, and prints that address."""
+    listening = subprocess.Popen(
+        [DISTKB, "probe", "network", "--listen", "127.0.0.1", "--port", "29473", "--json", "--lang", "en"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    timer = threading.Timer(100, listening.kill)
+    timer.start()
+    try:
+        assert listening.stderr is not None
+        assert "127.0.0.1:29473 " in listening.stderr.readline()
+        with socket.create_connection(("127.0.0.1", 29473), timeout=10):
+            pass
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", 29473), timeout=10)
+    finally:
+        timer.cancel()
+        listening.kill()
+        listening.wait()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from cli_calls import invoke
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_show_reads_a_setting_in_both_languages() -> None:
@@ -36,6 +39,26 @@ def test_show_takes_flags_with_and_without_dashes() -> None:
     with_dashes = invoke("show", "--", "--rdzv-conf").stdout
     assert with_dashes == invoke("show", "rdzv_conf").stdout
     assert "torchrun" in with_dashes
+
+
+def test_every_flag_is_shown_by_the_name_that_is_printed() -> None:
+    """A flag's name, dashes and all, is taken for the name to show, and an option of the command stays one."""
+    from distkb.catalogue.load import load_sources
+
+    catalogue, _ = load_sources([ROOT / "kb"])
+    flags = {setting.name for setting in catalogue.settings if setting.name.startswith("-")}
+    assert "--rdzv-endpoint" in flags
+    for flag in sorted(flags):
+        assert flag in invoke("show", flag, "--lang", "en").stdout, flag
+    assert json.loads(invoke("show", "--rdzv-endpoint", "--json").stdout)["schema"] == "distkb.setting/1"
+
+
+@pytest.mark.parametrize("wrong", [("D21", "--xyzzy"), ("--jsn", "D21")])
+def test_a_mistyped_option_is_no_name(wrong: tuple[str, str]) -> None:
+    """Beside a name, or near an option of the command, what looks like an option is a mistake in the call."""
+    result = invoke("show", *wrong, "--lang", "en")
+    assert result.exit_code == 2
+    assert "there is no option" in result.stderr
 
 
 def test_several_settings_of_one_name_are_all_shown() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.configs import find_configs, read_configs
-from distkb.evidence.configs.item import UNKNOWN, Part
-from distkb.evidence.configs.load import load_parts
+from distkb.evidence.readers.configs import find_configs, read_configs
+from distkb.evidence.readers.configs.item import UNKNOWN, Part
+from distkb.evidence.readers.configs.load import load_parts
 
 
 def parts(folder: Path, name: str, text: str) -> list[Part]:

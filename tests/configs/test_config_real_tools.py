@@ -166,7 +166,7 @@ def test_keys_beside_a_deepspeed_file_are_refused(monkeypatch: pytest.MonkeyPatc
     """The check that runs beside `deepspeed_config_file` refuses exactly the keys that are reported."""
     from accelerate.utils import DeepSpeedPlugin
 
-    from distkb.evidence.configs.known import FILE_EXCLUDES
+    from distkb.evidence.readers.configs.known import FILE_EXCLUDES
 
     for key in (*FILE_EXCLUDES, "mixed_precision"):
         monkeypatch.setenv("ACCELERATE_CONFIG_DS_FIELDS", f"deepspeed_config_file,{key}")
@@ -181,7 +181,7 @@ def test_the_known_keys_are_those_of_accelerate() -> None:
     from accelerate.commands.config.config_args import ClusterConfig, SageMakerConfig
     from accelerate.utils import DistributedType
 
-    from distkb.evidence.configs import known
+    from distkb.evidence.readers.configs import known
 
     assert set(ClusterConfig.__dataclass_fields__) <= known.ACCELERATE
     assert set(SageMakerConfig.__dataclass_fields__) <= known.SAGEMAKER
@@ -193,7 +193,7 @@ def test_the_known_flags_without_a_value_are_those_of_the_launchers() -> None:
     from accelerate.commands.launch import launch_command_parser
     from torch.distributed.run import get_args_parser
 
-    from distkb.evidence.configs.flags import BOOLEAN, normal
+    from distkb.evidence.readers.configs.flags import BOOLEAN, normal
 
     for name, parser in (("accelerate", launch_command_parser()), ("torchrun", get_args_parser())):
         bare = {normal(name, flag) for action in parser._actions if action.nargs == 0 for flag in action.option_strings}

@@ -12,8 +12,8 @@ import pytest
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.configs import read_configs
-from distkb.evidence.configs.read import RULES
+from distkb.evidence.readers.configs import read_configs
+from distkb.evidence.readers.configs.read import RULES
 from distkb.locale import fill
 
 KB = Path(__file__).parents[2] / "kb"

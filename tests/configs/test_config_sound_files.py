@@ -10,7 +10,7 @@ import pytest
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
-from distkb.evidence.configs import read_configs
+from distkb.evidence.readers.configs import read_configs
 
 KB = Path(__file__).parents[2] / "kb"
 FSDP1 = {

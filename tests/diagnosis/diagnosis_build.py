@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from distkb.catalogue.model import (
+    Catalogue,
     Cause,
     Entry,
     Evidence,
@@ -19,6 +20,7 @@ from distkb.catalogue.model import (
     Text,
     Words,
 )
+from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.evidence.observation import Observation, Quote
 
@@ -82,6 +84,19 @@ def table(
 ) -> LikelihoodTable:
     """The likelihoods of a small catalogue with the fact `symptom`."""
     return LikelihoodTable(entries, signatures, findings, (SYMPTOM,))
+
+
+def guide(
+    *entries: Entry,
+    signatures: tuple[Signature, ...] = (),
+    findings: tuple[Finding, ...] = (),
+    steps: tuple[Step, ...] = (),
+) -> Guide:
+    """A small catalogue with the fact `symptom`, prepared for sessions."""
+    records = Catalogue(
+        entries=entries, signatures=signatures, findings=findings, steps=steps, facts=(SYMPTOM,), terms=()
+    )
+    return Guide(records)
 
 
 def seen(

@@ -15,8 +15,9 @@ import pytest
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
-from distkb.diagnosis.diagnose import diagnose, entry_probabilities
-from distkb.diagnosis.likelihood import LikelihoodTable
+from distkb.diagnosis.batch import diagnose
+from distkb.diagnosis.conclude import entry_probabilities
+from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.model import Diagnosis
 from distkb.intake import read
 from distkb.locale import LANGUAGES, Language, Say, sentence
@@ -51,16 +52,19 @@ CASES = {
     "skip_bad_batch": Case("D47", ("stacks", "flight-recorder"), "flight-recorder"),
     "slice_by_rank": Case("D9", ("script",), "script"),
     "tokenize_first": Case("D35", ("stacks",), "stacks"),
-    "two_groups": Case("D19", ("stacks", "flight-recorder"), "flight-recorder"),
+    "two_groups": Case("D19", ("stacks", "flight-recorder"), "stacks"),
     "validate_on_main": Case("D21", ("stacks", "script"), "script"),
 }
 
+OPEN = [name for name in CASES if name != "skip_bad_batch"]
+"""Programs whose logs alone tell too little: in the other one a rank says by itself that it skips a batch."""
+
 
 @functools.cache
-def built_in() -> tuple[Catalogue, LikelihoodTable]:
+def built_in() -> tuple[Catalogue, Guide]:
     """The built-in catalogue and its likelihoods."""
     catalogue, _ = load_sources([KB])
-    return catalogue, LikelihoodTable(catalogue.entries, catalogue.signatures, catalogue.findings, catalogue.facts)
+    return catalogue, Guide(catalogue)
 
 
 @functools.cache
@@ -72,11 +76,11 @@ def scratch() -> tempfile.TemporaryDirectory[str]:
 @functools.cache
 def diagnosed(name: str, sources: tuple[str, ...]) -> Diagnosis:
     """The answer from the logs of a run and what is read beside them."""
-    catalogue, table = built_in()
+    catalogue, guide = built_in()
     folder = JOINT / "recorded" / name
     paths = [folder / "logs", *(folder / PLACES[source] for source in sources)]
     assert all(path.exists() for path in paths)
-    return diagnose(table, catalogue.steps, read(catalogue, paths, facts=HANGS, cache_dir=Path(scratch().name)))
+    return diagnose(guide, read(catalogue, paths, facts=HANGS, cache_dir=Path(scratch().name)))
 
 
 def ranked(answer: Diagnosis) -> list[tuple[str, float]]:
@@ -84,7 +88,7 @@ def ranked(answer: Diagnosis) -> list[tuple[str, float]]:
     return [(entry, round(probability, 2)) for entry, probability in list(entry_probabilities(answer).items())[:4]]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", OPEN)
 def test_the_logs_alone_leave_it_open(name: str) -> None:
     """From the logs nobody could act: no cause is named or leads, and at least two are about as probable."""
     answer = diagnosed(name, ())
@@ -93,7 +97,7 @@ def test_the_logs_alone_leave_it_open(name: str) -> None:
     assert second > first / 3, ranked(answer)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", OPEN)
 def test_with_the_other_sources_the_right_cause_comes_first(name: str) -> None:
     """The entry of the real cause is first, and more probable than by the logs alone."""
     case = CASES[name]
@@ -105,7 +109,7 @@ def test_with_the_other_sources_the_right_cause_comes_first(name: str) -> None:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", OPEN)
 def test_the_text_says_which_evidence_decided(name: str, lang: Language) -> None:
     """The source is named in the answer, with the place where it shows; without it, nothing is said to decide."""
     case = CASES[name]
@@ -121,11 +125,17 @@ def test_the_text_says_which_evidence_decided(name: str, lang: Language) -> None
     assert (found.quote.path or "").rpartition("/")[2] in written
     pasted = markdown.write(answer, Meanings(catalogue), say)
     assert sentence(f"report.source.{case.decides}", lang) in pasted
-    told = json.document(answer)["decided"]
+    told = json.document(answer, Meanings(catalogue))["decided"]
     assert (told["source"], told["path"]) == (case.decides, found.quote.path)
     alone = diagnosed(name, ())
     assert decided(alone) is None
-    assert json.document(alone)["decided"] is None
+    assert json.document(alone, Meanings(catalogue))["decided"] is None
+
+
+def test_what_one_rank_alone_said_decides() -> None:
+    """Where a rank says that it skips a batch and the others do not, the logs alone name the cause."""
+    answer = diagnosed("skip_bad_batch", ())
+    assert (answer.verdict, ranked(answer)[0][0]) == ("named", "D47")
 
 
 def test_every_program_has_its_run() -> None:

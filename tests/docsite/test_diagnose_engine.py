@@ -25,11 +25,11 @@ from distkb.diagnosis.session import (
     Withdrawn,
 )
 from distkb.diagnosis.simulate import User, simulate
-from distkb.evidence import gate
-from distkb.evidence.literals import required_literals
 from distkb.evidence.observation import Evidence, Observation, Quote
-from distkb.evidence.report import take_apart
-from distkb.evidence.telling import telling
+from distkb.evidence.readers.report.read import take_apart
+from distkb.evidence.readers.report.telling import telling
+from distkb.evidence.scanner import gate
+from distkb.evidence.scanner.literals import telling_literals
 from distkb.intake import own_words, read
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def texts(engine: Engine) -> list[tuple[str, str]]:
 def evidence(engine: Engine, texts: list[tuple[str, str]]) -> Iterator[list[Evidence]]:
     """What the program reads in them, without looking for the literals of the patterns each time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gate, "required_literals", functools.cache(required_literals))
+        patch.setattr(gate, "telling_literals", functools.cache(telling_literals))
         yield [read(engine.catalogue, [], report=text, index=engine.index) for _, text in texts]
 
 
@@ -111,6 +111,10 @@ def _special(engine: Engine) -> Iterator[tuple[str, tuple[Event, ...]]]:
         for number, name in enumerate([*primaries[::4], *echoes])
     )
     yield "ranks and times", (EvidenceAdded(label="logs", evidence=Evidence(observations=logs, log_coverage=0.8)),)
+    for name, ids in _weighed_apart(engine):
+        seen = tuple(Observation(id=one, source="log", quotes=(Quote(text=one),)) for one in ids)
+        yield name, (EvidenceAdded(label="logs", evidence=Evidence(observations=seen, log_coverage=0.8)),)
+    yield "an echo and words", (EvidenceAdded(label="logs", evidence=_echoed(engine)),)
     words = Evidence(
         observations=(Observation(id="symptom=hang", source="report", certainty=0.5),),
         affinity={"D21": 2.0, "D1": -1.0},
@@ -123,6 +127,34 @@ def _special(engine: Engine) -> Iterator[tuple[str, tuple[Event, ...]]]:
             Answered(question="symptom", values=("slow",)),
         ),
     )
+
+
+def _weighed_apart(engine: Engine) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what does not count as it stands: it yields to another, tells of no failure, or only echoes one."""
+    kinds, signatures = engine.guide.table.kinds, engine.catalogue.signatures
+    for number, (name, group) in enumerate(engine.guide.table.yields_to.items()):
+        if number % 6 == 0:
+            exact = next(other for other, kind in kinds.items() if kind.group == group)
+            yield f"{name} beside {exact}", (name, exact)
+            yield f"{name} alone", (name,)
+    endings = [s.id for s in signatures if s.ending]
+    setup = [s.id for s in signatures if s.role == "context" and not s.ending]
+    ranks = [one for one in setup if not kinds[one].in_logs]
+    yield from ((one, (one,)) for one in (endings[0], setup[0], ranks[0]))
+
+
+def _echoed(engine: Engine) -> Evidence:
+    """Return the strongest echo of a cause, and words that make its entry all but certain."""
+    table = engine.guide.table
+    stated = [
+        (table.probability(name, h.id) / kind.background, name, h.entry.id)
+        for name, kind in table.kinds.items()
+        if kind.role == "collateral"
+        for h in table.hypotheses
+        if h.entry is not None
+    ]
+    _, echo, entry = max(stated)
+    return Evidence(observations=(Observation(id=echo, source="log"),), affinity={entry: 12.0})
 
 
 @pytest.fixture(scope="module")

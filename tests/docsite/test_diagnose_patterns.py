@@ -15,9 +15,10 @@ import pytest
 from distkb.catalogue.model import Catalogue
 from distkb.docsite.data.regex import translate
 from distkb.docsite.data.signatures import cover, rules
-from distkb.evidence.literals import required_literals
-from distkb.evidence.words import patterns_of
+from distkb.evidence.readers.report.words import patterns_of
+from distkb.evidence.scanner.literals import required_literals
 from distkb.knowledge import open_knowledge
+from distkb_probes.secret_kinds import kinds
 
 HEALTHY = Path(__file__).parents[1] / "healthy" / "logs"
 SPANS = """
@@ -100,8 +101,9 @@ def test_the_readers_own_patterns_match_the_same_spans_in_both_languages() -> No
         "é_ß",
         "token = 'abcdefghijklmnop'",
     ]
+    lines += [text.replace("|", "", 1) for kind in kinds() for text in (*kind.secret, *kind.harmless)]
     numbers = list(range(len(lines)))
-    patterns = list(rules().values())
+    patterns = [*rules().values(), *(kind.pattern for kind in kinds())]
     for fact in catalogue().facts:
         lists = [(fact.not_said_as.en, fact.not_said_as.ko)]
         for value in fact.values:

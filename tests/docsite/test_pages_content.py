@@ -17,6 +17,7 @@ from distkb.catalogue.places import builtin
 from distkb.catalogue.records import Text
 from distkb.docsite import diagrams
 from distkb.docsite.build import rendered
+from distkb.docsite.data.signatures import patterns
 from distkb.docsite.views import Library
 from distkb.knowledge import open_knowledge
 from distkb.locale import LANGUAGES, Say
@@ -109,6 +110,18 @@ def test_long_words_keep_their_code() -> None:
     assert diagrams.wrapped("onewordthatistoolong", 5) == ["onewordthatistoolong"]
 
 
+def test_what_compares_the_ranks_is_left_to_the_terminal(shelf: Library, files: dict[str, bytes]) -> None:
+    """The page has no pattern that needs several ranks' outputs side by side, and says so in both languages."""
+    compared = {s.id for s in shelf.catalogue.signatures if not {"log", "report", "frame"} & set(s.where)}
+    read = patterns(shelf)
+    assert compared
+    assert not compared & {one[0] for one in (*read["signatures"], *read["frames"])}
+    for lang in LANGUAGES:
+        page = files[f"{lang}/diagnose.html"].decode()
+        assert html.escape(Say(lang)("site.diagnose.limits")) in page
+        assert "distkb diagnose logs/</code>" in page
+
+
 def test_every_entry_stands_in_the_index(shelf: Library, files: dict[str, bytes]) -> None:
     """The index by symptom has every entry, each with the values that the buttons choose by."""
     page = files["en/symptoms.html"].decode()
@@ -118,6 +131,15 @@ def test_every_entry_stands_in_the_index(shelf: Library, files: dict[str, bytes]
     assert {facet for facet, _ in chosen} >= {"area", "symptom", "backend", "launcher"}
     for facet, value in chosen:
         assert re.search(rf'data-{facet}="(?:[^"]* )?{value}[" ]', page), (facet, value)
+
+
+def test_a_message_that_names_its_causes_itself_is_listed(shelf: Library, files: dict[str, bytes]) -> None:
+    """The index of messages has each line of a log that speaks for an entry, whichever of the two says so."""
+    pages = [html.unescape(content.decode()) for path, content in files.items() if path.startswith("en/errors")]
+    known = [s for s in shelf.catalogue.signatures if s.example and "log" in s.where]
+    told = [s for s in known if {"always", "usually"} & s.given.keys()]
+    assert told
+    assert [s.id for s in told if not any((s.example or "") in page for page in pages)] == []
 
 
 def test_families_hold_their_entries(shelf: Library, files: dict[str, bytes]) -> None:

@@ -21,10 +21,10 @@ DUMP = 'Current thread 0x00007f (most recent call first):\n  File "/home/user/tr
 
 def test_without_paths_no_reader_is_even_imported() -> None:
     """A report alone costs nothing of what files would."""
-    for name in [name for name in sys.modules if name.startswith("distkb.evidence.scripts")]:
+    for name in [name for name in sys.modules if name.startswith("distkb.evidence.readers.scripts")]:
         del sys.modules[name]
     assert read_artifacts([], (), {}).readings == ()
-    assert "distkb.evidence.scripts" not in sys.modules
+    assert "distkb.evidence.readers.scripts" not in sys.modules
 
 
 def test_a_script_that_configures_a_trainer_is_checked_as_a_script_too(tmp_path: Path) -> None:

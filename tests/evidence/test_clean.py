@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distkb.evidence.clean import WIDTH, mask, plain, quote_text
+from distkb.evidence.text.clean import WIDTH, mask, plain, quote_text
 
 HF = "hf_" + "AbCdEfGhIjKlMnOpQrStUvWx"
 WANDB = "0123456789abcdef0123456789abcdef01234567"

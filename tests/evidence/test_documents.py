@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from distkb.evidence.documents import is_probe_document, read_document
 from distkb.evidence.read import read_evidence
+from distkb.evidence.readers.probe_answers import is_probe_document, read_document
 
 RAW = {
     "schema": "distkb.probe-raw/1",

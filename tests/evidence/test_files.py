@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distkb.evidence.files import discover, looks_like_log, rank_of
+from distkb.evidence.inventory import discover, looks_like_log, rank_of
 
 if TYPE_CHECKING:
     from pathlib import Path

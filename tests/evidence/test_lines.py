@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distkb.evidence.lines import Stamp, find_stamp, head, seconds
+from distkb.evidence.text.lines import Stamp, find_stamp, head, seconds
 
 
 @pytest.mark.parametrize(

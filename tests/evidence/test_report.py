@@ -6,8 +6,8 @@ import pytest
 from evidence_samples import FINDINGS, SIGNATURES, by_id, facts, read
 
 from distkb.evidence.read import read_evidence
-from distkb.evidence.report import take_apart
-from distkb.evidence.words import SURE, TORN
+from distkb.evidence.readers.report.read import take_apart
+from distkb.evidence.readers.report.words import SURE, TORN
 
 
 def _ids(report: str) -> set[str]:

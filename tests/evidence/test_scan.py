@@ -12,16 +12,16 @@ from evidence_samples import signature
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distkb.evidence import feeds, matcher, partner, sieve
-from distkb.evidence import scan as scan_module
-from distkb.evidence.blocks import blocks
-from distkb.evidence.files import LogFile
-from distkb.evidence.gate import Gate
-from distkb.evidence.literals import required_cases, required_literals
-from distkb.evidence.matcher import Matcher
-from distkb.evidence.reading import FIRST, LAST
-from distkb.evidence.scan import FileScan, Scanner
-from distkb.evidence.sieve import choose
+from distkb.evidence.inventory import LogFile
+from distkb.evidence.scanner import feeds, matcher, partner, sieve
+from distkb.evidence.scanner import scan as scan_module
+from distkb.evidence.scanner.blocks import blocks
+from distkb.evidence.scanner.gate import Gate
+from distkb.evidence.scanner.literals import required_cases, required_literals
+from distkb.evidence.scanner.matcher import Matcher
+from distkb.evidence.scanner.reading import FIRST, LAST
+from distkb.evidence.scanner.scan import FileScan, Scanner
+from distkb.evidence.scanner.sieve import choose
 
 PATTERNS = (
     r"^start of line",

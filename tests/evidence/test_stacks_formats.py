@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from distkb.evidence.stacks import find_stacks, only_stacks, read_stacks
-from distkb.evidence.stacks.model import Dump
-from distkb.evidence.stacks.read import parse
-from distkb.evidence.stacks.who import Who, named, of_name
+from distkb.evidence.readers.stacks import find_stacks, only_stacks, read_stacks
+from distkb.evidence.readers.stacks.model import Dump
+from distkb.evidence.readers.stacks.read import parse
+from distkb.evidence.readers.stacks.who import Who, named, of_name
 
 C10D = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
 

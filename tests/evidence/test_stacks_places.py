@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from distkb.evidence.ranks import listed
-from distkb.evidence.stacks.judge import Judged, judge
-from distkb.evidence.stacks.model import Dump, Frame, Thread
-from distkb.evidence.stacks.place import place_of, representative, role
+from distkb.evidence.readers.stacks.judge import Judged, judge
+from distkb.evidence.readers.stacks.model import Dump, Frame, Thread
+from distkb.evidence.readers.stacks.place import place_of, representative, role
+from distkb.evidence.text.ranks import listed
 
 SITE = "/venv/lib/python3.11/site-packages/"
 PYTHON = "/usr/lib/python3.11/"

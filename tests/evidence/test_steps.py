@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from distkb.evidence.steps import last_progress, says_finished
+from distkb.evidence.run.steps import last_progress, says_finished
 
 
 @pytest.mark.parametrize(

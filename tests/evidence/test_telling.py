@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from distkb.evidence.report import take_apart
-from distkb.evidence.telling import telling, unprinted, without_lines
+from distkb.evidence.readers.report.read import take_apart
+from distkb.evidence.readers.report.telling import telling, unprinted, without_lines
 
 REPORT = """Training freezes after the first validation and nothing is printed.
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distkb.evidence.traceback import Chain, is_library, parse
+from distkb.evidence.text.traceback import Chain, is_library, parse
 
 CHAINED = """Traceback (most recent call last):
   File "/home/u/data.py", line 7, in read

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from distkb.catalogue.model import Finding
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.observation import Observation
-from distkb.evidence.traces import find_traces, read_traces
-from distkb.evidence.traces.compare import IDS
-from distkb.evidence.traces.lines import parse
+from distkb.evidence.readers.traces import find_traces, read_traces
+from distkb.evidence.readers.traces.compare import IDS
+from distkb.evidence.readers.traces.lines import parse
 from distkb.knowledge import open_knowledge
 from distkb.locale import LANGUAGES, Say, fill
 from distkb.report import traces

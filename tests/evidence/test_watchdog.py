@@ -9,7 +9,7 @@ from evidence_samples import FINDINGS, KB
 
 from distkb.catalogue.load import load_sources
 from distkb.evidence.read import read_evidence
-from distkb.evidence.watchdog import FINDING, UNSURE, different_ops_told
+from distkb.evidence.run.watchdog import FINDING, UNSURE, different_ops_told
 
 if TYPE_CHECKING:
     from pathlib import Path

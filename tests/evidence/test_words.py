@@ -6,8 +6,8 @@ import pytest
 from evidence_samples import facts
 
 from distkb.catalogue.model import Fact, FactValue, Text, Words
-from distkb.evidence.report import facts_of, take_apart
-from distkb.evidence.words import SHOWN, SURE, TORN, inferred
+from distkb.evidence.readers.report.read import facts_of, take_apart
+from distkb.evidence.readers.report.words import SHOWN, SURE, TORN, inferred
 
 EMPTY = Text(en="", ko="")
 

@@ -10,8 +10,8 @@ import pytest
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
 from distkb.catalogue.places import cache_directory
-from distkb.diagnosis.diagnose import diagnose
-from distkb.diagnosis.likelihood import LikelihoodTable
+from distkb.diagnosis.batch import diagnose
+from distkb.diagnosis.guide import Guide
 from distkb.intake import read
 
 HERE = Path(__file__).resolve().parent
@@ -43,5 +43,5 @@ def test_no_signature_fires_on_a_healthy_job(job: Path) -> None:
 def test_a_healthy_job_is_not_diagnosed(job: Path) -> None:
     """The answer says that nothing wrong was found."""
     c = knowledge()
-    table = LikelihoodTable(c.entries, c.signatures, c.findings, c.facts)
-    assert diagnose(table, c.steps, read(c, [job], cache_dir=cache_directory())).verdict == "no-evidence"
+    guide = Guide(c)
+    assert diagnose(guide, read(c, [job], cache_dir=cache_directory())).verdict == "no-evidence"

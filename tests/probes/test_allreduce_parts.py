@@ -118,6 +118,14 @@ def test_default_ranks_are_the_gpus_or_two() -> None:
             "init.cc:941 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000",
             "allreduce.duplicate-gpu",
         ),
+        (
+            "topo.cc:1977 NCCL WARN Multiple ranks detected using the same GPU on this node. Set NCCL_MULTI_RANK_GPU_",
+            "allreduce.duplicate-gpu",
+        ),
+        (
+            "init.cc:1057 NCCL WARN Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_GPU_ENABLE=1",
+            "allreduce.duplicate-gpu",
+        ),
         ("RuntimeError: CUDA error: invalid device ordinal", "allreduce.device-ordinal"),
         ("RuntimeError: ifa != nullptr. Unable to find address for: eth9", "allreduce.no-interface"),
         ("ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!", "allreduce.no-gpu"),

@@ -21,7 +21,7 @@ from distkb_probes.environment.processes import (
     environment_of,
     waits_in_the_kernel,
 )
-from distkb_probes.environment.variables import MASK
+from distkb_probes.secret_kinds import MASK
 
 WORKER = "import os, signal, sys; os.write(1, b'.'); signal.pause()"
 """Says that it runs and waits; started once for each rank, with one child as a DataLoader would have."""

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from distkb_probes.environment.gpus import parse_query
 from distkb_probes.environment.nccl_files import nccl_settings
-from distkb_probes.environment.variables import MASK, mask_command, masked, matters, parse_environ, select
+from distkb_probes.environment.variables import mask_command, masked, matters, parse_environ, select
+from distkb_probes.secret_kinds import MASK
 
 SECRET = st.text(string.ascii_letters + string.digits, min_size=24, max_size=40)
 

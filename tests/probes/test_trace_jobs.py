@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.traces import find_traces, read_traces
+from distkb.evidence.readers.traces import find_traces, read_traces
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torchrun

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from distkb.evidence.traces import read_traces
+from distkb.evidence.readers.traces import read_traces
 
 TRACE = Path(__file__).parents[2] / "probes" / "distkb_probes" / "trace.py"
 LINE = re.compile(

@@ -222,7 +222,7 @@ def diagnosis(verdict: str, probability: float = 0.93, observation: seen.Observa
         causes=(first, second),
         other=left * 0.4,
         verdict=verdict,  # type: ignore[arg-type]
-        next=NextStep(kind="fix", step=None, gain_bits=0.0)
+        next=NextStep(kind="fix", step=None, fix=FIX, gain_bits=0.0)
         if verdict == "named"
         else NextStep(kind="collect", step=STEP, gain_bits=0.8),
         fix=FIX if found else None,

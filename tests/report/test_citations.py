@@ -119,10 +119,11 @@ def test_a_question_stands_beside_something_to_collect() -> None:
     """Who cannot answer the question at once is told what else would help."""
     ask = msgspec.structs.replace(STEP, id="ask.x", kind="ask", commands=())
     found = msgspec.structs.replace(diagnosis("leading", 0.5), next=NextStep(kind="ask", step=ask, gain_bits=0.5))
+    beside = msgspec.structs.replace(found, collect=STEP)
     meanings, say = Meanings(CATALOGUE), Say("en")
     for shown in (
-        text.write(found, meanings, say, collect=STEP),
-        markdown.write(found, meanings, say, collect=STEP),
+        text.write(beside, meanings, say),
+        markdown.write(beside, meanings, say),
     ):
         assert shown.index("Next: a question") < shown.index("Or collect this") < shown.index("py-spy dump")
     assert "Or collect" not in text.write(found, meanings, say)

@@ -39,7 +39,7 @@ def test_markdown_is_as_recorded(verdict: str, lang: Language) -> None:
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_json_is_as_recorded(verdict: str) -> None:
     """The JSON carries both languages, so it is the same whatever language is spoken."""
-    assert_golden(f"{verdict}.json", json.write(diagnosis(verdict, VERDICTS[verdict])))
+    assert_golden(f"{verdict}.json", json.write(diagnosis(verdict, VERDICTS[verdict]), MEANINGS))
 
 
 @pytest.mark.parametrize("lang", ["en", "ko"])
@@ -96,7 +96,7 @@ def test_log_text_is_never_interpreted(lang: Language) -> None:
     for page in (
         text.write(hostile, MEANINGS, say),
         markdown.write(hostile, MEANINGS, say),
-        json.write(hostile),
+        json.write(hostile, MEANINGS),
     ):
         forbidden = {c for c in page if unicodedata.category(c) in {"Cc", "Cf"} and c != "\n"}
         assert not forbidden
@@ -114,8 +114,10 @@ def test_log_text_cannot_leave_its_code_span_in_markdown() -> None:
 
 def test_json_has_the_shape_of_the_contract() -> None:
     """The document has the keys that other programs rely on, and skipped inputs are listed."""
-    document = stdlib_json.loads(json.write(diagnosis("leading", 0.5)))
-    assert list(document) == ["schema", "causes", "other", "decided", "next", "fix", "skipped"]
+    document = stdlib_json.loads(json.write(diagnosis("leading", 0.5), MEANINGS))
+    assert list(document) == [
+        "schema", "causes", "other", "decided", "next", "fix", "skipped", "verdict", "headline", "ranks", "endings"
+    ]  # fmt: skip
     assert document["schema"] == "distkb.diagnosis/1"
     cause = document["causes"][0]
     assert {"entry", "cause", "probability", "title", "evidence"} == set(cause)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from distkb.catalogue.load import load_sources
-from distkb.evidence.stacks.judge import judge
-from distkb.evidence.stacks.model import Dump, Frame, Thread
+from distkb.evidence.readers.stacks.judge import judge
+from distkb.evidence.readers.stacks.model import Dump, Frame, Thread
 from distkb.locale import LANGUAGES, Language, Say
 from distkb.probing.document import RawDocument
 from distkb.probing.judge import answer

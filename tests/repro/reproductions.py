@@ -12,8 +12,8 @@ import msgspec
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue, Entry
 from distkb.catalogue.places import cache_directory
-from distkb.diagnosis.diagnose import diagnose
-from distkb.diagnosis.likelihood import LikelihoodTable
+from distkb.diagnosis.batch import diagnose
+from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.model import Diagnosis
 from distkb.intake import read
 from distkb.repro.outcome import Run
@@ -31,10 +31,10 @@ def catalogue() -> Catalogue:
 
 
 @functools.cache
-def table() -> LikelihoodTable:
+def guide() -> Guide:
     """Its likelihoods."""
     c = catalogue()
-    return LikelihoodTable(c.entries, c.signatures, c.findings, c.facts)
+    return Guide(c)
 
 
 def with_program() -> list[Entry]:
@@ -88,4 +88,4 @@ def _path(kind: type, value: object) -> object:
 @functools.cache
 def diagnosed(folder: Path) -> Diagnosis:
     """The answer for a folder of artifacts, from nothing else."""
-    return diagnose(table(), catalogue().steps, read(catalogue(), [folder], cache_dir=cache_directory()))
+    return diagnose(guide(), read(catalogue(), [folder], cache_dir=cache_directory()))

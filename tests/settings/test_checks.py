@@ -57,6 +57,12 @@ def test_sound_records_have_no_problem(tmp_path: Path) -> None:
         ("place: environment", "place: environment\n    entry: D9999", "no entry or cause has the id 'D9999'"),
         ("[{setting: ACME_WAIT}]", "[{setting: ACME_WAITS}]", "no setting has the id 'ACME_WAITS': did you mean"),
         ("[{setting: ACME_WAIT}]", "[{setting: ACME_WAIT, factor: 0}]", "'factor' must be above 0"),
+        ("    read_by:", "    cautions: [{finding: acme.no, values: ['OFF']}]\n    read_by:", "compared in lower case"),
+        (
+            "    read_by:",
+            "    cautions: [{finding: acme.no, component: torch, since: '2.6'}]\n    read_by:",
+            "no version that it is about reads the name",
+        ),
         ("fired_by:", "not_moved_by: [ACME_WAIT]\n    fired_by:", "is also among the knobs"),
         ("gloo.timeout", "gloo.timeouts", "no signature or finding is called"),
         ("backend=nccl", "moon=full", "must be backend=, launcher=, framework= or rendezvous="),

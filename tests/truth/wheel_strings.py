@@ -19,7 +19,7 @@ from typing import IO
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Signature
-from distkb.evidence.literals import required_literals
+from distkb.evidence.scanner.literals import required_literals
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("wheel_strings.json")

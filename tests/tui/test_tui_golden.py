@@ -13,7 +13,7 @@ from textual.widgets import Input
 from tui_driver import FIRST, Drive, drive
 
 from distkb.diagnosis.moves import Ask, Move, Take, TryFix
-from distkb.evidence.documents import Item
+from distkb.evidence.readers.probe_answers import Item
 from distkb.intake_process import CancelledError
 from distkb.locale import Language
 from distkb.probing.document import RawDocument

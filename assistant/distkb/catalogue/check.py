@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distkb.catalogue.checks.accounts import check_accounts
+from distkb.catalogue.checks.code import check_code
 from distkb.catalogue.checks.evidence import check_evidence
 from distkb.catalogue.checks.findings import check_findings
 from distkb.catalogue.checks.guides import check_guides
+from distkb.catalogue.checks.idle import check_idle
 from distkb.catalogue.checks.names import check_names
 from distkb.catalogue.checks.settings import check_settings
 from distkb.catalogue.checks.signatures import check_signatures
 from distkb.catalogue.checks.texts import UNWRITTEN, check_texts
+from distkb.catalogue.checks.verified import check_verified
 from distkb.catalogue.load import load_located
 
 if TYPE_CHECKING:
@@ -39,13 +42,16 @@ def check(loaded: Loaded) -> list[Problem]:
     """
     checks = (
         check_accounts,
+        check_code,
         check_names,
         check_evidence,
         check_findings,
         check_guides,
+        check_idle,
         check_settings,
         check_signatures,
         check_texts,
+        check_verified,
     )
     found = [problem for one in checks for problem in one(loaded)]
     unwritten = {_place(problem) for problem in found if UNWRITTEN in problem.message}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import msgspec
 
 from distkb.catalogue import account, patterns, validate
+from distkb.catalogue.effort import slow
 from distkb.catalogue.listing import human_order, source_files
 from distkb.catalogue.model import (
     Catalogue,
@@ -229,5 +230,7 @@ def _pattern_problem(document: Document, key: Key, layer: int) -> list[Problem]:
         return []
     where = validate.value_at(document, (*key, "where"))
     in_logs = not isinstance(where, list) or "log" in where
-    fault = patterns.fault(pattern) or (patterns.scanner_fault(pattern, in_logs=in_logs) if layer else None)
+    fault = patterns.fault(pattern)
+    if layer and not fault:
+        fault = slow(pattern, in_logs=in_logs) or patterns.scanner_fault(pattern, in_logs=in_logs)
     return [document.problem((*key, "pattern"), fault)] if fault else []

@@ -6,6 +6,7 @@ They hold data only; nothing here reads a file or decides anything.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -108,12 +109,23 @@ Status = Literal["draft", "reviewed", "stable"]
 Role = Literal["primary", "collateral", "context"]
 """`primary`: the line is the failure itself. `collateral`: its echo on a rank that is a witness.
 `context`: says what the run was doing or how it is set up, and is no failure."""
-Place = Literal["log", "report", "frame"]
-"""Where a pattern is looked for: program output, a person's words, or the user's frames of a traceback."""
+Place = Literal[
+    "log", "report", "frame", "alone", "last", "last-differs", "differs", "agrees", "constant", "ends-at-zero",
+    "stands-out",
+]  # fmt: skip
+"""Where a pattern is looked for: program output, a person's words, the user's frames of a traceback; in the ranks'
+output side by side: `alone`, lines that only a few ranks printed, `last`, the last words of ranks that left no failure,
+`last-differs`, last words that name different things; and in the words around a number, which `§` stands for, where the
+ranks differ in it, all agree, it never changes, falls to zero, or is several times as large on one."""
 Severity = Literal["error", "warning", "note"]
 """`error`: the run cannot work like this. `warning`: it may fail or misbehave. `note`: worth knowing, nothing wrong."""
 Cost = Literal["seconds", "edit", "rerun", "reinstall", "admin"]
 Risk = Literal["none", "low", "medium", "high"]
+
+
+Given = Mapping[Likelihood, tuple[str, ...]]
+"""How likely an observation is under causes that do not state it themselves: word → ids of causes or whole entries.
+A cause's own statement comes first, then its id here, then that of its entry."""
 
 
 class Signature(Record, frozen=True, kw_only=True):
@@ -141,6 +153,13 @@ class Signature(Record, frozen=True, kw_only=True):
     Its absence from the ranks' output means something only where the ranks print it."""
     implies: tuple[str, ...] = ()
     """Facts, as `fact=value`, that a log with this line answers, so that nobody is asked."""
+    telling: bool = True
+    """False where it says by itself nothing about a failure, so that a run with nothing else is a healthy one."""
+    ending: bool = False
+    """True where the line tells that the run was ended from outside: never what was wrong before it."""
+    given: Given = msgspec.field(default_factory=dict)
+    yields_to: str | None = None
+    """Group of observations that say more exactly what this one says: beside one of them it does not count."""
 
 
 class FactValue(Record, frozen=True, kw_only=True):
@@ -189,6 +208,10 @@ class Finding(Record, frozen=True, kw_only=True):
     group: str | None = None
     implies: tuple[str, ...] = ()
     """Facts, as `fact=value`, that this finding answers, so that nobody is asked."""
+    telling: bool = True
+    """False where it says by itself nothing about a failure, so that a run with nothing else is a healthy one."""
+    concludes: tuple[str, ...] = ()
+    """Facts that this finding establishes: they count as evidence of their own."""
     severity: Severity | None = None
     """Set for what a probe or a lint reports to the user by itself."""
     says: Text | None = None
@@ -201,6 +224,9 @@ class Finding(Record, frozen=True, kw_only=True):
     """The command or edit that repairs it, with the values put in."""
     commands: tuple[str, ...] = ()
     """To copy, with the values put in."""
+    given: Given = msgspec.field(default_factory=dict)
+    yields_to: str | None = None
+    """Group of observations that say more exactly what this one says: beside one of them it does not count."""
 
 
 class Step(Record, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ What people say in their own words, and code, need as many fixed characters but 
 BOUNDED: Final = re.compile(r"(?<!\\)\{\d*,\d+\}")
 """Bounds that the line scanner does without: a pattern is compiled with `*` in their place."""
 
+_ENDLESS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<least>\{\d+),\}|(?P<repeat>[*+])|.", re.DOTALL)
 _MAX_REPEAT: Final = 1000
 _FORBIDDEN: Final = {
     "ASSERT": "look-around",
@@ -64,6 +65,17 @@ def fault(pattern: str) -> str | None:
     else:
         return None
     return f"the pattern {what}"
+
+
+def bounded(pattern: str, most: int) -> str:
+    """Return the pattern with no repeat endless: in a line that nobody printed by accident each ends after `most`."""
+
+    def ended(found: re.Match[str]) -> str:
+        if found["repeat"]:
+            return f"{{{int(found['repeat'] == '+')},{most}}}"
+        return f"{found['least']},{max(most, int(found['least'][1:]))}}}" if found["least"] else found[0]
+
+    return _ENDLESS.sub(ended, pattern)
 
 
 @cache

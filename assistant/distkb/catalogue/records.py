@@ -10,7 +10,7 @@ Language = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = ("en", "ko")
 
 How = Literal["run", "source", "wheel", "report", "docs"]
-"""How a text was seen: printed by a run of ours, read in the source, found in the wheel's binaries,
+"""How a text was seen: printed by a run of ours, read in the source, found in a released package by a machine,
 printed in a public report, or quoted by the documentation."""
 
 

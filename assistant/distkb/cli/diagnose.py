@@ -70,21 +70,20 @@ def command(
 def _written(
     diagnosis: Diagnosis, known: knowledge.Knowledge, current: Session, *, as_json: bool, as_markdown: bool
 ) -> str:
-    if as_json:
-        from distkb.report import json
-
-        return json.write(diagnosis)
     from distkb.report.meaning import Meanings
 
     meanings = Meanings(known.catalogue)
-    collect = known.collect_step(diagnosis)
+    if as_json:
+        from distkb.report import json
+
+        return json.write(diagnosis, meanings)
     if as_markdown:
         from distkb.report import markdown
 
-        return markdown.write(diagnosis, meanings, current.say, collect=collect)
+        return markdown.write(diagnosis, meanings, current.say)
     from distkb.report import text
 
-    return text.write(diagnosis, meanings, current.say, columns=output.columns(), ink=output.ink(), collect=collect)
+    return text.write(diagnosis, meanings, current.say, columns=output.columns(), ink=output.ink())
 
 
 def _exit_code(diagnosis: Diagnosis, *, nothing_read: bool) -> ExitCode:

@@ -20,10 +20,11 @@ def command(ctx: click.Context) -> ExitCode:
     from distkb.catalogue.check import all_problems
     from distkb.catalogue.load import load_located
     from distkb.catalogue.places import knowledge_bases
+    from distkb.search.idle import idle_aliases
 
     current = session(ctx)
     loaded = load_located(knowledge_bases(current.overlays))
-    problems = all_problems(loaded)
+    problems = sorted([*all_problems(loaded), *idle_aliases(loaded)])
     here = Path.cwd()
     lines = [clean(problem.shown(here)) for problem in problems]
     errors = sum(problem.severity == "error" for problem in problems)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distkb.catalogue.compiled import Compiled
-    from distkb.catalogue.model import Catalogue, Step
+    from distkb.catalogue.model import Catalogue
     from distkb.cli.session import Session
-    from distkb.diagnosis.likelihood import LikelihoodTable
+    from distkb.diagnosis.guide import Guide
     from distkb.diagnosis.model import Diagnosis
     from distkb.evidence.observation import Evidence
     from distkb.search.index import Index
@@ -74,11 +74,10 @@ class Knowledge:
         return search_index(self._compiled)
 
     @cached_property
-    def _table(self) -> LikelihoodTable:
-        from distkb.diagnosis.likelihood import LikelihoodTable
+    def _guide(self) -> Guide:
+        from distkb.diagnosis.guide import Guide
 
-        c = self.catalogue
-        return LikelihoodTable(c.entries, c.signatures, c.findings, c.facts)
+        return Guide(self.catalogue)
 
     def read(self, paths: Sequence[Path]) -> Evidence:
         """Return what stands in logs, without diagnosing it."""
@@ -93,7 +92,7 @@ class Knowledge:
         """Return the diagnosis of what was given."""
         from distkb import intake
         from distkb.catalogue.places import cache_directory
-        from distkb.diagnosis.diagnose import diagnose
+        from distkb.diagnosis.batch import diagnose
 
         evidence = intake.read(
             self.catalogue,
@@ -104,16 +103,4 @@ class Knowledge:
             index=self._index if report.strip() else None,
             cache_dir=cache_directory(),
         )
-        return diagnose(self._table, self.catalogue.steps, evidence)
-
-    def collect_step(self, diagnosis: Diagnosis) -> Step | None:
-        """Return what to collect where the next step is a question: not everybody can answer one at once."""
-        from distkb.diagnosis.likelihood import OTHER
-        from distkb.diagnosis.next_step import next_step, still_worth
-
-        if diagnosis.next is None or diagnosis.next.kind != "ask":
-            return None
-        posterior = {ranked.cause.id: ranked.probability for ranked in diagnosis.causes} | {OTHER: diagnosis.other}
-        steps = [step for step in still_worth(self.catalogue.steps, diagnosis.evidence) if step.kind == "collect"]
-        found = next_step(self._table, posterior, steps, [o.id for o in diagnosis.evidence.observations])
-        return found.step if found else None
+        return diagnose(self._guide, evidence)

@@ -137,7 +137,12 @@ cli = Root(
         "site": Group("site", {"build": "distkb.cli.site_build"}, help="help.site"),
         "kb": Group(
             "kb",
-            {"check": "distkb.cli.kb_check", "new": "distkb.cli.kb_new", "schema": "distkb.cli.kb_schema"},
+            {
+                "check": "distkb.cli.kb_check",
+                "verify": "distkb.cli.kb_verify",
+                "new": "distkb.cli.kb_new",
+                "schema": "distkb.cli.kb_schema",
+            },
             help="help.kb",
         ),
     },

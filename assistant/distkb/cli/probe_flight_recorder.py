@@ -50,8 +50,8 @@ def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> Ex
 
 def _read(paths: tuple[Path, ...], current: Session) -> ArtifactReading:
     from distkb.cli.diagnose import say_skipped
-    from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
     from distkb.evidence.observation import Skipped
+    from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
 
     for path in paths:
         if not path.exists():

@@ -111,7 +111,7 @@ def _read(
     configs: tuple[Path, ...], known: knowledge.Knowledge, current: Session, python: Interpreter
 ) -> ArtifactReading:
     from distkb.cli.diagnose import say_skipped
-    from distkb.evidence.configs import read_configs
+    from distkb.evidence.readers.configs import read_configs
     from distkb.probing.versions import versions_of
 
     reading = read_configs(configs, known.catalogue.settings, versions_of(python.path))

@@ -26,6 +26,8 @@ DEADLINE_S, WAIT_S = 40.0, 600.0
 PORT = 29400
 """torchrun's c10d rendezvous, the first port that a run over several machines needs."""
 LEAST_TOKEN = 8
+EVERYWHERE = "*"
+"""Stands for all addresses of this host."""
 
 
 @click.command(
@@ -34,12 +36,12 @@ LEAST_TOKEN = 8
     help="network.help",
     examples=(
         "distkb probe network",
-        "distkb probe network --listen",
+        "distkb probe network --listen 10.0.0.4",
         "distkb probe network --peer node0:29400 --token TOKEN",
         "distkb probe network --peer node0:29500",
     ),
 )
-@click.option("--listen", is_flag=True, help="network.option.listen")
+@click.option("--listen", is_flag=False, flag_value=EVERYWHERE, metavar="[ADDRESS]", help="network.option.listen")
 @click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="network.option.port")
 @click.option("--peer", metavar="HOST[:PORT]", help="network.option.peer")
 @click.option("--token", metavar="TOKEN", help="network.option.token")
@@ -48,7 +50,7 @@ LEAST_TOKEN = 8
 def command(
     ctx: click.Context,
     *,
-    listen: bool,
+    listen: str | None,
     port: int | None,
     peer: str | None,
     token: str | None,
@@ -60,15 +62,16 @@ def command(
     from distkb.probing.judge import answer
 
     current = session(ctx)
-    if listen and peer is not None:
+    if listen is not None and peer is not None:
         raise Failure("network.listen-or-peer")
     if token is not None and len(token) < LEAST_TOKEN:
         raise Failure("network.short-token", least=LEAST_TOKEN)
     waits = ctx.get_parameter_source("deadline") is click.core.ParameterSource.DEFAULT
     request: dict[str, Any] = {"token": token}
-    if listen:
+    if listen is not None:
         deadline = WAIT_S if waits else deadline
-        request |= {"listen": True, "port": port or PORT, "token": token or secrets.token_hex(10)}
+        address = "" if listen == EVERYWHERE else _split(listen)[0]
+        request |= {"listen": True, "address": address, "port": port or PORT, "token": token or secrets.token_hex(10)}
         request["wait_s"] = max(1.0, deadline - DEADLINE_S) if waits else deadline
         deadline += 0.0 if waits else DEADLINE_S
     elif peer is not None:

@@ -30,7 +30,7 @@ def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> Ex
     current = session(ctx)
     reading = _read(paths, current)
     known = knowledge.Knowledge(knowledge.open_knowledge(current))
-    from distkb.evidence.configs import read_configs
+    from distkb.evidence.readers.configs import read_configs
     from distkb.probing.document import RawDocument
     from distkb.probing.judge import answer
 
@@ -46,7 +46,7 @@ def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> Ex
 
 
 def _scripts(paths: tuple[Path, ...]) -> list[Path]:
-    from distkb.evidence.scripts import find_scripts
+    from distkb.evidence.readers.scripts import find_scripts
 
     found = find_scripts(paths)
     named = [path for path in paths if not path.is_dir()]
@@ -55,7 +55,7 @@ def _scripts(paths: tuple[Path, ...]) -> list[Path]:
 
 def _read(paths: tuple[Path, ...], current: Session) -> ArtifactReading:
     from distkb.cli.diagnose import say_skipped
-    from distkb.evidence.scripts import read_scripts
+    from distkb.evidence.readers.scripts import read_scripts
 
     scripts = _scripts(paths)
     if not scripts:

@@ -16,7 +16,7 @@ from distkb.cli.diagnostics import ExitCode, Failure, note
 from distkb.cli.session import Session, session
 
 if TYPE_CHECKING:
-    from distkb.evidence.stacks.model import Dump
+    from distkb.evidence.readers.stacks.model import Dump
     from distkb.probing.document import ProbeAnswer, RawDocument
     from distkb.probing.interpreter import Interpreter
 
@@ -50,7 +50,7 @@ def command(
 ) -> ExitCode:
     """Print where the ranks of a live job stand, or those in the dumps given; with both, all of them together."""
     from distkb.evidence.observation import absent
-    from distkb.evidence.stacks.judge import judge
+    from distkb.evidence.readers.stacks.judge import judge
     from distkb.probing.judge import answer
 
     current = session(ctx)
@@ -89,7 +89,7 @@ def _read(paths: tuple[Path, ...], current: Session) -> list[Dump]:
     """Read the dumps under the paths; Failure where there are none at all."""
     from distkb.cli.diagnose import say_skipped
     from distkb.evidence.observation import Skipped
-    from distkb.evidence.stacks import find_stacks, read_dumps
+    from distkb.evidence.readers.stacks import find_stacks, read_dumps
 
     found = find_stacks(paths)
     named = [path for path in paths if not path.is_dir() and path not in found]
@@ -106,7 +106,7 @@ def _below(directory: Path, found: Sequence[Path]) -> bool:
 
 
 def _live(documents: Sequence[object]) -> list[Dump]:
-    from distkb.evidence.stacks.documents import from_saved
+    from distkb.evidence.readers.stacks.documents import from_saved
 
     dumps = []
     for document in documents:

@@ -24,7 +24,7 @@ from distkb.cli.session import session
 def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> ExitCode:
     """Print which rank stopped at which checkpoint, and what that means."""
     from distkb.cli.diagnose import say_skipped
-    from distkb.evidence.traces import read_traces
+    from distkb.evidence.readers.traces import read_traces
     from distkb.probing.document import RawDocument
     from distkb.probing.judge import answer
 

@@ -2,31 +2,77 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
-from pathlib import Path
 
 from distkb.cli.diagnostics import note
 from distkb.locale import Say
 
 MOST_BYTES = 4 << 20
 """A description is read up to this size; longer output belongs into PATHS, where it is read as logs."""
+SILENCE_S = 10
+"""Seconds that a named pipe may stay silent; `-` waits as long as whoever writes to it."""
+
+
+class _Unread(Exception):  # noqa: N818 - an outcome
+    """The report cannot be read: key of a sentence, and what fills it."""
 
 
 def read_report(source: str, say: Say) -> str:
     """Return the text of a file, or of stdin for `-`; one that cannot be read is a note and counts as empty."""
     try:
-        if source == "-":
-            content = sys.stdin.buffer.read(MOST_BYTES)
-        else:
-            with Path(source).open("rb") as file:
-                content = file.read(MOST_BYTES)
+        return _text(sys.stdin.buffer.read(MOST_BYTES) if source == "-" else _content(source))
+    except _Unread as unread:
+        key, detail = unread.args
+        reason = say(key, detail=detail)
     except OSError as problem:
         reason = {
             FileNotFoundError: say("skip.missing"),
             PermissionError: say("skip.permission"),
         }.get(type(problem), say("skip.unreadable", detail=problem.strerror or type(problem).__name__))
-        note(say("note.skipped", path=source, reason=reason), say)
-        return ""
-    if not content.strip():
-        note(say("note.skipped", path=source, reason=say("skip.empty")), say)
-    return content.decode("utf-8", errors="replace").removeprefix("\ufeff")
+    note(say("note.skipped", path=source, reason=reason), say)
+    return ""
+
+
+def _content(source: str) -> bytes:
+    """Return the beginning of a file or of a pipe; nothing else is opened, and nothing is waited for without end."""
+    descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(21, os.strerror(21), source)
+        if stat.S_ISREG(mode):
+            return file.read(MOST_BYTES)
+        if not stat.S_ISFIFO(mode):
+            raise _Unread("skip.not-a-file", "")
+        parts: list[bytes] = []
+        while sum(map(len, parts)) < MOST_BYTES:
+            part = _from_pipe(descriptor)
+            if not part:
+                break
+            parts.append(part)
+        return b"".join(parts)[:MOST_BYTES]
+
+
+def _from_pipe(descriptor: int) -> bytes:
+    import select
+
+    readable, _, _ = select.select([descriptor], [], [], SILENCE_S)
+    if not readable:
+        raise _Unread("skip.silent", str(SILENCE_S))
+    try:
+        return os.read(descriptor, 1 << 16)
+    except BlockingIOError:
+        return b""
+
+
+def _text(content: bytes) -> str:
+    from distkb.evidence.text.opening import SNIFF, is_binary
+
+    if not content.replace(b"\0", b"").strip():
+        raise _Unread("skip.empty", "")
+    if is_binary(content[:SNIFF]):
+        raise _Unread("skip.binary", "")
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+    return content.decode(encoding, errors="replace").removeprefix("\ufeff").replace("\0", "")

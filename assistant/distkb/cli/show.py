@@ -18,11 +18,35 @@ if TYPE_CHECKING:
     from distkb.report.meaning import Meanings
 
 
+class Show(Command):
+    """The command, to which a name with its dashes is a name, as it stands in what the command prints."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; what looks like an option and is like none of this command is the name to show."""
+        try:
+            return super().parse_args(ctx, list(args))
+        except click.NoSuchOption as wrong:
+            name = next((arg for arg in args if arg.startswith(wrong.option_name)), None)
+            if name is None or wrong.possibilities:
+                raise
+            others = list(args)
+            others.remove(name)
+            left = super().parse_args(ctx, [*others, "--", name])
+            if left:
+                raise
+            return left
+
+
 @click.command(
     "show",
-    cls=Command,
+    cls=Show,
     help="help.show",
-    examples=("distkb show D21", "distkb show D21 --lang ko", "distkb show NCCL_TIMEOUT", "distkb show G1"),
+    examples=(
+        "distkb show D21",
+        "distkb show D21 --lang ko",
+        "distkb show NCCL_TIMEOUT",
+        "distkb show --rdzv-endpoint",
+    ),
 )
 @click.argument("entry", metavar="ENTRY")
 @click.option("--json", "as_json", is_flag=True, help="option.json")

@@ -63,7 +63,7 @@ class Belief(msgspec.Struct, frozen=True, kw_only=True):
 
 def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
     """Posterior over all hypotheses of the table given the evidence."""
-    known = [o for o in evidence.observations if table.knows(o.id)]
+    known = _unabsorbed(table, [o for o in evidence.observations if table.knows(o.id)])
     certainty = _certainties(table, known)
     strongest = _strongest_primary(table, known, certainty)
     scores: dict[str, float] = {}
@@ -79,6 +79,12 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
             sorted((c for c in moved if abs(c.weight) >= 0.05), key=lambda c: -abs(c.weight))
         )
     return Belief(posterior=_normalised(scores), contributions=contributions)
+
+
+def _unabsorbed(table: LikelihoodTable, known: list[Observation]) -> list[Observation]:
+    """Leave out what another observation says more exactly."""
+    groups = {kind.group for o in known if o.present and (kind := table.kinds.get(o.id)) is not None}
+    return [o for o in known if table.yields_to.get(o.id) not in groups - {None}]
 
 
 def _stands_alone(table: LikelihoodTable, observation: Observation) -> bool:

@@ -10,7 +10,7 @@ from distkb.diagnosis.belief import Belief, believe
 from distkb.diagnosis.information import MISREAD, MISTAKE, Row, make_row
 from distkb.diagnosis.known import gather
 from distkb.diagnosis.likelihood import LikelihoodTable
-from distkb.diagnosis.next_step import OUTPUT
+from distkb.diagnosis.presumed import OUTPUT
 from distkb.diagnosis.session import Event
 
 ROWS_KEPT = 8192

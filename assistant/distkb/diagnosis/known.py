@@ -105,6 +105,7 @@ def _evidence(events: Sequence[Event], answered: set[str], implies: Mapping[str,
         log_coverage=max((e.log_coverage for e in read), default=0.0),
         affinity=_mean([e.affinity for e in read if e.affinity]),
         notes=tuple(note for e in read for note in e.notes),
+        ranks=max((e.ranks for e in read), key=len, default=()),
         bytes_read=sum(e.bytes_read for e in read),
     )
 

@@ -58,6 +58,12 @@ class Kind(msgspec.Struct, frozen=True):
     is_signature: bool
     from_launcher: bool
     """True for lines that the launcher prints, so that only its own output could show them."""
+    telling: bool = True
+    """False for a finding that says nothing about a failure by itself."""
+    ending: bool = False
+    """True where it tells how the run was ended from outside."""
+    definite: bool = False
+    """True for a finding that by itself points to an entry: an error or a warning of a reader or a probe."""
     experiment: bool = False
     """True for the outcome of a fix that was tried: independent of all that was read, so it counts in full."""
 
@@ -86,7 +92,8 @@ class LikelihoodTable:
         findings: Iterable[Finding],
         facts: Iterable[Fact],
     ) -> None:
-        findings = tuple(findings)
+        signatures, findings = tuple(signatures), tuple(findings)
+        tables: tuple[Signature | Finding, ...] = (*signatures, *findings)
         self.hypotheses = _hypotheses(tuple(entries))
         self.kinds: dict[str, Kind] = {
             **{s.id: _signature_kind(s) for s in signatures},
@@ -97,7 +104,10 @@ class LikelihoodTable:
             h.id: {} if h.cause is None else {e.observation: PROBABILITY[e.likelihood] for e in h.cause.evidence}
             for h in self.hypotheses
         }
+        self.yields_to: dict[str, str] = {r.id: r.yields_to for r in tables if r.yields_to}
         self._pointing: set[tuple[str, str]] = set()
+        for record in tables:
+            self._add_given(record)
         self._add_pointed_at(findings)
         self._add_fixes()
         self._stating: dict[str, tuple[int, ...]] | None = None
@@ -109,6 +119,14 @@ class LikelihoodTable:
         What points to one cause are many different things that a probe may meet: none of them is due to be there.
         """
         return (finding, hypothesis) in self._pointing
+
+    def _add_given(self, record: Signature | Finding) -> None:
+        """Give the causes that an observation's own table names their likelihoods, where they state none themselves."""
+        named = {name: PROBABILITY[word] for word, names in record.given.items() for name in names}
+        for h in self.hypotheses if named else ():
+            p = named.get(h.id, named.get(h.id.partition(".")[0]))
+            if p is not None:
+                self._stated[h.id].setdefault(record.id, p)
 
     def _add_pointed_at(self, findings: Iterable[Finding]) -> None:
         """Give the causes that a finding points to a likelihood for it, where they state none themselves."""
@@ -212,6 +230,8 @@ def _signature_kind(signature: Signature) -> Kind:
         in_logs="log" in signature.where and signature.printed_by != "system",
         is_signature=True,
         from_launcher=signature.printed_by == "launcher",
+        telling=signature.telling,
+        ending=signature.ending,
     )
 
 
@@ -223,6 +243,8 @@ def _finding_kind(finding: Finding) -> Kind:
         in_logs=finding.id.startswith("logs."),
         is_signature=False,
         from_launcher=False,
+        telling=finding.telling,
+        definite=finding.entry is not None and finding.severity in {"error", "warning"},
     )
 
 

@@ -34,6 +34,8 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["ask", "collect", "probe", "fix"]
     step: Step | None
     """None where the kind is `fix`."""
+    fix: Fix | None = None
+    """The fix to try, where the kind is `fix`."""
     gain_bits: float
     """Expected reduction of the entropy over causes, in bits; 0 where the kind is `fix`."""
 
@@ -53,3 +55,5 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     fix: Fix | None
     """The first fix of the first cause, where the verdict names or leads."""
     evidence: Evidence
+    collect: Step | None = None
+    """What to collect, where the next step is a question that not everybody can answer at once."""

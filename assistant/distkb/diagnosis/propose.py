@@ -20,7 +20,7 @@ from distkb.diagnosis.information import MISTAKE, Row
 from distkb.diagnosis.known import Known
 from distkb.diagnosis.likelihood import OTHER
 from distkb.diagnosis.moves import Ask, Move, NothingFits, Take, TryFix
-from distkb.diagnosis.next_step import OUTPUT, known_names, presumed
+from distkb.diagnosis.presumed import OUTPUT, known_names, presumed
 from distkb.diagnosis.questions import Question, fact_question, lines_question
 from distkb.diagnosis.repair import CONSIDERED, Repair, expected_cost
 from distkb.diagnosis.repair import plan as repair_plan

@@ -14,7 +14,7 @@ from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.known import gather
 from distkb.diagnosis.likelihood import OTHER, Hypothesis
 from distkb.diagnosis.moves import Ask, Done, Move, NothingFits, Take, TryFix
-from distkb.diagnosis.next_step import OUTPUT
+from distkb.diagnosis.presumed import OUTPUT
 from distkb.diagnosis.questions import Question
 from distkb.diagnosis.session import Event, EvidenceAdded, FixTried, ProbeResult, Session, standing
 from distkb.diagnosis.view import next_moves

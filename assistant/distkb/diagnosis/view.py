@@ -9,14 +9,16 @@ from typing import Literal
 
 import msgspec
 
+from distkb.catalogue.model import PROBABILITY
 from distkb.diagnosis.belief import Belief, entropy_bits
-from distkb.diagnosis.diagnose import conclude
+from distkb.diagnosis.conclude import conclude
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.known import Known, gather, taught
 from distkb.diagnosis.likelihood import OTHER
 from distkb.diagnosis.model import Diagnosis
-from distkb.diagnosis.moves import Done, Move
+from distkb.diagnosis.moves import Done, Move, TryFix
 from distkb.diagnosis.propose import propose
+from distkb.diagnosis.repair import seconds_of
 from distkb.diagnosis.session import (
     Answered,
     DontKnow,
@@ -120,9 +122,10 @@ def view(session: Session, guide: Guide) -> SessionView:
     now = beliefs[-1]
     before = beliefs[-2] if events else now
     known = gather(events, guide.implies)
+    answer = conclude(guide.table, now, known.evidence)
     moves = next_moves(guide, known, now)
     return SessionView(
-        diagnosis=conclude(guide.table, now, known.evidence),
+        diagnosis=answer,
         causes=_ranked(now.posterior, before.posterior),
         entries=_ranked(entry_totals(now.posterior), entry_totals(before.posterior)),
         other=RankedView(id=OTHER, probability=now.posterior[OTHER], before=before.posterior[OTHER]),
@@ -145,12 +148,21 @@ def entry_totals(posterior: Mapping[str, float]) -> dict[str, float]:
 
 
 def next_moves(guide: Guide, known: Known, belief: Belief) -> tuple[Move, ...]:
-    """Return what to do now, the best move first."""
+    """Return what to do now, the best move first: of a cause that is named, its fix, unless it was tried."""
     for name, outcome in known.fixes.items():
         if outcome == "helped" and name in guide.fixes:
             entry, cause, fix = guide.fixes[name]
             return (Done(entry=entry, cause=cause, fix=fix), *propose(guide, known, belief.posterior))
-    return propose(guide, known, belief.posterior)
+    moves = propose(guide, known, belief.posterior)
+    answer = conclude(guide.table, belief, known.evidence)
+    if answer.verdict != "named" or answer.fix is None or answer.fix.id in known.fixes:
+        return moves
+    own = next((move for move in moves if isinstance(move, TryFix) and move.fix.id == answer.fix.id), None)
+    if own is None:
+        entry, cause, fix = guide.fixes[answer.fix.id]
+        chance = belief.posterior[cause.id] * PROBABILITY[fix.works]
+        own = TryFix(entry=entry, cause=cause, fix=fix, chance=chance, seconds=seconds_of(fix))
+    return (own, *(move for move in moves if move != own))
 
 
 def _ranked(now: Mapping[str, float], before: Mapping[str, float]) -> tuple[RankedView, ...]:

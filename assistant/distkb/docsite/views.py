@@ -9,7 +9,7 @@ from typing import Any
 
 from distkb.catalogue.guide import Guide
 from distkb.catalogue.incident import Found
-from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Entry, Fix, Signature
+from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Entry, Evidence, Fix, Signature
 from distkb.catalogue.records import Language, Text
 from distkb.docsite.diagrams import drawing
 from distkb.docsite.text import Writer
@@ -211,7 +211,13 @@ def messages(library: Library, write: Writer, say: Say) -> list[dict[str, Any]]:
         if not signature.example or "log" not in signature.where:
             continue
         own = [one.id for one in library.entries if any(mine.id == signature.id for mine in one.signatures)]
-        ids = list(dict.fromkeys([*own, *named.get(signature.id, [])]))[:6]
+        given = [
+            cause.partition(".")[0]
+            for word, causes in signature.given.items()
+            if library.meanings.lift(Evidence(observation=signature.id, likelihood=word)) >= TELLS
+            for cause in causes
+        ]
+        ids = list(dict.fromkeys([*own, *named.get(signature.id, []), *given]))[:6]
         if ids:
             out.append(
                 {

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from distkb.evidence.observation import Observation, Skipped, absent
 
+if TYPE_CHECKING:
+    from distkb.evidence.readers.stacks.group import Standing
+
 
 class ArtifactReading(msgspec.Struct, frozen=True, kw_only=True):
     """All that one reader found in the files it was given."""
 
+    reader: str = ""
+    """Name of the reader: `stacks`, `flight-recorder`, `config`, `script`, `trace`."""
     observations: tuple[Observation, ...] = ()
     """What was found, each with its place and the words that show it."""
     clear: tuple[str, ...] = ()
     """Ids of findings that were looked for and are absent."""
     facts: dict[str, Any] = {}
     """What else is known, as plain data; `implies` lists intake facts (`symptom=hang`) that it answers."""
+    standing: tuple[Standing, ...] = ()
+    """Where the dumped processes stand: for the model of the run."""
     skipped: tuple[Skipped, ...] = ()
     """Files that could not be read; the rest still counts."""
     bytes_read: int = 0

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.catalogue.settings import Setting
 from distkb.evidence.artifact import ArtifactReading
+from distkb.evidence.guarded import guarded_together
 from distkb.evidence.observation import Observation, Skipped, absent
+
+if TYPE_CHECKING:
+    from distkb.evidence.readers.stacks.group import Standing
 
 Find = Callable[[Sequence[Path]], list[Path]]
 Read = Callable[[Sequence[Path]], ArtifactReading]
@@ -33,7 +38,12 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
 
     def observations(self, known: frozenset[str], said: frozenset[str]) -> tuple[Observation, ...]:
         """Return what the readers say: findings in `known`, absences, and facts that are not among `said` yet."""
-        found = [o for reading in self.readings for o in reading.observations if o.id in known]
+        found = [
+            msgspec.structs.replace(o, reader=reading.reader)
+            for reading in self.readings
+            for o in reading.observations
+            if o.id in known
+        ]
         present = {o.id for o in found}
         clear = {name for reading in self.readings for name in reading.clear if name in known} - present
         facts: dict[str, Observation] = {}
@@ -43,6 +53,10 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
                 if name not in said:
                     facts.setdefault(name, Observation(id=str(fact), source="probe", certainty=IMPLIED))
         return (*found, *absent(sorted(clear)), *facts.values())
+
+    def standing(self) -> tuple[Standing, ...]:
+        """Return where the dumped processes stand."""
+        return tuple(one for reading in self.readings for one in reading.standing)
 
     def skipped(self) -> tuple[Skipped, ...]:
         """Return what the readers could not read."""
@@ -57,26 +71,31 @@ def read_artifacts(paths: Sequence[Path], settings: Sequence[Setting], versions:
     """Find and read everything beside logs under the given paths. A script may be a configuration too."""
     if not paths:
         return Artifacts()
-    from distkb.evidence.configs import find_configs, read_configs
-    from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
-    from distkb.evidence.scripts import find_scripts, read_scripts
-    from distkb.evidence.stacks import find_stacks, only_stacks, read_stacks
-    from distkb.evidence.traces import find_traces, only_traces, read_traces
+    from distkb.evidence.readers.configs import find_configs, read_configs
+    from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
+    from distkb.evidence.readers.scripts import find_scripts, read_scripts
+    from distkb.evidence.readers.stacks import find_stacks, only_stacks, read_stacks
+    from distkb.evidence.readers.traces import find_traces, only_traces, read_traces
 
-    kinds: tuple[tuple[Find, Read, Find], ...] = (
-        (find_configs, lambda files: read_configs(files, settings, versions), list),
-        (find_flight_recorder, read_flight_recorder, list),
-        (find_stacks, read_stacks, only_stacks),
-        (find_scripts, read_scripts, list),
-        (find_traces, read_traces, only_traces),
+    kinds: tuple[tuple[str, Find, Read, Find], ...] = (
+        ("config", find_configs, lambda files: read_configs(files, settings, versions), list),
+        ("flight-recorder", find_flight_recorder, read_flight_recorder, list),
+        ("stacks", find_stacks, read_stacks, only_stacks),
+        ("script", find_scripts, read_scripts, list),
+        ("trace", find_traces, read_traces, only_traces),
     )
     readings: list[ArtifactReading] = []
     files: set[Path] = set()
     not_logs: set[Path] = set()
-    for find, read, nothing_else in kinds:
-        found = find(paths)
-        if found:
-            readings.append(read(found))
+    failed: list[Skipped] = []
+    for name, find, read, nothing_else in kinds:
+        found = guarded_together(find, paths, str, failed)
+        if not found:
+            continue
+        reading = guarded_together(read, found, str, failed)
+        if reading is not None:
+            readings.append(msgspec.structs.replace(reading, reader=name))
             files.update(found)
-            not_logs.update(nothing_else(found))
+            not_logs.update(guarded_together(nothing_else, found, str, failed) or ())
+    readings += [ArtifactReading(skipped=tuple(failed))] if failed else []
     return Artifacts(readings=tuple(readings), files=frozenset(files), not_logs=frozenset(not_logs))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from distkb.evidence.clean import plain
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.text.clean import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

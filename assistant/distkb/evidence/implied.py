@@ -10,6 +10,24 @@ CERTAINTY = 0.3
 """An implied fact adds little: the line that implies it has already counted as evidence of its own."""
 
 
+CONCLUDED = 0.9
+"""A fact that the model of the run concludes is nearly as sure as one that the user states."""
+
+
+def concluded_facts(observations: Sequence[Observation], concludes: Mapping[str, Iterable[str]]) -> list[Observation]:
+    """The facts that findings establish, for every fact that is not known yet; the first finding counts."""
+    known = {o.id.partition("=")[0] for o in observations if "=" in o.id and o.certainty > CERTAINTY}
+    found: dict[str, Observation] = {}
+    for observation in observations:
+        for fact in concludes.get(observation.id, ()) if observation.present else ():
+            name = fact.partition("=")[0]
+            if name not in known:
+                certainty = CONCLUDED * observation.certainty
+                one = Observation(id=fact, source="log", certainty=certainty, quotes=observation.quotes[:1])
+                found.setdefault(name, one)
+    return list(found.values())
+
+
 def implied_facts(observations: Sequence[Observation], implies: Mapping[str, Iterable[str]]) -> list[Observation]:
     """The facts that observations of the logs imply, for every fact that is not known yet.
 

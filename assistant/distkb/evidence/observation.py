@@ -24,12 +24,34 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since the epoch, or since midnight where the log prints no date; only differences are used."""
 
 
+State = Literal["missing", "silent", "killed", "failed", "works", "waits", "done"]
+"""What became of a rank, in the order in which one looks: it printed nothing, fell silent, was killed from outside,
+failed by itself, was at work, waited for others, or came to its end."""
+
+
+class RankState(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the roll call."""
+
+    rank: int
+    state: State
+    place: str = ""
+    """Where it stood, as `call (file:line)`; empty where no stack or traceback tells."""
+    last: Quote | None = None
+    """Its failure, or the last line that it printed of its own work."""
+    sources: tuple[str, ...] = ()
+    """Files that its lines come from."""
+    certainty: float = 1.0
+    """How sure it is that these lines are this rank's: less where only a name of a file says so."""
+
+
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is known about the run."""
 
     id: str
     """Id of a signature or finding of the catalogue, or `fact=value`."""
     source: Source
+    reader: str = ""
+    """Which reader of artifacts saw it: `stacks`, `flight-recorder`, `script`, ...; empty for logs and words."""
     present: bool = True
     """False where it was looked for and is known to be absent."""
     certainty: float = 1.0
@@ -67,4 +89,6 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Entry id → how well the report's words fit it: natural-log likelihood ratio against the average entry."""
     notes: tuple[Quote, ...] = ()
     """The course of events in order of time: first failure first."""
+    ranks: tuple[RankState, ...] = ()
+    """The roll call: every rank of the world, as far as it is known."""
     bytes_read: int = 0

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.evidence import facts as stated
-from distkb.evidence.derive import Derived, derive
-from distkb.evidence.documents import MOST_BYTES, read_document
-from distkb.evidence.elastic import MAX_ERROR_FILE, ErrorFile, parse_error_file
-from distkb.evidence.files import Found, LogFile, discover
+from distkb.evidence.guarded import guarded, guarded_together
+from distkb.evidence.inventory import Found, LogFile, discover
 from distkb.evidence.observation import Evidence, Observation, Quote, Skipped
-from distkb.evidence.opening import UnreadableError, open_regular, open_text, reason
-from distkb.evidence.report import ReportReader, facts_of, pasted, take_apart
-from distkb.evidence.scan import FileScan, Hit, Scanner, hit_quote
-from distkb.evidence.timeline import waited
+from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
+from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
+from distkb.evidence.readers.report.read import ReportReader, facts_of, pasted, take_apart
+from distkb.evidence.run.derive import Derived, derive
+from distkb.evidence.run.ends import before_endings
+from distkb.evidence.run.timeline import waited
+from distkb.evidence.scanner.scan import FileScan, Hit, Scanner, hit_quote
+from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from distkb.catalogue.model import Fact, Signature
-    from distkb.evidence.timeline import Timeline
+    from distkb.evidence.readers.stacks.group import Standing
+    from distkb.evidence.run.timeline import Timeline
 
 Progress = Callable[[int, int], None]
 """Told how many bytes of how many were read."""
@@ -55,32 +59,62 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     cache_dir: Path | None = None,
     progress: Progress | None = None,
     others: Collection[Path] = (),
+    standing: Sequence[Standing] = (),
 ) -> Evidence:
     """Read logs, a person's report and stated facts into observations.
 
     `findings` are the ids that the catalogue knows; others are not emitted. What cannot be read is listed
     in `skipped` and never stops the rest. Compiled patterns are kept in `cache_dir`, if one is given.
-    `progress` is told how many bytes of how many were read. `others` are files that are no logs.
+    `progress` is told how many bytes of how many were read. `others` are files that are no logs,
+    `standing` is where the processes of stack dumps stand.
 
     Raises:
         FactError: a stated fact or value does not exist.
     """
     given = stated.check_facts(fact_values or {}, facts)
     logs = read_logs(signatures, paths, cache_dir, progress, others)
-    words = read_report(signatures, facts, report, report_name, cache_dir) if report else []
+    skipped = list(logs.skipped)
+    words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
     hanging = given.get("symptom") == "hang" or any(o.id == "symptom=hang" for o in words)
-    result = derive(logs.scans, logs.error_files, signatures, hanging=hanging)
-    seen = signature_observations(logs.scans, result)
+    scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging)
+    endings = {signature.id for signature in signatures if signature.ending}
+    seen = signature_observations(scans, result, endings)
     known = {signature.id for signature in signatures} | set(findings)
     observations = merge([*seen, *result.observations, *logs.probed, *words, *stated.observed(given)])
     return Evidence(
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
-        skipped=logs.skipped,
+        skipped=tuple(skipped),
         log_coverage=result.coverage,
         notes=result.notes,
+        ranks=result.ranks,
         bytes_read=sum(scan.size for scan in logs.scans) + logs.documents,
     )
+
+
+def _report(
+    signatures: Sequence[Signature],
+    facts: Sequence[Fact],
+    report: str,
+    name: str | None,
+    cache_dir: Path | None,
+    skipped: list[Skipped],
+) -> list[Observation]:
+    """Observations of a report; none where reading it fails."""
+    return guarded(lambda: read_report(signatures, facts, report, name, cache_dir), name or "-", skipped) or []
+
+
+def _derived(
+    logs: Logs, signatures: Sequence[Signature], standing: Sequence[Standing], skipped: list[Skipped], *, hanging: bool
+) -> tuple[Sequence[FileScan], Derived]:
+    """What the logs show together, and the scans that it is of: those that cannot be put together are left out."""
+
+    def together(given: Sequence[FileScan]) -> tuple[Sequence[FileScan], Derived]:
+        scans = before_endings(given, signatures)
+        return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging)
+
+    found = guarded_together(together, logs.scans, lambda scan: scan.file.name, skipped)
+    return found or ((), derive((), (), signatures, standing, hanging=hanging))
 
 
 def read_logs(
@@ -91,22 +125,25 @@ def read_logs(
     others: Collection[Path] = (),
 ) -> Logs:
     """Find and scan all logs under the given paths."""
-    found = discover(paths, others)
+    skipped: list[Skipped] = []
+    found = guarded_together(lambda some: discover(some, others), paths, str, skipped) or Found()
     scans: list[FileScan] = []
-    skipped = list(found.skipped)
+    skipped += found.skipped
     named = {str(path) for path in paths}
     scanner = Scanner(signatures, cache_dir)
     count = _Count(found.logs, progress) if progress is not None else None
     for file in found.logs:
-        scan = _scan(scanner, file, count)
+        scan = guarded(partial(_scan, scanner, file, count), file.name, skipped)
+        if scan is None:
+            continue
         if isinstance(scan, Skipped) and scan.code == "empty" and file.name not in named:
             scan = FileScan(file=file)  # an empty stream of a rank says something too
         if isinstance(scan, Skipped):
             skipped.append(scan)
             continue
         scans.append(scan)
-        if scan.damaged:
-            skipped.append(Skipped(path=file.name, code="bad-gzip", detail=str(scan.lines)))
+        if scan.damage:
+            skipped.append(Skipped(path=file.name, code=scan.damage, detail=str(scan.lines)))
     error_files = _error_files(found, skipped)
     skipped += _all_empty(paths, scans, error_files)
     probed, size = _probed(found, skipped)
@@ -174,7 +211,7 @@ def _error_files(found: Found, skipped: list[Skipped]) -> list[tuple[LogFile, Er
         data = _bytes(file, MAX_ERROR_FILE)
         if isinstance(data, Skipped):
             skipped.append(data)
-        elif (content := parse_error_file(data)) is not None:
+        elif (content := guarded(partial(parse_error_file, data), file.name, skipped)) is not None:
             contents.append((file, content))
     return contents
 
@@ -187,8 +224,9 @@ def _probed(found: Found, skipped: list[Skipped]) -> tuple[list[Observation], in
         data = _bytes(file, MOST_BYTES)
         if isinstance(data, Skipped):
             skipped.append(data)
-        elif (content := read_document(data)) is None:
-            skipped.append(Skipped(path=file.name, code="bad-document"))
+        elif (content := guarded(partial(read_document, data), file.name, skipped)) is None:
+            if not skipped or skipped[-1].path != file.name:
+                skipped.append(Skipped(path=file.name, code="bad-document"))
         else:
             observations += content
             size += len(data)
@@ -207,8 +245,13 @@ def _bytes(file: LogFile, most: int) -> bytes | Skipped:
         return Skipped(path=file.name, code=code, detail=detail)
 
 
-def signature_observations(scans: Sequence[FileScan], result: Derived) -> list[Observation]:
-    """One observation for each signature that any log shows: each rank's first hit, in order of time."""
+def signature_observations(
+    scans: Sequence[FileScan], result: Derived, endings: Collection[str] = ()
+) -> list[Observation]:
+    """One observation for each signature that any log shows: each rank's first hit, in order of time.
+
+    An ending is no rank's, whichever task's label its line carries.
+    """
     owners = {
         (id(scan), hit.order, hit.signature): process.rank
         for process in result.run.processes
@@ -225,7 +268,7 @@ def signature_observations(scans: Sequence[FileScan], result: Derived) -> list[O
     for name in sorted(hits):
         quotes: list[Quote] = []
         for scan, hit in hits[name]:
-            rank = owners.get((id(scan), hit.order, hit.signature), hit.rank)
+            rank = None if name in endings else owners.get((id(scan), hit.order, hit.signature), hit.rank)
             quotes.append(hit_quote(scan, hit, rank, _time(hit, result.timeline)))
         first = hits[name][0][1]
         found.append(

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import msgspec
 
 from distkb.catalogue.model import Finding
-from distkb.evidence.documents import Item, observations
 from distkb.evidence.observation import Observation
+from distkb.evidence.readers.probe_answers import Item, observations
 
 SCHEMA = "distkb.probe/1"
 Status = Literal["ok", "findings", "skipped", "error"]

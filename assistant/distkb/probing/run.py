@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import msgspec
 
-from distkb.evidence.clean import quote_text
+from distkb.evidence.text.clean import quote_text
 from distkb.probing.document import RawDocument
 
 GRACE_S = 5.0

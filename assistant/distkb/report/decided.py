@@ -12,14 +12,13 @@ from distkb.evidence.observation import Observation, Quote
 
 _LEAST = 1e-12
 """Probability below which a cause is out of the question."""
-_ARTIFACTS = {"stacks", "flight-recorder", "script", "trace", "config", "loader", "live"}
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
     """The source without which the first cause would lead least, or not at all."""
 
     source: str
-    """`stacks`, `flight-recorder`, `script`, `trace`, `config`, `loader`, `live`, or `log`, `report`, `probe`."""
+    """`stacks`, `flight-recorder`, `script`, `trace`, `config`, or `log`, `report`, `probe`."""
     weight: float
     """By how much it moved the first cause: natural-log odds against any other cause, above 0."""
     quote: Quote | None
@@ -30,10 +29,7 @@ def source_of(observation: Observation) -> str | None:
     """Return where an observation comes from; None for what the user said or answered."""
     if observation.source in ("fact", "answer"):
         return None
-    kind = observation.id.partition(".")[0]
-    if observation.source == "probe":
-        return kind if kind in _ARTIFACTS else "probe"
-    return observation.source
+    return observation.reader or observation.source
 
 
 def decided(diagnosis: Diagnosis) -> Decided | None:

@@ -8,16 +8,19 @@ import msgspec
 
 from distkb.catalogue.model import Text
 from distkb.diagnosis.model import Contribution, Diagnosis, NextStep, RankedCause
-from distkb.evidence.observation import Quote
+from distkb.evidence.observation import Quote, RankState
+from distkb.locale import LANGUAGES, Say
 from distkb.report.decided import decided
 from distkb.report.layout import clean
+from distkb.report.meaning import Meanings
+from distkb.report.story import tell
 
 SCHEMA = "distkb.diagnosis/1"
 
 
-def write(diagnosis: Diagnosis) -> str:
+def write(diagnosis: Diagnosis, meanings: Meanings) -> str:
     """Return the diagnosis as one JSON document."""
-    return encode(document(diagnosis))
+    return encode(document(diagnosis, meanings))
 
 
 def encode(value: Any) -> str:
@@ -25,16 +28,36 @@ def encode(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
-def document(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return the diagnosis as plain data: all causes, most probable first, each with what moved it."""
+def document(diagnosis: Diagnosis, meanings: Meanings) -> dict[str, Any]:
+    """Return the diagnosis as plain data: all causes, most probable first, each with what moved it; and the run."""
     return {
         "schema": SCHEMA,
         "causes": [_cause(ranked) for ranked in diagnosis.causes],
         "other": _rounded(diagnosis.other),
         "decided": _decided(diagnosis),
-        "next": _next(diagnosis.next, diagnosis),
+        "next": _next(diagnosis.next),
         "fix": None if diagnosis.fix is None else msgspec.to_builtins(diagnosis.fix),
         "skipped": [{"path": clean(s.path), "reason": s.code} for s in diagnosis.evidence.skipped],
+        "verdict": diagnosis.verdict,
+        "headline": {lang: tell(diagnosis.evidence, meanings.is_primary, Say(lang)) for lang in LANGUAGES},
+        "ranks": [_rank(one) for one in diagnosis.evidence.ranks],
+        "endings": [
+            {"observation": o.id, **_place(quote)}
+            for o in diagnosis.evidence.observations
+            if o.present and meanings.is_ending(o)
+            for quote in o.quotes[:1]
+        ],
+    }
+
+
+def _rank(one: RankState) -> dict[str, Any]:
+    return {
+        "rank": one.rank,
+        "certainty": one.certainty,
+        "state": one.state,
+        "place": clean(one.place),
+        "last": _place(one.last) if one.last else None,
+        "sources": [clean(path) for path in one.sources],
     }
 
 
@@ -75,13 +98,13 @@ def _place(quote: Quote | None) -> dict[str, Any]:
     }
 
 
-def _next(step: NextStep | None, diagnosis: Diagnosis) -> dict[str, Any] | None:
+def _next(step: NextStep | None) -> dict[str, Any] | None:
     if step is None:
         return None
     if step.step is not None:
         identity, text = step.step.id, _both(step.step.text)
-    elif diagnosis.fix is not None:
-        identity, text = diagnosis.fix.id, _both(diagnosis.fix.title)
+    elif step.fix is not None:
+        identity, text = step.fix.id, _both(step.fix.title)
     else:
         return None
     return {"kind": step.kind, "id": identity, "text": text, "gain_bits": round(step.gain_bits, 4)}

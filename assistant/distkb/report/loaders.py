@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from distkb.evidence.ranks import listed
+from distkb.evidence.text.ranks import listed
 from distkb.locale import Say
 from distkb.report.layout import clean, cut, pad, width
 from distkb.report.page import Ink, Page, plain

@@ -20,8 +20,8 @@ _MARKUP = re.compile(r"([\\*_\[\]<>|#~@!])")
 _BACKTICKS = re.compile(r"`+")
 
 
-def write(diagnosis: Diagnosis, meanings: Meanings, say: Say, *, collect: Step | None = None) -> str:
-    """Return the diagnosis as a Markdown document; `collect` is shown beside a question to answer."""
+def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
+    """Return the diagnosis as a Markdown document."""
     verdict = answer(diagnosis)
     first = diagnosis.causes[0] if diagnosis.causes else None
     if verdict in {"no-evidence", "nothing-wrong"} or first is None:
@@ -35,7 +35,7 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say, *, collect: Step |
     else:
         blocks += _candidates(diagnosis, say)
         blocks += _decided(diagnosis, "report.points-most", say)
-    blocks += _next(diagnosis, collect, say)
+    blocks += _next(diagnosis, say)
     return "\n\n".join(blocks) + "\n"
 
 
@@ -122,12 +122,13 @@ def _fix(fix: Fix, say: Say) -> list[str]:
     return blocks
 
 
-def _next(diagnosis: Diagnosis, collect: Step | None, say: Say) -> list[str]:
+def _next(diagnosis: Diagnosis, say: Say) -> list[str]:
     step = diagnosis.next.step if diagnosis.next else None
     if step is None:
         return []
     blocks = _step(step, f"report.next.{step.kind}", say)
-    return blocks + _step(collect, f"report.or.{collect.kind}", say) if collect and step.kind == "ask" else blocks
+    collect = diagnosis.collect
+    return blocks if collect is None else [*blocks, *_step(collect, f"report.or.{collect.kind}", say)]
 
 
 def _step(step: Step, heading: str, say: Say) -> list[str]:

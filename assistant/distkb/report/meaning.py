@@ -14,6 +14,7 @@ class Meanings:
         known: list[Signature | Finding] = [*catalogue.signatures, *catalogue.findings]
         self._means = {item.id: item.means for item in known}
         self._roles: dict[str, Role] = {item.id: item.role for item in known}
+        self._endings = {signature.id for signature in catalogue.signatures if signature.ending}
         self._findings = {finding.id for finding in catalogue.findings}
         self._background = {item.id: BACKGROUND[item.background] for item in known}
         self._background.update({f"{f.id}={v.value}": v.share for f in catalogue.facts for v in f.values})
@@ -57,6 +58,10 @@ class Meanings:
     def is_primary(self, observation: Observation) -> bool:
         """Whether the observation is the failure itself, and neither its echo nor the setting of the run."""
         return observation.present and self._roles.get(observation.id) == "primary"
+
+    def is_ending(self, observation: Observation) -> bool:
+        """Whether the observation tells how the run was ended from outside."""
+        return observation.id in self._endings
 
     def nearness(self, observation: Observation) -> int:
         """Return how near an observation is to the failure.

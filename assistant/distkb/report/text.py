@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from distkb.catalogue.model import Fix, Step
+from distkb.catalogue.model import Fix
 from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
 from distkb.evidence.observation import Observation, Quote
 from distkb.locale import Say
+from distkb.report import rollcall
 from distkb.report.citations import Citations, readable, unmarked
 from distkb.report.decided import decided
 from distkb.report.layout import clean, cut, pad, width
@@ -27,21 +28,19 @@ def write(
     *,
     columns: int = 80,
     ink: Ink = plain,
-    collect: Step | None = None,
 ) -> str:
-    """Return the diagnosis as text of `columns` display columns; `collect` is shown beside a question to answer."""
-    return _Writer(diagnosis, meanings, say, Page(columns, ink), collect).write()
+    """Return the diagnosis as text of `columns` display columns."""
+    return _Writer(diagnosis, meanings, say, Page(columns, ink)).write()
 
 
 class _Writer:
     """Writes one diagnosis onto one page."""
 
-    def __init__(self, diagnosis: Diagnosis, meanings: Meanings, say: Say, page: Page, collect: Step | None) -> None:
+    def __init__(self, diagnosis: Diagnosis, meanings: Meanings, say: Say, page: Page) -> None:
         self.diagnosis = diagnosis
         self.meanings = meanings
         self.say = say
         self.page = page
-        self.collect = collect
         self.answer: Answer = answer(diagnosis)
         self.citations = Citations(diagnosis.evidence)
         self._quoted: set[object] = set()
@@ -66,6 +65,8 @@ class _Writer:
         told = tell(self.diagnosis.evidence, self.meanings.is_primary, self.say)
         if told:
             self.page.paragraph(told, indent="")
+        for line in rollcall.lines(self.diagnosis.evidence.ranks, self.say):
+            self.page.item("-", line)
 
     def _found(self, first: RankedCause) -> None:
         say, page = self.say, self.page
@@ -285,11 +286,12 @@ class _Writer:
 
     def _next(self) -> None:
         say, page = self.say, self.page
-        if self.answer == "named" and self.diagnosis.fix:
+        fix = self.diagnosis.next.fix if self.diagnosis.next else None
+        if fix is not None:
             page.heading(say("report.next.fix"))
-            page.paragraph(say("report.apply", id=self.diagnosis.fix.id))
+            page.paragraph(say("report.apply", id=fix.id))
         step = self.diagnosis.next.step if self.diagnosis.next else None
-        for position, chosen in enumerate([step, self.collect if step and step.kind == "ask" else None]):
+        for position, chosen in enumerate([step, self.diagnosis.collect]):
             if chosen is not None:
                 page.heading(say(f"report.{'next' if position == 0 else 'or'}.{chosen.kind}"))
                 page.paragraph(say.text(chosen.text))

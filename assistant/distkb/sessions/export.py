@@ -26,8 +26,8 @@ from distkb.diagnosis.session import (
     standing,
 )
 from distkb.diagnosis.view import SessionView, TrailItem
-from distkb.evidence.clean import mask, plain
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.text.clean import mask, plain
 from distkb.locale import Say
 from distkb.report.json import encode
 from distkb.report.markdown import code, fenced, prose

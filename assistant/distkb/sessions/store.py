@@ -19,7 +19,7 @@ import msgspec
 
 import distkb
 from distkb.diagnosis.session import Event, Session
-from distkb.evidence.clean import mask, plain
+from distkb.evidence.text.clean import mask, plain
 
 SCHEMA: Final = "distkb.session/1"
 TITLE_WIDTH: Final = 120

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from distkb.catalogue.records import Version
 from distkb.catalogue.settings import Caution, KnownNames, Setting
-from distkb.evidence.clean import mask, plain
+from distkb.catalogue.versions import holds, installed, is_after, is_before, read_here
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.text.clean import mask, plain
 from distkb.settings.spelling import Names
 from distkb.settings.values import fault, unlikely_amount
-from distkb.settings.versions import holds, installed, is_after, is_before, read_here
 
 _VALUE_SHOWN = 80
 

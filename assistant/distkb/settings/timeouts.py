@@ -9,9 +9,9 @@ from typing import Any, Literal
 import msgspec
 
 from distkb.catalogue.settings import Knob, Setting, Timer, TimerDefault
+from distkb.catalogue.versions import holds, installed, is_before, read_here
 from distkb.evidence.observation import Observation, Quote
 from distkb.settings.values import number
-from distkb.settings.versions import holds, installed, is_before, read_here
 
 Source = Literal["knob", "default", "unknown"]
 Origin = Literal["this", "shared", "other", "unsaid"]

@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
 
-from distkb.evidence.clean import plain
+from distkb.evidence.text.clean import plain
 from distkb.locale import Say
 from distkb.tui import saved
 from distkb.tui.desk import Desk, SessionChanged

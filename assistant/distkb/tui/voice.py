@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from distkb.evidence.clean import plain
+from distkb.evidence.text.clean import plain
 
 CODE = "bold $accent"
 """How code, commands and names stand out in running text."""

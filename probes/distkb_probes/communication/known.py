@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 KNOWN: tuple[tuple[str, str], ...] = (
     ("allreduce.address-in-use", r"(?i)EADDRINUSE|address already in use"),
-    ("allreduce.duplicate-gpu", r"(?i)duplicate gpu detected"),
+    ("allreduce.duplicate-gpu", r"(?i)duplicate gpu detected|multiple ranks (?:are|detected) using the same gpu"),
     (
         "allreduce.no-gpu",
         r"(?i)no GPUs found|have NCCL built in|no CUDA GPUs are available|not compiled with CUDA|no NVIDIA driver",

@@ -6,6 +6,8 @@ import difflib
 import re
 from collections.abc import Mapping
 
+from distkb_probes.secret_kinds import MASK, mask
+
 _PREFIXES = (
     "ACCELERATE_",
     "AZUREML_",
@@ -104,20 +106,9 @@ _HEADS = sorted(
 _ALIKE = 0.75
 """Similarity of the first word of a misspelled name (`NCLL_DEBUG`) to one that is known."""
 
-MASK = "***"
 _SECRET_NAME = re.compile(
     r"TOKEN(?!IZERS)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|PRIVATE|AUTH|COOKIE|JWT|CERT_DATA|WEBHOOK|(?:^|_)(?:API_?)?KEYS?(?:$|_)"
     r"|ACCESS_KEY|(?:^|_)SIGNATURE(?:$|_)|(?:^|_)PWD?$|(?:^|_)PASS(?:$|_)|(?:^|_)DSN$",
-    re.IGNORECASE,
-)
-_SECRET_VALUE = re.compile(
-    r"\b(?:hf_[A-Za-z0-9]{8,}|sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}"
-    r"|(?:AKIA|ASIA)[0-9A-Z]{12,}|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|nvapi-[\w-]{16,}|eyJ[\w-]{8,}\.[\w.-]+)"
-)
-_URL_LOGIN = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/@]+@")
-_NAMED_VALUE = re.compile(
-    r"((?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth)\w*[\"']?\s*[=:]\s*)"
-    r"[\"']?[^\s\"',;&]+",
     re.IGNORECASE,
 )
 _SECRET_OPTION = re.compile(
@@ -145,11 +136,8 @@ def masked(name: str, value: str) -> str:
 
 
 def mask_text(text: str) -> str:
-    """Mask tokens, logins in URLs and `password=...` in a text; control characters go, the length is limited."""
-    text = _CONTROLS.sub(" ", text[: 2 * _LONGEST])
-    text = _URL_LOGIN.sub(rf"\1{MASK}@", text)
-    text = _SECRET_VALUE.sub(MASK, text)
-    return _NAMED_VALUE.sub(rf"\1{MASK}", text)[:_LONGEST]
+    """Mask every kind of secret in a text; control characters go, the length is limited."""
+    return mask(_CONTROLS.sub(" ", text[: 2 * _LONGEST]))[:_LONGEST]
 
 
 def mask_command(words: list[str]) -> str:
@@ -159,7 +147,7 @@ def mask_command(words: list[str]) -> str:
     for word in words:
         shown.append(MASK if hide else mask_text(word))
         hide = _SECRET_OPTION.match(word) is not None
-    return " ".join(shown)[:_LONGEST]
+    return mask(" ".join(shown))[:_LONGEST]
 
 
 def select(environment: Mapping[str, str]) -> dict[str, str]:

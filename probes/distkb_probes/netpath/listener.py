@@ -28,9 +28,10 @@ _MOST_GUESTS = 64
 class Listener:
     """One port, one conversation."""
 
-    def __init__(self, port: int, token: str, facts: Mapping[str, Any]) -> None:
-        """Open the port; raises OSError where that cannot be done."""
-        self._socket = listening(port)
+    def __init__(self, port: int, token: str, facts: Mapping[str, Any], address: str = "") -> None:
+        """Open the port, and later others, at one address or at all; raises OSError where that cannot be done."""
+        self._address = address
+        self._socket = listening(port, address)
         self.port = int(self._socket.getsockname()[1])
         self._token, self._facts = token, facts
         self._arrived: queue.Queue[tuple[Channel, str]] = queue.Queue()
@@ -105,7 +106,7 @@ class Listener:
                 raise BrokenTalkError("order")
 
     def _doors(self, order: dict[str, Any]) -> dict[str, Any]:
-        doors = [Door() for _ in range(min(int(order["count"]), MOST_DOORS))]
+        doors = [Door(0, self._address) for _ in range(min(int(order["count"]), MOST_DOORS))]
         self._open += doors
         return {"doors": [[door.port, door.ticket.hex()] for door in doors]}
 
@@ -117,7 +118,7 @@ class Listener:
 
     def _echo(self, _order: dict[str, Any]) -> dict[str, Any]:
         ticket = secrets.token_bytes(TICKET)
-        echo = stream.Echo(ticket)
+        echo = stream.Echo(ticket, self._address)
         self._open.append(echo)
         return {"port": echo.port, "ticket": ticket.hex()}
 

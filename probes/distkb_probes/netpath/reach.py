@@ -19,21 +19,28 @@ CONNECT_S = 3.0
 MOST_TRIES = 48
 
 
-def listening(port: int) -> socket.socket:
-    """Open a port (0: any) for IPv4 and IPv6, or IPv4 alone; raises OSError."""
+def listening(port: int, address: str = "") -> socket.socket:
+    """Open a port (0: any) at one address, or without one for IPv4 and IPv6, or IPv4 alone; raises OSError."""
+    if address:
+        return _listening(family_of(address), port, address)
     try:
         return _listening(socket.AF_INET6, port)
     except OSError:
         return _listening(socket.AF_INET, port)
 
 
-def _listening(family: socket.AddressFamily, port: int) -> socket.socket:
+def family_of(address: str) -> socket.AddressFamily:
+    """Return the family of an address or a name; raises OSError for a name that nobody knows."""
+    return socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][0]
+
+
+def _listening(family: socket.AddressFamily, port: int, address: str = "") -> socket.socket:
     opened = socket.socket(family, socket.SOCK_STREAM)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        opened.bind(("", port))
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(bool(address)))
+        opened.bind((address, port))
         opened.listen(16)
     except OSError:
         opened.close()
@@ -44,8 +51,8 @@ def _listening(family: socket.AddressFamily, port: int) -> socket.socket:
 class Door:
     """A port that lets in whoever has the ticket, says so, and closes; strangers get nothing."""
 
-    def __init__(self, port: int = 0) -> None:
-        self._socket = listening(port)
+    def __init__(self, port: int = 0, address: str = "") -> None:
+        self._socket = listening(port, address)
         self.port = int(self._socket.getsockname()[1])
         self.ticket = secrets.token_bytes(TICKET)
         threading.Thread(target=self._serve, daemon=True).start()

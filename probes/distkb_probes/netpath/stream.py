@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from distkb_probes.netpath.reach import CONNECT_S
+from distkb_probes.netpath.reach import CONNECT_S, family_of
 from distkb_probes.netpath.routes import error_name
 from distkb_probes.netpath.wire import HELLO, NONCE, TICKET, BrokenTalkError, limit_segments, read_exactly
 
@@ -166,7 +166,12 @@ def rate(address: str, port: int, ticket: bytes, way: str) -> float | None:
 class Echo:
     """A UDP port that answers datagrams that carry the ticket with their size, never with more than it was sent."""
 
-    def __init__(self, ticket: bytes) -> None:
+    def __init__(self, ticket: bytes, address: str = "") -> None:
+        if address:
+            self._socket = socket.socket(family_of(address), socket.SOCK_DGRAM)
+            self._socket.bind((address, 0))
+            self._start(ticket)
+            return
         try:
             self._socket = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
             self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -174,6 +179,9 @@ class Echo:
         except OSError:
             self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self._socket.bind(("", 0))
+        self._start(ticket)
+
+    def _start(self, ticket: bytes) -> None:
         self.port = int(self._socket.getsockname()[1])
         self._ticket = ticket
         threading.Thread(target=self._serve, daemon=True).start()

@@ -13,7 +13,7 @@ from desyncs import CASES, Case, World, common, job, write
 from recorder_dumps import dump, entry
 
 from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
+from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
 
 RECORDED = Path(__file__).parent / "recorded"
 """Dumps of one rank with torch 2.11 and NCCL 2.28.9 on an H100, taken by the watchdog, as torch wrote them."""

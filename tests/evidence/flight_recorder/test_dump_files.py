@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorder_dumps import dump, torch_pickle
 
-from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
-from distkb.evidence.flight_recorder.dump import NotADumpError, Tables, build
-from distkb.evidence.ranks import listed
+from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
+from distkb.evidence.readers.flight_recorder.dump import NotADumpError, Tables, build
+from distkb.evidence.text.ranks import listed
 from distkb.locale import Say
 
 DUMPS = job(lambda rank: common(2) if rank == 3 else common(3, last="started"))

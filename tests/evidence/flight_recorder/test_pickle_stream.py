@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorder_dumps import dump, entry, torch_pickle
 
-from distkb.evidence.flight_recorder.dump import Tables, build
-from distkb.evidence.flight_recorder.pickle_stream import BadPickleError, Stream, UnsafePickleError
-from distkb.evidence.flight_recorder.runs import Alike
+from distkb.evidence.readers.flight_recorder.dump import Tables, build
+from distkb.evidence.readers.flight_recorder.pickle_stream import BadPickleError, Stream, UnsafePickleError
+from distkb.evidence.readers.flight_recorder.runs import Alike
 
 DOCUMENT = dump([entry(seq=i + 1, record=i, at=f"/app/train.py:{i % 3}") for i in range(40)], {"0": ("d", range(4))})
 

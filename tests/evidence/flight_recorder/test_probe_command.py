@@ -14,8 +14,8 @@ from recorder_dumps import entry
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.places import builtin
-from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
-from distkb.evidence.flight_recorder.findings import LOOKED_FOR
+from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
+from distkb.evidence.readers.flight_recorder.findings import LOOKED_FOR
 from distkb.locale import LANGUAGES, Language, Say
 from distkb.probing.document import ProbeAnswer, RawDocument
 from distkb.probing.judge import answer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from distkb.evidence.flight_recorder import find_flight_recorder, read_flight_recorder
+from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
 
 JOB = """
 import datetime, os, sys

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from distkb.evidence.scripts import find_scripts, read_scripts
-from distkb.evidence.scripts.source import MAX_BYTES
+from distkb.evidence.readers.scripts import find_scripts, read_scripts
+from distkb.evidence.readers.scripts.source import MAX_BYTES
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
 START = "import torch.distributed as dist\n"

@@ -30,6 +30,9 @@ def check_evidence(loaded: Loaded) -> Iterator[Problem]:
         yield from _fact(record, record.value)
     for record in loaded.of("step"):
         yield from _step(record, record.value, names)
+    for kind in ("signature", "finding"):
+        for record in loaded.of(kind):
+            yield from _given(record, names)
     yield from _orphans(loaded)
 
 
@@ -41,6 +44,7 @@ class _Names:
             record.value.id: tuple(value.value for value in record.value.values) for record in loaded.of("fact")
         }
         self.broken = loaded.broken
+        self.causes = {name for r in loaded.of("entry") for name in (r.value.id, *(c.id for c in r.value.causes))}
         self.lines = {record.value.id for kind in ("signature", "finding") for record in loaded.of(kind)}
 
     def fault(self, observation: str) -> str | None:
@@ -56,6 +60,19 @@ class _Names:
         if value not in self.facts[fact]:
             return f"'{fact}' has no value '{value}': its values are {', '.join(self.facts[fact])}"
         return None
+
+
+def _given(record: Located, names: _Names) -> Iterator[Problem]:
+    """Report causes in an observation's own table that do not exist or stand there twice."""
+    seen: set[str] = set()
+    for word, causes in record.value.given.items():
+        for index, name in enumerate(causes):
+            if name not in names.causes and name.partition(".")[0] not in names.broken:
+                hint = did_you_mean(name, names.causes)
+                yield record.problem(f"no entry or cause is called '{name}'{hint}", "given", word, index)
+            if name in seen:
+                yield record.problem(f"'{name}' already has a likelihood here", "given", word, index)
+            seen.add(name)
 
 
 def _complete(record: Located, entry: Entry) -> Iterator[Problem]:
@@ -141,5 +158,5 @@ def _orphans(loaded: Loaded) -> Iterator[Problem]:
         for evidence in cause.evidence
     }
     for record in loaded.of("signature"):
-        if record.value.role == "primary" and record.value.id not in used:
+        if record.value.role == "primary" and record.value.id not in used and not record.value.given:
             yield record.problem(f"no cause lists '{record.value.id}' as evidence", "id", warning=True)

@@ -11,6 +11,7 @@ from distkb.catalogue.listing import ENTRY_ID
 from distkb.catalogue.model import Entry, Family
 from distkb.catalogue.problem import Problem
 from distkb.catalogue.validate import did_you_mean, fields_of
+from distkb.catalogue.verified import EXPLAINED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -207,5 +208,5 @@ def _stray(directory: Path) -> Iterator[Problem]:
                 yield Problem(str(home), 1, 1, "holds no entry.yaml")
     for path in sorted([*directory.glob("observations/*"), *directory.glob("settings/*"), *directory.glob("*.y*ml")]):
         is_list = path.parent != directory and path.suffix == ".yaml"
-        if not is_list and path != directory / "glossary.yaml":
+        if not is_list and path not in (directory / "glossary.yaml", directory / EXPLAINED):
             yield Problem(str(path), 1, 1, "is not read: expected glossary.yaml, observations/*.yaml, settings/*.yaml")

@@ -6,6 +6,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from distkb.catalogue.effort import slow
 from distkb.catalogue.patterns import GROUPS, LITERAL, fixed_run, fixed_total, scanner_fault, unknown_groups
 
 if TYPE_CHECKING:
@@ -41,8 +42,10 @@ def _pattern(record: Located, signature: Signature) -> Iterator[Problem]:
     refusal = _refusal(signature)
     if refusal:
         yield record.problem(refusal, "pattern")
+    if record.layer == 0 and (why := slow(signature.pattern, in_logs="log" in signature.where)):
+        yield record.problem(why, "pattern")
     run = fixed_run(signature.pattern) if "log" in signature.where else fixed_total(signature.pattern)
-    if run < LITERAL:
+    if run < LITERAL and {"log", "report", "frame"} & set(signature.where):
         what = "longest fixed text is" if "log" in signature.where else "fixed text is"
         yield record.problem(f"the pattern's {what} {run} characters: every match needs {LITERAL}", "pattern")
     for group in unknown_groups(signature.pattern):

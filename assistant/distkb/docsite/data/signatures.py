@@ -10,8 +10,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.regex import Expression, translate
-from distkb.evidence import clean, read, report, telling, timeline, traceback, watchdog, words
-from distkb.evidence.literals import required_literals
+from distkb.evidence import read
+from distkb.evidence.readers.report import read as report
+from distkb.evidence.readers.report import telling, words
+from distkb.evidence.run import timeline, watchdog
+from distkb.evidence.scanner.literals import required_literals
+from distkb.evidence.text import clean, traceback
+from distkb_probes import secret_kinds
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Catalogue, Fact
@@ -34,26 +39,16 @@ RULES: Mapping[ModuleType, tuple[str, ...]] = {
         "_TAGS",
         "_LOG_LINE",
     ),
-    clean: (
-        "_ESCAPES",
-        "_INVISIBLE",
-        "_SECRETS",
-        "_AUTHORIZATION",
-        "_BEARER",
-        "_URL_CREDENTIALS",
-        "_LOGIN_KEY",
-        "_NAMED",
-        "_TELLTALE",
-        "_PRIVATE_KEY",
-    ),
+    clean: ("_ESCAPES", "_INVISIBLE"),
+    secret_kinds: ("TELLTALE",),
 }
 """Patterns of the readers, by module: the script knows each by its name in camel case."""
 
 NUMBERS: Mapping[ModuleType, tuple[str, ...]] = {
-    report: ("MAX_CHARACTERS", "FOLDED", "PASTED", "_FOLD"),
+    report: ("MAX_CHARACTERS", "ROW", "FOLDED", "PASTED", "_FOLD"),
     telling: ("MIN_WORDS", "_MAX_LINE"),
     words: ("SURE", "TORN", "SHOWN", "HINT", "ASIDE", "OPENING", "OPENING_LENGTH", "EVEN"),
-    traceback: ("MAX_LINES", "MAX_MESSAGE"),
+    traceback: ("MAX_LINES", "MAX_MESSAGE", "MAX_PREFIX"),
     watchdog: ("UNSURE",),
     clean: ("WIDTH", "_CONTEXT"),
     read: ("QUOTES",),
@@ -74,6 +69,7 @@ def patterns(library: Library) -> dict[str, Any]:
 
     `signatures`: id, source, 1 where case does not matter, and numbers of pieces, of which each line that matches
     holds at least one; an empty list where nothing is known of such lines. `frames`: the same without pieces.
+    `secrets`: source and flags of each kind, and 1 where it is looked for in every text.
     `words`: a fact's id; of each of its values the name, the share, and the patterns of what says it, hints at it and
     shows it in output; and the patterns of what does not say it. Each is a pair, in English and in Korean.
     """
@@ -84,6 +80,10 @@ def patterns(library: Library) -> dict[str, Any]:
     pieces, chosen = cover(needed, _background(catalogue))
     return {
         "rules": {_camel(name): _pair(translate(pattern.pattern, pattern.flags)) for name, pattern in rules().items()},
+        "secrets": [
+            [*_pair(translate(kind.pattern.pattern, kind.pattern.flags)), int(kind.name in secret_kinds.SELF_EVIDENT)]
+            for kind in secret_kinds.kinds()
+        ],
         "numbers": {_camel(name): getattr(module, name) for module, names in NUMBERS.items() for name in names},
         "names": {_camel(name): sorted(getattr(module, name)) for module, names in NAMES.items() for name in names},
         "pieces": pieces,
@@ -92,7 +92,7 @@ def patterns(library: Library) -> dict[str, Any]:
             for signature, expression, numbers in zip(said, expressions, chosen, strict=True)
         ],
         "frames": [
-            [signature.id, *_coded(signature.pattern)]
+            [signature.id, *_coded(report.in_report(signature.pattern))]
             for signature in catalogue.signatures
             if "frame" in signature.where
         ],

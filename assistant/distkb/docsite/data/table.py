@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distkb.catalogue.model import PROBABILITY, Fix
-from distkb.diagnosis import belief, diagnose, guide, information, known, likelihood, next_step, propose, repair
+from distkb.diagnosis import belief, conclude, guide, information, known, likelihood, presumed, propose, repair
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
 from distkb.diagnosis.questions import LINES, LINES_SECONDS, lines_question
@@ -34,11 +34,11 @@ CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
         "REPORT_SILENCE",
     ),
     likelihood: ("HELPS_ANYWAY", "RULED_OUT", "_FLOOR"),
-    diagnose: ("NAMED", "LEADING", "CLEAR", "LEAD", "FITS"),
+    conclude: ("NAMED", "LEADING", "CLEAR", "LEAD", "FITS"),
     information: ("MISTAKE", "MISREAD"),
     guide: ("CLEAR_BACKGROUND",),
     known: ("LINE_CERTAINTY", "IMPLIED"),
-    next_step: ("PRESUMED", "OUTPUT"),
+    presumed: ("PRESUMED", "OUTPUT"),
     propose: (
         "LEAST_GAIN_BITS",
         "ATTENTION",
@@ -60,15 +60,15 @@ CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
 POINTING = 16
 """Added to a likelihood's number where a finding points to the cause and the cause itself says nothing of it."""
 ROLES = ("primary", "collateral", "context")
-IN_LOGS, IS_SIGNATURE, FROM_LAUNCHER = 1, 2, 4
+IN_LOGS, IS_SIGNATURE, FROM_LAUNCHER, ENDING, SILENT, DEFINITE = 1, 2, 4, 8, 16, 32
 
 
 def table(library: Library) -> dict[str, Any]:
     """Return the likelihoods and what can be asked and tried; the value of `distkb.diagnoseTable`.
 
-    `observations`: id, role, background, flags, group. `causes`: id, number of the entry, prior, the stated
-    likelihoods as observation and level in turn, and the fixes: end of the id, level, seconds, cost and risk.
-    Numbers of observations go on with each value of each fact.
+    `observations`: id, role, background, flags, group, and the group that it yields to. `causes`: id, number of the
+    entry, prior, the stated likelihoods as observation and level in turn, and the fixes: end of the id, level, seconds,
+    cost and risk. Numbers of observations go on with each value of each fact.
     """
     catalogue = library.catalogue
     likelihoods = LikelihoodTable(catalogue.entries, catalogue.signatures, catalogue.findings, catalogue.facts)
@@ -95,7 +95,14 @@ def table(library: Library) -> dict[str, Any]:
         "roles": ROLES,
         "entries": list(entries),
         "observations": [
-            [name, ROLES.index(kind.role), kind.background, _flags(kind), kind.group or 0]
+            [
+                name,
+                ROLES.index(kind.role),
+                kind.background,
+                _flags(kind),
+                kind.group or 0,
+                likelihoods.yields_to.get(name, 0),
+            ]
             for name, kind in kinds.items()
         ],
         "causes": causes,
@@ -169,7 +176,9 @@ def _fix(fix: Fix, levels: list[float]) -> list[Any]:
 
 
 def _flags(kind: likelihood.Kind) -> int:
-    return IN_LOGS * kind.in_logs + IS_SIGNATURE * kind.is_signature + FROM_LAUNCHER * kind.from_launcher
+    told = ((IN_LOGS, kind.in_logs), (IS_SIGNATURE, kind.is_signature), (FROM_LAUNCHER, kind.from_launcher))
+    judged = ((ENDING, kind.ending), (SILENT, not kind.telling), (DEFINITE, kind.definite))
+    return sum(flag for flag, holds in (*told, *judged) if holds)
 
 
 def _camel(name: str) -> str:

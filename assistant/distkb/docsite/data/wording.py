@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.packed import fronts, numbers, steps
-from distkb.evidence.telling import PRINTED, TELLING_SHARE
+from distkb.evidence.readers.report.telling import PRINTED, TELLING_SHARE
 from distkb.search import wording
 from distkb.search.forms import Forms
 from distkb.search.index import load

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 
-from distkb.evidence.clean import WIDTH, quote_text
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.text.clean import WIDTH, quote_text
 
 _MOST_QUOTES = 8
 _MOST_LISTED = 8

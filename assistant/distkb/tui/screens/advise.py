@@ -17,7 +17,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from distkb.evidence.clean import plain
+from distkb.evidence.text.clean import plain
 from distkb.report import sizing as report
 from distkb.report.layout import pad, width
 from distkb.report.sharding import size

@@ -14,8 +14,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from distkb.evidence.clean import quote_text
-from distkb.evidence.opening import UnreadableError
+from distkb.evidence.text.clean import quote_text
+from distkb.evidence.text.opening import UnreadableError
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import shown, voice
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distkb.evidence.observation import Quote
-    from distkb.evidence.opening import Readable
+    from distkb.evidence.text.opening import Readable
     from distkb.tui.app import DistkbApp
 
 BEFORE, AFTER = 12, 24
@@ -39,7 +39,7 @@ def lines_around(path: Path, line: int) -> list[tuple[int, str]]:
 
     Long lines are cut; a packed file is unpacked as far as that line.
     """
-    from distkb.evidence.opening import open_text
+    from distkb.evidence.text.opening import open_text
 
     first = max(1, line - BEFORE)
     raw, stream = open_text(path)

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from distkb.evidence.clean import plain
+from distkb.evidence.text.clean import plain
 from distkb.report.sizing import NAMES
 from distkb.sizing.form import command_line
 from distkb.sizing.launch import command, files

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.suggester import Suggester
 from textual.widgets import DirectoryTree, Input, Static
 
-from distkb.evidence.clean import plain
+from distkb.evidence.text.clean import plain
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.screens.start import existing

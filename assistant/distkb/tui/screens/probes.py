@@ -17,7 +17,7 @@ from textual.widgets import OptionList, RichLog, Static
 from textual.widgets.option_list import Option
 
 from distkb.diagnosis.session import ProbeResult
-from distkb.evidence.clean import plain
+from distkb.evidence.text.clean import plain
 from distkb.probing.document import ProbeAnswer
 from distkb.probing.run import ProbeRun, Stage
 from distkb.report import probe as report

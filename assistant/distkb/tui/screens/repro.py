@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import RichLog, Static
 
-from distkb.evidence.clean import plain
+from distkb.evidence.text.clean import plain
 from distkb.intake_process import CancelledError, Reading, ReadingFailedError, Request
 from distkb.report.repro import Shown, run_text
 from distkb.repro import verdict
@@ -206,7 +206,7 @@ class ReproScreen(Screen[None]):
 
     def _diagnose(self, folder: Path, known: Knowledge) -> Diagnosis:
         """Read the artifacts in a process of its own, so that the screen stays quick."""
-        from distkb.diagnosis.diagnose import diagnose
+        from distkb.diagnosis.batch import diagnose
 
         overlays = tuple(str(path) for path in known.overlays)
         self._reading = Reading(Request(paths=(str(folder),), overlays=overlays))
@@ -216,7 +216,7 @@ class ReproScreen(Screen[None]):
             evidence = self._reading.result()
         finally:
             self._reading = None
-        return diagnose(known.guide.table, known.catalogue.steps, evidence)
+        return diagnose(known.guide, evidence)
 
     def on_repro_screen_output(self, message: Output) -> None:
         """Show the live output."""

@@ -16,7 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from distkb.evidence.clean import plain
+from distkb.evidence.text.clean import plain
 from distkb.tui import saved
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, shown, voice

@@ -1,0 +1,99 @@
+"""`distkb kb verify`: what released packages say of the texts, names and version ranges of the knowledge base."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from distkb.cli import diagnostics, output
+from distkb.cli.command import Command
+from distkb.cli.diagnostics import ExitCode, Failure
+from distkb.cli.session import session
+from distkb.report.layout import clean
+
+if TYPE_CHECKING:
+    from distkb.catalogue.load import Loaded
+    from distkb.catalogue.verified import Verified
+    from distkb.locale import Say
+
+
+@click.command(
+    "verify", cls=Command, help="help.kb.verify", examples=("distkb kb verify", "distkb kb verify nccl accelerate")
+)
+@click.argument("component", nargs=-1, metavar="[COMPONENT]...")
+@click.option("--cache", type=click.Path(path_type=Path), metavar="DIR", help="option.verify-cache")
+@click.pass_context
+def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None) -> ExitCode:
+    """Look into packages, write what was found, and print each range that differs as `file:line:column: message`."""
+    from distkb.catalogue.checks.verified import check_verified
+    from distkb.catalogue.load import load_located
+    from distkb.catalogue.places import builtin, cache_directory, checkout
+    from distkb.catalogue.verified import read
+    from distkb.verify.packages import KINDS, PackageError
+    from distkb.verify.run import look_up, write
+
+    current = session(ctx)
+    if not current.overlays and checkout() is None:
+        raise Failure("error.verify-needs-kb")
+    known = sorted({kind.component for kind in KINDS})
+    for given in component:
+        if given not in known:
+            raise Failure("error.verify-component", given=given, known=", ".join(known))
+    home = current.overlays[0] if current.overlays else builtin()
+    loaded = load_located([home])
+    try:
+        verified = look_up(
+            loaded.catalogue(),
+            [kind for kind in KINDS if not component or kind.component in component],
+            cache or cache_directory() / "packages",
+            lambda path, found: diagnostics.echo(current.say("kb.verify.package", name=path.name, found=found)),
+            read(home),
+        )
+    except PackageError as problem:
+        raise Failure("error.verify-pip", code=ExitCode.UNABLE, reason=problem) from problem
+    write(home, verified)
+    here = Path.cwd()
+    problems = list(check_verified(loaded))
+    lines = [clean(problem.shown(here)) for problem in problems]
+    lines += _changes(verified, component, current.say)
+    lines += _sum(loaded, verified, home, current.say)
+    lines.append(current.say.count("kb.verify.differs", len(problems)) if problems else current.say("kb.verify.sound"))
+    output.write("\n".join(lines) + "\n")
+    return ExitCode.FINDINGS if problems else ExitCode.DONE
+
+
+def _changes(verified: Verified, components: tuple[str, ...], say: Say) -> list[str]:
+    """Return of each claim about these components the wordings that not all versions with one of them have."""
+    lines: list[str] = []
+    for name, looked in verified.claims.items():
+        for kind, wordings in looked.found.items():
+            component = verified.packages[kind].component
+            if component in components and len({one.whole for one in wordings.values()}) > 1:
+                lines += [name] if name not in lines else []
+                lines += [
+                    "  "
+                    + clean(say("kb.verify.changed", text=text, component=component, versions=", ".join(one.whole)))
+                    for text, one in wordings.items()
+                ]
+    return lines
+
+
+def _sum(loaded: Loaded, verified: Verified, home: Path, say: Say) -> list[str]:
+    from distkb.catalogue.checks.verified import explanations
+
+    how = Counter(version.how for record in loaded.of("signature") for version in record.value.seen_in)
+    found = sum(bool(looked.found) for looked in verified.claims.values())
+    return [
+        say(
+            "kb.verify.sum",
+            claims=len(verified.claims),
+            packages=sum(len(kind.versions) for kind in verified.packages.values()),
+            found=found,
+            unseen=len(verified.claims) - found,
+            explained=len(explanations(home)[0]),
+        ),
+        say("kb.verify.how", counts=", ".join(f"{name} {count}" for name, count in how.most_common())),
+    ]

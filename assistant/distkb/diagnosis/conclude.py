@@ -1,0 +1,99 @@
+"""What a belief amounts to: ranked causes, the verdict and the fix."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Literal
+
+from distkb.diagnosis.belief import Belief
+from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
+from distkb.diagnosis.model import Diagnosis, RankedCause
+from distkb.evidence.observation import Evidence, Observation
+
+NAMED = 0.70
+"""Least probability of an entry whose cause is stated as the cause."""
+LEADING = 0.40
+"""Least probability of an entry that is put forward with the request to check it."""
+CLEAR = 0.50
+"""Least probability of an entry that is stated as the cause when nothing else comes near it."""
+LEAD = 6.0
+"""Nothing comes near an entry that is this many times as probable as the next one."""
+FITS = 1.5
+"""Least weight (natural log) of a signature or finding behind a named cause: answers alone name nothing."""
+
+Verdict = Literal["named", "leading", "undecided", "unknown", "no-evidence"]
+
+
+def conclude(table: LikelihoodTable, belief: Belief, evidence: Evidence) -> Diagnosis:
+    """The answer that a belief gives, without the next step."""
+    causes = _ranked(table, belief)
+    other = belief.posterior[OTHER]
+    verdict = _verdict(table, causes, other, evidence)
+    lead = causes[0] if causes and verdict in ("named", "leading") else None
+    fix = lead.cause.fixes[0] if lead and lead.cause.fixes else None
+    return Diagnosis(causes=causes, other=other, verdict=verdict, next=None, fix=fix, evidence=evidence)
+
+
+def entry_probabilities(diagnosis: Diagnosis) -> dict[str, float]:
+    """Entry id → the sum over its causes, most probable first."""
+    return dict(sorted(_totals(diagnosis.causes).items(), key=lambda item: -item[1]))
+
+
+def _totals(causes: Iterable[RankedCause]) -> dict[str, float]:
+    totals: dict[str, float] = defaultdict(float)
+    for ranked in causes:
+        totals[ranked.entry.id] += ranked.probability
+    return totals
+
+
+def _ranked(table: LikelihoodTable, belief: Belief) -> tuple[RankedCause, ...]:
+    totals: dict[str, float] = defaultdict(float)
+    ranked: list[RankedCause] = []
+    for h in table.hypotheses:
+        if h.entry is None or h.cause is None:
+            continue
+        p = belief.posterior[h.id]
+        totals[h.entry.id] += p
+        ranked.append(RankedCause(entry=h.entry, cause=h.cause, probability=p, evidence=belief.contributions[h.id]))
+    ranked.sort(key=lambda r: (-totals[r.entry.id], r.entry.id, -r.probability, r.cause.id))
+    return tuple(ranked)
+
+
+def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: float, evidence: Evidence) -> Verdict:
+    if not evidence.affinity and not any(_tells(table, o) for o in evidence.observations):
+        return "no-evidence"
+    if not causes:
+        return "unknown"
+    best = causes[0].entry.id
+    total = sum(r.probability for r in causes if r.entry.id == best)
+    second = max(_totals(r for r in causes if r.entry.id != best).values(), default=0.0)
+    own = [
+        kind
+        for c in causes[0].evidence
+        if c.weight >= FITS and c.observation.present and (kind := table.kinds.get(c.observation.id)) is not None
+    ]
+    if other >= total:
+        return "undecided" if any(kind.definite for kind in own) else "unknown"
+    shown = any(kind.role != "collateral" for kind in own)
+    clear = total >= NAMED or (total >= CLEAR and total >= LEAD * max(second, other))
+    if clear and shown:
+        return "named"
+    return "leading" if total >= LEADING else "undecided"
+
+
+def _tells(table: LikelihoodTable, observation: Observation) -> bool:
+    """Whether an observation says that something went wrong.
+
+    How a run is set up does not (`context` lines, facts read from a log or a configuration), nor what is absent.
+    """
+    kind = table.kinds.get(observation.id)
+    if not observation.present:
+        return False
+    if kind is None:
+        return table.knows(observation.id) and observation.source not in ("log", "probe")
+    if kind.ending:
+        return True
+    if not kind.telling or not kind.is_signature:
+        return kind.telling
+    return kind.role != "context" or (observation.source == "log" and not kind.in_logs)

@@ -1,0 +1,156 @@
+"""Opens files and tells by their content what each configures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from distkb.evidence.readers.configs import known
+from distkb.evidence.readers.configs.item import MAX_BYTES, Item, Kind, Part, Source, UnreadableConfigError
+from distkb.evidence.readers.configs.json_file import read_json
+from distkb.evidence.readers.configs.python_file import read_python
+from distkb.evidence.readers.configs.shell_file import read_shell
+from distkb.evidence.readers.configs.yaml_file import Duplicates, read_yaml
+from distkb.evidence.text.opening import SNIFF, UnreadableError, is_binary, open_regular, reason
+
+SUFFIXES = frozenset({".yaml", ".yml", ".json", ".py", ".sh", ".bash", ".slurm", ".sbatch", ".job", ".sub"})
+"""Names that a configuration may have; others are read only where the user names them."""
+_FOREIGN = frozenset({"trainer", "base_model"})
+"""Names that only files of other trainers have, which share many of the Trainer's names: Lightning's, axolotl's."""
+_SHELL_NAMES = frozenset({".sh", ".bash", ".slurm", ".sbatch", ".job", ".sub"})
+_LAUNCH = re.compile(r"^#SBATCH\b|\b(?:torchrun|accelerate launch|deepspeed|srun|torch\.distributed)\b", re.MULTILINE)
+_SHELL_START = re.compile(r"#!.*\b(?:ba|z|da)?sh\b")
+_PYTHON_START = re.compile(r"#!.*\bpython")
+
+
+def load_parts(path: Path) -> list[Part]:
+    """Return what a file configures, in the order of its lines.
+
+    Raises:
+        UnreadableConfigError: it cannot be read, or configures nothing that is known here.
+    """
+    source, text = _open(path)
+    parts = _parts(source, text, path.suffix.lower())
+    if not parts:
+        raise UnreadableConfigError("no-config")
+    return parts
+
+
+def _open(path: Path) -> tuple[Source, str]:
+    try:
+        with open_regular(path) as raw:
+            data = raw.read(MAX_BYTES + 1)
+    except UnreadableError as error:
+        raise UnreadableConfigError(error.code, error.detail) from None
+    except (OSError, ValueError) as error:
+        raise UnreadableConfigError("not-a-file" if path.is_dir() else reason(error)[0], reason(error)[1]) from None
+    if len(data) > MAX_BYTES:
+        raise UnreadableConfigError("too-large-config", f"more than {MAX_BYTES >> 20} MiB")
+    if not data.strip():
+        raise UnreadableConfigError("empty")
+    if is_binary(data[:SNIFF]) or b"\0" in data:
+        raise UnreadableConfigError("binary")
+    text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    return Source(name=str(path), lines=tuple(text.split("\n"))), text
+
+
+def _parts(source: Source, text: str, suffix: str) -> list[Part]:
+    start = text.lstrip()[:200]
+    if suffix == ".py" or _PYTHON_START.match(start):
+        return read_python(source, text)
+    if suffix in _SHELL_NAMES or _SHELL_START.match(start):
+        return read_shell(source)
+    if suffix == ".json" or start.startswith("{"):
+        return _from_mapping(source, *read_json(text))
+    if suffix in {".yaml", ".yml"}:
+        return _from_mapping(source, *read_yaml(text))
+    if _LAUNCH.search(text):
+        return read_shell(source)
+    return _from_mapping(source, *read_yaml(text))
+
+
+def _from_mapping(source: Source, root: Item, duplicates: Duplicates) -> list[Part]:
+    if not isinstance(root.value, Mapping):
+        raise UnreadableConfigError("no-config")
+    kind = _kind(root.value)
+    if kind is None:
+        return _lightning(source, root.value, duplicates)
+    return [Part(kind=kind, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))]
+
+
+def _kind(root: Mapping[str, Item]) -> Kind | None:
+    names = set(root)
+    if "compute_environment" in names or ("distributed_type" in names and names & known.ACCELERATE - {"debug"}):
+        return "accelerate"
+    if _is_deepspeed(root):
+        return "deepspeed"
+    if names & _FOREIGN:
+        return None
+    fsdp = {name.removeprefix("fsdp_") for name in names}
+    if fsdp & known.FSDP_TELLTALE and len(fsdp & set(known.FSDP_CONFIG)) * 2 >= len(fsdp):
+        return "fsdp-config"
+    if names & known.ARGUMENTS_TELLTALE and len(names & known.TRAINING_ARGUMENTS) >= 2:
+        return "training-arguments"
+    return None
+
+
+def _is_deepspeed(root: Mapping[str, Item]) -> bool:
+    """Whether a mapping is DeepSpeed's file; other trainers share many of its names, but not its blocks."""
+    if set(root) & known.DEEPSPEED_TELLTALE:
+        return True
+    blocks = {name for name, item in root.items() if isinstance(item.value, Mapping)}
+    if any(get_close_matches(name, ["zero_optimization"], 1, 0.8) for name in blocks):
+        return True
+    return "train_batch_size" in root and bool(blocks & {"fp16", "bf16", "optimizer", "scheduler"})
+
+
+def _lightning(source: Source, root: Mapping[str, Item], duplicates: Duplicates) -> list[Part]:
+    """Return the Trainer of a LightningCLI file, and its strategy where that is written as a class."""
+    trainer = root.get("trainer")
+    if trainer is None or not isinstance(trainer.value, Mapping) or not set(trainer.value) & known.LIGHTNING_TELLTALE:
+        return []
+    parts = [
+        Part(
+            kind="lightning-trainer",
+            source=source,
+            root=trainer.value,
+            line=trainer.line,
+            name="Trainer",
+            duplicates=tuple(duplicates),
+        )
+    ]
+    strategy: Any = trainer.value.get("strategy")
+    if strategy is not None and isinstance(strategy.value, Mapping) and "class_path" in strategy.value:
+        given = strategy.value.get("init_args")
+        name = str(strategy.value["class_path"].value).rpartition(".")[2]
+        arguments = given.value if given is not None and isinstance(given.value, Mapping) else {}
+        parts.append(Part(kind="lightning-strategy", source=source, root=arguments, line=strategy.line, name=name))
+        text = f"{name}(…)"
+        root_without = {**trainer.value, "strategy": Item(value=strategy.value, line=strategy.line, text=text)}
+        parts[0] = msgspec.structs.replace(parts[0], root=root_without)
+    return parts
+
+
+def inner_parts(parts: list[Part]) -> list[Part]:
+    """Return the configurations that are written inside others: an `fsdp_config`, or DeepSpeed's dict."""
+    found: list[Part] = []
+    for part in parts:
+        wanted: dict[str, Kind] = {}
+        if part.kind == "training-arguments":
+            wanted = {"fsdp_config": "fsdp-config", "deepspeed": "deepspeed"}
+        elif part.name in {"DeepSpeedStrategy", "deepspeed.initialize"}:
+            wanted = {"config": "deepspeed", "config_params": "deepspeed"}
+        elif part.name == "DeepSpeedPlugin":
+            wanted = {"hf_ds_config": "deepspeed"}
+        for name, kind in wanted.items():
+            item = part.root.get(name)
+            if item is not None and isinstance(item.value, Mapping):
+                found.append(
+                    Part(kind=kind, source=part.source, root=item.value, line=item.line, owner=part.name or part.kind)
+                )
+    return found

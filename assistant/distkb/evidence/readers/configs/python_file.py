@@ -1,0 +1,150 @@
+"""Finds the calls of a Python script that configure distributed training, without running it.
+
+Only what is written out is read: constants, lists and dicts. A variable, or `**kwargs`, is an unknown value.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from distkb.evidence.readers.configs.item import MAX_NODES, UNKNOWN, Item, Kind, Part, Source, UnreadableConfigError
+
+_ARGUMENTS = ("TrainingArguments", "Seq2SeqTrainingArguments")
+"""Calls whose names end in one of these configure the Hugging Face Trainer."""
+_STRATEGIES = frozenset({"FSDPStrategy", "DDPStrategy", "DeepSpeedStrategy", "ModelParallelStrategy"})
+_CALLS = frozenset(
+    {
+        "Accelerator",
+        "DeepSpeedPlugin",
+        "FSDP",
+        "FullyShardedDataParallel",
+        "FullyShardedDataParallelPlugin",
+        "GradScaler",
+        "MixedPrecision",
+        "ShardedGradScaler",
+        "deepspeed.initialize",
+        "enable_wrap",
+        "wrap",
+    }
+)
+_TRAINER = frozenset({"strategy", "devices", "num_nodes", "accelerator", "precision", "gpus", "replace_sampler_ddp"})
+"""Arguments that only Lightning's Trainer has."""
+_HINT = re.compile(
+    r"\b(?:\w*TrainingArguments|\w*Strategy|Trainer|Accelerator|DeepSpeedPlugin|initialize|FSDP|MixedPrecision"
+    r"|FullyShardedDataParallel\w*|\w*GradScaler|wrap)\s*\("
+)
+"""Cheap test that comes before the parser."""
+SPREAD = "**"
+"""Name under which `**kwargs` is kept: other arguments may be hidden in it."""
+
+
+def read_python(source: Source, text: str) -> list[Part]:
+    """Return the configuring calls of a script, in order.
+
+    Raises:
+        UnreadableConfigError: it is no Python that this interpreter can parse.
+    """
+    if _HINT.search(text) is None:
+        return []
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None)
+        where = f"line {line}: " if line else ""
+        raise UnreadableConfigError("not-python", f"{where}{getattr(error, 'msg', None) or 'unreadable'}") from None
+    nodes = list(ast.walk(tree))
+    if len(nodes) > 10 * MAX_NODES:
+        raise UnreadableConfigError("too-large-config", f"more than {10 * MAX_NODES} nodes")
+    imports = frozenset(_imports(nodes))
+    calls = sorted(
+        (node for node in nodes if isinstance(node, ast.Call)), key=lambda node: (node.lineno, node.col_offset)
+    )
+    parts: list[Part] = []
+    for call in calls:
+        kind, name = _kind(call)
+        if kind is not None:
+            parts.append(_part(kind, name, call, source, imports))
+    return parts
+
+
+def _imports(nodes: list[ast.AST]) -> list[str]:
+    found: list[str] = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+    return found
+
+
+def _name(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        before = _name(node.value)
+        return f"{before}.{node.attr}" if before else node.attr
+    return ""
+
+
+def _kind(call: ast.Call) -> tuple[Kind | None, str]:
+    full = _name(call.func)
+    name = full.rpartition(".")[2]
+    if name.endswith(_ARGUMENTS):
+        return "training-arguments", name
+    if name in _STRATEGIES:
+        return "lightning-strategy", name
+    given = {keyword.arg for keyword in call.keywords}
+    if name == "Trainer" and (given & _TRAINER or full in {"pl.Trainer", "L.Trainer"}):
+        return "lightning-trainer", name
+    if name in _CALLS or full in _CALLS:
+        return "call", full if full in _CALLS else name
+    return None, name
+
+
+def _part(kind: Kind, name: str, call: ast.Call, source: Source, imports: frozenset[str]) -> Part:
+    root: dict[str, Item] = {}
+    for keyword in call.keywords:
+        key = keyword.arg or SPREAD
+        item = _item(keyword.value)
+        root[key] = Item(value=item.value, line=keyword.value.lineno, text=item.text, quoted=item.quoted)
+    for index, argument in enumerate(call.args):
+        key = SPREAD if isinstance(argument, ast.Starred) else f"#{index}"
+        root[key] = _item(argument)
+    return Part(kind=kind, source=source, root=root, line=call.lineno, name=name, extra={"imports": imports})
+
+
+def _item(node: ast.expr) -> Item:
+    line = node.lineno
+    if isinstance(node, ast.Constant):
+        value: Any = node.value if isinstance(node.value, (str, int, float, type(None))) else UNKNOWN
+        return Item(value=value, line=line, text=str(node.value)[:120], quoted=isinstance(node.value, str))
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return Item(value=tuple(_item(element) for element in node.elts), line=line, text=_typed(node))
+    if isinstance(node, ast.Dict):
+        return Item(value=_dict(node), line=line, text=_typed(node))
+    if isinstance(node, ast.Call) and _name(node.func) == "dict" and not node.args:
+        named = {word.arg or SPREAD: _item(word.value) for word in node.keywords}
+        return Item(value=named, line=line, text=_typed(node))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        value = node.operand.value
+        return Item(value=-value if isinstance(value, (int, float)) else UNKNOWN, line=line, text=_typed(node))
+    return Item(value=UNKNOWN, line=line, text=_typed(node))
+
+
+def _dict(node: ast.Dict) -> dict[str, Item]:
+    found: dict[str, Item] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        name = str(key.value) if isinstance(key, ast.Constant) else SPREAD
+        item = _item(value)
+        line = key.lineno if key is not None else item.line
+        found[name] = Item(value=item.value, line=line, text=item.text, quoted=item.quoted)
+    return found
+
+
+def _typed(node: ast.expr) -> str:
+    try:
+        return " ".join(ast.unparse(node).split())[:120]
+    except (ValueError, RecursionError):
+        return ""

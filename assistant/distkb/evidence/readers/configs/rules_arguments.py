@@ -1,0 +1,232 @@
+"""Rules for the Trainer's arguments, and for what they say against DeepSpeed's and Accelerate's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number, truth
+from distkb.evidence.readers.configs.job import Hit, Job, Rule, also, default_version, fsdp_of, hit, short
+from distkb.evidence.readers.configs.rules_deepspeed import stage_of
+
+_PAIRS = (
+    ("train_micro_batch_size_per_gpu", "per_device_train_batch_size"),
+    ("gradient_accumulation_steps", "gradient_accumulation_steps"),
+    ("gradient_clipping", "max_grad_norm"),
+    ("optimizer.params.lr", "learning_rate"),
+    ("optimizer.params.weight_decay", "weight_decay"),
+    ("optimizer.params.eps", "adam_epsilon"),
+    ("scheduler.params.warmup_max_lr", "learning_rate"),
+    ("scheduler.params.warmup_num_steps", "warmup_steps"),
+)
+"""DeepSpeed's key and the argument that must say the same."""
+
+
+def _fsdp_value(part: Part) -> Item | None:
+    item = part.get("fsdp")
+    return None if item is None or item.value in (None, "", False) or item.value == () else item
+
+
+def precision(part: Part, job: Job) -> Iterator[Hit]:
+    """At most one of fp16 and bf16; and the argument wins over Accelerate's file."""
+    fp16, bf16 = part.get("fp16"), part.get("bf16")
+    on16 = fp16 is not None and truth(fp16.value) is True
+    on_b = bf16 is not None and truth(bf16.value) is True
+    if on16 and on_b:
+        yield hit("config.arguments-fp16-and-bf16", part, fp16, bf16)
+        return
+    chosen, item = ("fp16", fp16) if on16 else ("bf16", bf16) if on_b else ("", None)
+    for other in job.of("accelerate"):
+        theirs = other.get("mixed_precision")
+        if chosen and theirs is not None and theirs.value in ("fp16", "bf16", "fp8") and theirs.value != chosen:
+            first = hit(
+                "config.precision-overridden", part, item, argument=chosen, file=other.source.base, value=theirs.value
+            )
+            yield also(first, other, theirs)
+
+
+def fsdp(part: Part, job: Job) -> Iterator[Hit]:
+    """`fsdp` as a text, a strategy that FSDP2 does not have, a config without its switch."""
+    item, block = _fsdp_value(part), part.get("fsdp_config")
+    if item is None:
+        by_launcher = any(other.value("distributed_type") == "FSDP" for other in job.of("accelerate"))
+        by_launcher |= any("use_fsdp" in command.root for command in job.of("command"))
+        if block is not None and _is_written(block) and not by_launcher:
+            yield hit("config.fsdp-config-without-fsdp", part, block)
+        return
+    words = _words(item)
+    if words:
+        if job.since("transformers", "5.5") is not False:
+            yield hit("config.fsdp-legacy-words", part, item, value=short(" ".join(words)))
+        version = _version(part, job)
+        if job.since("transformers", "5.5") is False and "auto_wrap" not in words and "offload" not in words[:1]:
+            yield hit("config.fsdp-words-no-auto-wrap", part, item, value=short(" ".join(words)))
+        for word in words:
+            if word == "shard_grad_op" and version == 1 and job.since("transformers", "5.10"):
+                yield hit("config.fsdp1-strategy-lost-trainer", part, item, key="fsdp", value=word, wanted=word.upper())
+            if word in {"hybrid_shard", "hybrid_shard_zero2", "no_shard"} and version == 2:
+                yield hit("config.fsdp2-no-such-strategy", part, item, word=word)
+    if part.get("deepspeed") is not None and part.value("deepspeed") is not None:
+        yield hit("config.fsdp-and-deepspeed", part, item, part.get("deepspeed"))
+
+
+def _is_written(block: Item) -> bool:
+    return block.value is not UNKNOWN and bool(block.value) and block.value != "{}"
+
+
+def _words(item: Item) -> list[str]:
+    if isinstance(item.value, str) and truth(item.value) is None:
+        return item.value.replace(",", " ").split()
+    if isinstance(item.value, tuple):
+        return [str(entry.value) for entry in item.value if isinstance(entry.value, str)]
+    return []
+
+
+def _version(part: Part, job: Job) -> int | None:
+    block = part.value("fsdp_config")
+    inner = block if isinstance(block, Mapping) else {}
+    for name in ("version", "fsdp_version"):
+        if name in inner:
+            return number(inner[name].value)
+    return default_version(job)
+
+
+def checkpointing(part: Part, job: Job) -> Iterator[Hit]:
+    """The Trainer's and FSDP's activation checkpointing exclude one another."""
+    item = part.first("activation_checkpointing", "gradient_checkpointing")
+    if item is None or truth(item.value) is not True:
+        return
+    for other in (*job.of("accelerate"), *job.of("fsdp-config")):
+        if other.owner and other.source is not part.source:
+            continue
+        block = fsdp_of(other, job)
+        theirs = None if block is None else block.get("activation_checkpointing")
+        if block is not None and theirs is not None and truth(theirs.value) is True:
+            key = block.typed("activation_checkpointing")
+            name = "activation_checkpointing" if "activation_checkpointing" in part.root else "gradient_checkpointing"
+            yield also(hit("config.fsdp-checkpointing-twice", part, item, argument=name, key=key), other, theirs)
+
+
+def saving(part: Part, job: Job) -> Iterator[Hit]:
+    """What cannot be combined when only the model is saved, or the batch size is searched for."""
+    only, best = part.get("save_only_model"), part.get("load_best_model_at_end")
+    sharded = _fsdp_value(part) is not None or part.value("deepspeed") not in (None, UNKNOWN)
+    sharded = sharded or any(o.value("distributed_type") in ("FSDP", "DEEPSPEED") for o in job.of("accelerate"))
+    if only is not None and truth(only.value) and best is not None and truth(best.value) and sharded:
+        yield hit("config.save-only-model-best", part, only, best)
+    if only is not None and truth(only.value):
+        for other in (*job.of("accelerate"), *job.of("fsdp-config")):
+            block = fsdp_of(other, job)
+            kind = None if block is None else block.get("state_dict_type")
+            if block is not None and kind is not None and str(kind.value).upper() == "SHARDED_STATE_DICT":
+                yield also(
+                    hit("config.save-only-model-sharded", part, only, key=block.typed("state_dict_type")), other, kind
+                )
+    find = part.get("auto_find_batch_size")
+    if find is not None and truth(find.value):
+        for other in job.of("deepspeed"):
+            if stage_of(other) == 3:
+                yield also(
+                    hit("config.find-batch-size-zero3", part, find), other, other.get("zero_optimization", "stage")
+                )
+
+
+def accumulation(part: Part, job: Job) -> Iterator[Hit]:
+    """Accumulation is set in two places, and one of them loses or both stop the run."""
+    item = part.get("gradient_accumulation_steps")
+    steps = 1 if item is None else number(item.value)
+    inner = part.get("accelerator_config", "gradient_accumulation_kwargs", "num_steps")
+    if inner is not None and item is not None and (steps or 1) > 1:
+        yield hit("config.accumulation-in-accelerator-config", part, item, inner, steps=steps, other=inner.shown)
+    for other in job.of("accelerate"):
+        theirs = other.get("deepspeed_config", "gradient_accumulation_steps")
+        if other.value("distributed_type") != "DEEPSPEED" or theirs is None or item is None:
+            continue
+        if steps is not None and number(theirs.value) is not None and number(theirs.value) != steps:
+            first = hit(
+                "config.accumulation-differs", part, item, steps=steps, other=theirs.shown, file=other.source.base
+            )
+            yield also(first, other, theirs)
+
+
+def deepspeed(part: Part, job: Job) -> Iterator[Hit]:
+    """DeepSpeed's file and the arguments must say the same wherever both say something."""
+    for other in job.of("deepspeed"):
+        if other.owner and (other.source is not part.source or other.owner != (part.name or part.kind)):
+            continue
+        for key, argument in _PAIRS:
+            theirs, mine = other.get(*key.split(".")), part.get(argument)
+            if theirs is None or mine is None or theirs.value in ("auto", None) or _same(theirs.value, mine.value):
+                continue
+            yield also(_differs(part, mine, key, argument, theirs), other, theirs)
+        for key in ("fp16", "bf16"):
+            theirs, mine = other.get(key, "enabled"), part.get(key)
+            if theirs is None or not isinstance(theirs.value, bool) or (mine is None and "**" in part.root):
+                continue
+            asked = False if mine is None else truth(mine.value)
+            if asked is not None and asked != theirs.value:
+                shown = Item(value=asked, line=part.line if mine is None else mine.line, text=str(asked))
+                yield also(_differs(part, shown, f"{key}.enabled", key, theirs), other, theirs)
+
+
+def _differs(part: Part, mine: Item, key: str, argument: str, theirs: Item) -> Hit:
+    return hit(
+        "config.deepspeed-differs-from-arguments", part, mine, key=key, value=theirs.shown, argument=argument,
+        other=mine.shown,
+    )  # fmt: skip
+
+
+def _same(theirs: object, mine: object) -> bool:
+    try:
+        return theirs is UNKNOWN or mine is UNKNOWN or float(str(theirs)) == float(str(mine))
+    except (TypeError, ValueError):
+        return True
+
+
+def accelerator(part: Part, job: Job) -> Iterator[Hit]:
+    """`Accelerator(gradient_accumulation_steps=…)` and Accelerate's file: the file wins without a word."""
+    item = part.get("gradient_accumulation_steps")
+    if part.name != "Accelerator" or item is None or number(item.value) is None:
+        return
+    for other in job.of("accelerate"):
+        theirs = other.get("deepspeed_config", "gradient_accumulation_steps")
+        if other.value("distributed_type") != "DEEPSPEED" or theirs is None:
+            continue
+        if number(theirs.value) not in {None, number(item.value)}:
+            first = hit(
+                "config.accumulation-overridden", part, item, steps=item.shown, other=theirs.shown,
+                file=other.source.base,
+            )  # fmt: skip
+            yield also(first, other, theirs)
+
+
+RULES = (
+    *(
+        Rule(ids=ids, kinds=("training-arguments",), check=check)
+        for ids, check in (
+            (("config.arguments-fp16-and-bf16", "config.precision-overridden"), precision),
+            (
+                (
+                    "config.fsdp-config-without-fsdp",
+                    "config.fsdp-legacy-words",
+                    "config.fsdp-words-no-auto-wrap",
+                    "config.fsdp1-strategy-lost-trainer",
+                    "config.fsdp2-no-such-strategy",
+                    "config.fsdp-and-deepspeed",
+                ),
+                fsdp,
+            ),
+            (("config.fsdp-checkpointing-twice",), checkpointing),
+            (
+                (
+                    "config.save-only-model-best",
+                    "config.save-only-model-sharded",
+                    "config.find-batch-size-zero3",
+                ),
+                saving,
+            ),
+            (("config.accumulation-in-accelerator-config", "config.accumulation-differs"), accumulation),
+            (("config.deepspeed-differs-from-arguments",), deepspeed),
+        )
+    ),
+    Rule(ids=("config.accumulation-overridden",), kinds=("call",), check=accelerator),
+)

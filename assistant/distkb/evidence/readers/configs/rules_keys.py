@@ -1,0 +1,282 @@
+"""Rules that need only the name of a key: unknown, renamed, removed, or not read under these conditions.
+
+What is known about a name is in `kb/settings/`; nothing here knows any single key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+
+from distkb.catalogue.settings import Setting
+from distkb.evidence.readers.configs import known
+from distkb.evidence.readers.configs.item import Item, Kind, Part, number, truth, walk
+from distkb.evidence.readers.configs.job import Hit, Job, Rule, fsdp_of, hit, release, short
+from distkb.evidence.readers.configs.rules_deepspeed import stage_of
+
+_PLACES: dict[Kind, str] = {
+    "accelerate": "accelerate-config",
+    "deepspeed": "deepspeed-config",
+    "training-arguments": "training-arguments",
+    "fsdp-config": "fsdp-config",
+    "lightning-trainer": "lightning.Trainer",
+    "lightning-strategy": "lightning",
+}
+_CLOSE = 0.8
+"""How alike a misspelt key and a known one are: `gradient_clipp1ng` is 0.94 of `gradient_clipping`."""
+
+
+def _paths(part: Part) -> Iterator[tuple[str, tuple[str, ...], Item]]:
+    """Yield the id that a key has in the settings, its path as typed, and its item."""
+    place = _PLACES[part.kind]
+    if part.kind == "lightning-strategy":
+        place = f"lightning.{part.name}"
+    for path, item in walk(part.root):
+        names = list(path)
+        if part.kind == "accelerate" and path[0] == "fsdp_config" and len(path) == 2:
+            names[1] = "fsdp_" + path[1].removeprefix("fsdp_")
+        if part.kind == "fsdp-config":
+            names[0] = path[0].removeprefix("fsdp_")
+        yield ".".join((place, *names)), path, item
+
+
+def recorded(part: Part, job: Job) -> Iterator[Hit]:
+    """Keys with a record that says that they are renamed, removed, deprecated, or read elsewhere only."""
+    index = {setting.id: setting for setting in job.settings}
+    holds = _conditions(part, job)
+    for identity, path, item in _paths(part):
+        setting = index.get(identity)
+        if setting is None or item.value is None:
+            continue
+        yield from _changed(part, job, setting, path, item, index)
+        yield from _unread(part, setting, path, item, holds)
+
+
+def _changed(
+    part: Part, job: Job, setting: Setting, path: tuple[str, ...], item: Item, index: Mapping[str, Setting]
+) -> Iterator[Hit]:
+    if setting.status == "current":
+        return
+    since = setting.changed.since if setting.changed else None
+    component = setting.changed.component if setting.changed else ""
+    have, want = job.version(component), release(since)
+    if have is not None and want is not None and have < want:
+        return
+    new = ", ".join(index[name].name if name in index else name.rpartition(".")[2] for name in setting.replaced_by)
+    values = {"key": ".".join(path), "component": component, "since": since or "?", "new": new}
+    if setting.status in {"renamed", "deprecated"}:
+        if have is None and setting.kind == "argument":
+            return  # a script is written for the version it runs with, which may not know the new name
+        yield hit("config.key-renamed" if new else "config.key-deprecated", part, item, **values)
+    elif setting.status == "removed":
+        certain = have is not None or want is None
+        yield hit(_removed(certain=certain, new=bool(new)), part, item, **values)
+    else:
+        yield hit("config.key-unread", part, item, **values)
+
+
+def _removed(*, certain: bool, new: bool) -> str:
+    if new:
+        return "config.key-replaced" if certain else "config.key-replaced-since"
+    return "config.key-removed" if certain else "config.key-removed-since"
+
+
+def _unread(
+    part: Part, setting: Setting, path: tuple[str, ...], item: Item, holds: Mapping[str, str | None]
+) -> Iterator[Hit]:
+    if not setting.only_when:
+        return
+    asked = [condition.partition("=") for condition in setting.only_when]
+    if any(name not in holds or holds[name] in {None, value} for name, _, value in asked):
+        return
+    name, _, value = asked[0]
+    harmless = str(item.value).lower() in {word.lower() for word in setting.harmless}
+    if harmless and (not item.value or truth(item.value) is False or item.value == "none"):
+        return  # what is switched off needs no word, and `accelerate config` writes such keys itself
+    yield hit(
+        "config.key-leftover" if harmless else "config.key-ignored", part, item,
+        key=".".join(path), value=short(item.shown), needs=f"{name}={value}", have=f"{name}={holds[name]}",
+    )  # fmt: skip
+
+
+def _conditions(part: Part, job: Job) -> dict[str, str | None]:
+    """Return what the part says about the names that records put conditions on; None where it says nothing."""
+    holds: dict[str, str | None] = {}
+    fsdp = fsdp_of(part, job) if part.kind in {"accelerate", "fsdp-config"} else None
+    if fsdp is not None:
+        holds["fsdp_version"] = None if fsdp.version is None else str(fsdp.version)
+        policy = fsdp.get("auto_wrap_policy")
+        if policy is not None and isinstance(policy.value, str):
+            holds["auto_wrap_policy"] = policy.value.upper()
+    if part.kind == "accelerate" and isinstance(part.value("distributed_type"), str):
+        holds["distributed_type"] = part.value("distributed_type")
+        stage = number(part.value("deepspeed_config", "zero_stage"))
+        if stage is not None:
+            holds["zero_stage"] = str(stage)
+    if part.kind == "deepspeed" and part.value("zero_optimization", "stage") not in (None, "auto"):
+        holds["zero_stage"] = str(stage_of(part))
+    return holds
+
+
+def duplicates(part: Part, job: Job) -> Iterator[Hit]:
+    """A name given twice: the last one wins, or the file is refused."""
+    del job
+    for name, first, second in part.duplicates:
+        yield hit("config.duplicate-key", part, first, second, key=short(name), first=first, second=second)
+
+
+def unknown_accelerate(part: Part, job: Job) -> Iterator[Hit]:
+    """Accelerate stops at a key that it does not know, and passes over one inside a block."""
+    names = known.ACCELERATE if part.value("compute_environment") in (None, "LOCAL_MACHINE") else known.SAGEMAKER
+    recorded_names = _names(job, "accelerate-config")
+    for name, item in part.root.items():
+        if name not in names and name not in recorded_names:
+            yield _near(
+                part, item, name, names, near="config.accelerate-unknown-key", far="config.accelerate-no-such-key"
+            )
+    for block, inside in (("fsdp_config", known.ACCELERATE_FSDP), ("deepspeed_config", known.ACCELERATE_DEEPSPEED)):
+        value = part.value(block)
+        for name, item in value.items() if isinstance(value, Mapping) else ():
+            bare = name.removeprefix("fsdp_") if block == "fsdp_config" else name
+            if bare not in inside and f"{block}.{name}" not in recorded_names:
+                prefix = "fsdp_" if block == "fsdp_config" else ""
+                names_here = [prefix + key for key in inside]
+                yield _near(
+                    part, item, name, names_here, near="config.nested-unknown-key", far="config.nested-unread-key",
+                    block=block,
+                )  # fmt: skip
+
+
+def unknown_deepspeed(part: Part, job: Job) -> Iterator[Hit]:
+    """DeepSpeed passes over a top-level key that it does not know, and refuses one inside a block."""
+    del job
+    top = {*known.DEEPSPEED, *known.DEEPSPEED_REMOVED}
+    for name, item in part.root.items():
+        if name in top or name.startswith(("_", "#")):
+            continue
+        if name in known.ZERO:
+            yield hit("config.deepspeed-misplaced-key", part, item, key=name, block="zero_optimization")
+        else:
+            yield _near(
+                part,
+                item,
+                name,
+                known.DEEPSPEED,
+                near="config.deepspeed-unknown-key",
+                far="config.deepspeed-unread-key",
+            )
+    for path, names in known.BLOCKS.items():
+        value = part.value(*path)
+        for name, item in value.items() if isinstance(value, Mapping) else ():
+            if name not in names and name != "**":
+                yield _near(
+                    part, item, name, names, near="config.deepspeed-unknown-block-key",
+                    far="config.deepspeed-no-such-block-key", block=".".join(path),
+                )  # fmt: skip
+
+
+def unknown_arguments(part: Part, job: Job) -> Iterator[Hit]:
+    """A call of TrainingArguments with a name that it does not take is a TypeError."""
+    if part.name not in {"TrainingArguments", "Seq2SeqTrainingArguments"}:
+        return
+    recorded_names = _names(job, "training-arguments")
+    for name, item in part.root.items():
+        if name in known.TRAINING_ARGUMENTS or name in recorded_names or name[0] in "*#":
+            continue
+        if name in known.ARGUMENTS_OLD:
+            yield hit("config.arguments-not-known", part, item, key=name)
+        else:
+            yield _near(
+                part, item, name, known.TRAINING_ARGUMENTS, near="config.arguments-unknown",
+                far="config.arguments-not-known",
+            )  # fmt: skip
+
+
+def unknown_fsdp(part: Part, job: Job) -> Iterator[Hit]:
+    """The Trainer reads the keys that it knows and passes over the rest."""
+    recorded_names = _names(job, "fsdp-config")
+    for name, item in part.root.items():
+        bare = name.removeprefix("fsdp_")
+        if bare in known.FSDP_CONFIG or bare in recorded_names or name == "**":
+            continue
+        yield _near(
+            part, item, name, known.FSDP_CONFIG, near="config.nested-unknown-key", far="config.nested-unread-key",
+            block="fsdp_config",
+        )  # fmt: skip
+
+
+def unknown_lightning(part: Part, job: Job) -> Iterator[Hit]:
+    """Lightning's Trainer refuses an argument that it does not take."""
+    recorded_names = _names(job, "lightning.Trainer")
+    for name, item in part.root.items():
+        if name not in known.LIGHTNING_TRAINER and name not in recorded_names and name[0] not in "*#":
+            yield _near(
+                part, item, name, known.LIGHTNING_TRAINER, near="config.lightning-unknown-argument",
+                far="config.lightning-no-such-argument",
+            )  # fmt: skip
+
+
+def _names(job: Job, place: str) -> frozenset[str]:
+    prefix = place + "."
+    return frozenset(s.id.removeprefix(prefix) for s in job.settings if s.id.startswith(prefix))
+
+
+def _near(part: Part, item: Item, name: str, names: object, *, near: str, far: str, **values: str) -> Hit:
+    close = (
+        get_close_matches(name, sorted(names), 1, _CLOSE) if isinstance(names, (frozenset, tuple, list, set)) else []
+    )
+    if close:
+        return hit(near, part, item, key=short(name), near=close[0], **values)
+    return hit(far, part, item, key=short(name), **values)
+
+
+RULES = (
+    Rule(
+        ids=(
+            "config.key-renamed",
+            "config.key-deprecated",
+            "config.key-removed",
+            "config.key-removed-since",
+            "config.key-replaced",
+            "config.key-replaced-since",
+            "config.key-unread",
+            "config.key-ignored",
+            "config.key-leftover",
+        ),
+        kinds=tuple(_PLACES),
+        check=recorded,
+    ),
+    Rule(ids=("config.duplicate-key",), kinds=tuple(_PLACES), check=duplicates),
+    Rule(
+        ids=(
+            "config.accelerate-unknown-key",
+            "config.accelerate-no-such-key",
+            "config.nested-unknown-key",
+            "config.nested-unread-key",
+        ),
+        kinds=("accelerate",),
+        check=unknown_accelerate,
+    ),
+    Rule(
+        ids=(
+            "config.deepspeed-unknown-key",
+            "config.deepspeed-unread-key",
+            "config.deepspeed-misplaced-key",
+            "config.deepspeed-unknown-block-key",
+            "config.deepspeed-no-such-block-key",
+        ),
+        kinds=("deepspeed",),
+        check=unknown_deepspeed,
+    ),
+    Rule(
+        ids=("config.arguments-unknown", "config.arguments-not-known"),
+        kinds=("training-arguments",),
+        check=unknown_arguments,
+    ),
+    Rule(ids=("config.nested-unknown-key", "config.nested-unread-key"), kinds=("fsdp-config",), check=unknown_fsdp),
+    Rule(
+        ids=("config.lightning-unknown-argument", "config.lightning-no-such-argument"),
+        kinds=("lightning-trainer",),
+        check=unknown_lightning,
+    ),
+)

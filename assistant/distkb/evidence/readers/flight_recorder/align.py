@@ -1,0 +1,299 @@
+"""Compares the collectives of one group by their sequence numbers: who called something else, and who stayed behind.
+
+Every rank keeps the same ring buffer but not the same window of it, so ranks are compared where their windows overlap.
+Ranks with the very same history are one class and are compared once: thousands of ranks are a handful of classes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from distkb.evidence.readers.flight_recorder.calls import Difference, difference
+from distkb.evidence.readers.flight_recorder.dump import COMPLETED, SCHEDULED, STARTED, RankDump, Tables, Track
+from distkb.evidence.readers.flight_recorder.groups import Group
+from distkb.evidence.readers.flight_recorder.problem import At, Problem
+
+_MAX_MISMATCHES = 8
+"""Mismatches of one group that are told apart."""
+_MAX_LATER = 10_000
+_SHIFTS = (1, 2, 3, -1, -2, -3)
+
+
+class Aligner:
+    """The comparison of one group."""
+
+    def __init__(self, group: Group, dumps: Mapping[int, RankDump], tables: Tables) -> None:
+        self.group = group
+        self.dumps = dumps
+        self.tables = tables
+        self._differences: dict[tuple[int, int], Difference | None] = {}
+
+    def problems(self) -> list[Problem]:
+        """Return what is wrong in the group."""
+        classes = self._classes()
+        found, consistent = self._mismatches(classes)
+        if consistent:
+            found.extend(self._standing(consistent))
+        return found
+
+    def _classes(self) -> list[list[int]]:
+        """Return ranks with the same calls at the same sequence numbers together, large classes first."""
+        classes: dict[tuple[bytes, bytes], list[int]] = {}
+        for rank, track in self.group.tracks.items():
+            if len(track):
+                classes.setdefault((track.sequence.tobytes(), track.calls.tobytes()), []).append(rank)
+        return sorted(classes.values(), key=lambda ranks: (-len(ranks), ranks[0]))
+
+    # Calls that differ.
+
+    def _mismatches(self, classes: list[list[int]]) -> tuple[list[Problem], list[int]]:
+        """Return the first mismatch of every class that has one, and the ranks that agree with each other."""
+        found: list[Problem] = []
+        while len(classes) > 1 and len(found) < _MAX_MISMATCHES:
+            reference = self.group.tracks[classes[0][0]]
+            first = [next(self._differing(reference, self.group.tracks[ranks[0]]), None) for ranks in classes[1:]]
+            sequences = [sequence for sequence in first if sequence is not None]
+            if not sequences:
+                break
+            problem = self._vote(min(sequences), classes)
+            if problem is None:
+                break
+            found.append(problem)
+            culprits = set(problem.culprits)
+            classes = [ranks for ranks in classes if ranks[0] not in culprits]
+        return found, sorted(rank for ranks in classes for rank in ranks)
+
+    def _differing(self, one: Track, other: Track) -> Iterator[int]:
+        """Yield the sequence numbers at which two ranks' calls cannot be one collective."""
+        if not len(one) or not len(other):
+            return
+        low, high = max(one.sequence[0], other.sequence[0]), min(one.sequence[-1], other.sequence[-1])
+        a, a_end = bisect_left(one.sequence, low), bisect_right(one.sequence, high)
+        b, b_end = bisect_left(other.sequence, low), bisect_right(other.sequence, high)
+        if (
+            a_end - a == b_end - b
+            and one.calls[a:a_end] == other.calls[b:b_end]
+            and one.sequence[a:a_end] == other.sequence[b:b_end]
+        ):
+            return
+        last = None
+        while a < a_end and b < b_end:
+            here, there = one.sequence[a], other.sequence[b]
+            if here != there:
+                # A number that one of them lacks within its window was filtered out of the dump.
+                a, b = (a + 1, b) if here < there else (a, b + 1)
+                continue
+            if here != last and self.difference(one.calls[a], other.calls[b]) is not None:
+                last = here
+                yield here
+            a, b = a + 1, b + 1
+
+    def difference(self, one: int, other: int) -> Difference | None:
+        """Return in what two calls differ."""
+        if one == other:
+            return None
+        pair = (one, other)
+        if pair not in self._differences:
+            members = len(self.group.members) if self.group.members_known else 0
+            self._differences[pair] = difference(self.tables.calls[one], self.tables.calls[other], members)
+        return self._differences[pair]
+
+    def _vote(self, sequence: int, classes: list[list[int]]) -> Problem | None:
+        """Return the mismatch at a sequence number: those in the minority differ; of two halves, the later ranks."""
+        parties: list[tuple[int, list[int]]] = []
+        for ranks in classes:
+            call = self._mismatching_call(sequence, ranks[0], [party[0] for party in parties])
+            if call is None:
+                continue
+            for number, party in parties:
+                if self.difference(number, call) is None:
+                    party.extend(ranks)
+                    break
+            else:
+                parties.append((call, list(ranks)))
+        if len(parties) < 2:
+            return None
+        parties.sort(key=lambda party: (-len(party[1]), min(party[1])))
+        expected, others = parties[0]
+        call, culprits = parties[1]
+        kind = self.difference(expected, call) or "op"
+        for number, party in parties[2:]:
+            if self.difference(expected, number) == kind:
+                culprits = [*culprits, *party]
+        return self._mismatch(kind, sequence, tuple(sorted(culprits)), tuple(sorted(others)))
+
+    def _mismatching_call(self, sequence: int, rank: int, known: list[int]) -> int | None:
+        """Return the rank's call at a sequence number; within a coalesced group the first that no other has."""
+        track = self.group.tracks[rank]
+        at, end = bisect_left(track.sequence, sequence), bisect_right(track.sequence, sequence)
+        calls = track.calls[at:end]
+        if not calls:
+            return None
+        for offset, call in enumerate(calls):
+            if known and offset < len(calls) and all(self.difference(call, other) for other in known):
+                return call
+        return calls[0]
+
+    def _mismatch(self, kind: Difference, sequence: int, culprits: tuple[int, ...], others: tuple[int, ...]) -> Problem:
+        one, other = self.group.tracks[others[0]], self.group.tracks[culprits[0]]
+        later = 0
+        for number in self._differing(one, other):
+            later += number > sequence
+            if later >= _MAX_LATER:
+                break
+        at, shown = bisect_left(one.sequence, sequence), bisect_left(other.sequence, sequence)
+        at, shown = self._inside(one, other, at, shown)
+        return Problem(
+            kind=kind,
+            group=self.group,
+            sequence=sequence,
+            culprits=culprits,
+            others=others,
+            shown=At(rank=culprits[0], position=shown),
+            expected=At(rank=others[0], position=at),
+            later=later,
+            left_out=self._shift(one, at, other, shown) if kind == "op" else 0,
+            order=min(one.records[at], other.records[shown]),
+        )
+
+    def _inside(self, one: Track, other: Track, a: int, b: int) -> tuple[int, int]:
+        """Move on to the calls that differ within a coalesced group."""
+        sequence = one.sequence[a]
+        while self.difference(one.calls[a], other.calls[b]) is None:
+            if a + 1 >= len(one) or b + 1 >= len(other) or one.sequence[a + 1] != sequence:
+                break
+            if other.sequence[b + 1] != sequence:
+                break
+            a, b = a + 1, b + 1
+        return a, b
+
+    def _shift(self, one: Track, a: int, other: Track, b: int) -> int:
+        """Return by how many calls the culprit is ahead of the others' order: it left out so many."""
+        for shift in _SHIFTS:
+            i, j = (a + shift, b) if shift > 0 else (a, b - shift)
+            length = min(len(one) - i, len(other) - j, 64)
+            if length >= 1 and all(
+                self.difference(one.calls[i + k], other.calls[j + k]) is None for k in range(length)
+            ):
+                return shift
+        return 0
+
+    # Calls that were not made, or have not come back.
+
+    def _standing(self, ranks: list[int]) -> list[Problem]:
+        """Return who stayed behind among ranks that agree as far as they came, or what all of them are in."""
+        tracks = self.group.tracks
+        never = self._without_calls()
+        last = {rank: tracks[rank].sequence[-1] for rank in ranks}
+        lowest, top = min(last.values()), max(last.values())
+        if never:
+            return [self._never(never, ranks)]
+        if lowest == top:
+            return self._same(ranks)
+        behind = tuple(rank for rank in ranks if last[rank] == lowest)
+        waiting = tuple(rank for rank in ranks if last[rank] > lowest)
+        return self._behind(behind, waiting, lowest)
+
+    def _without_calls(self) -> tuple[int, ...]:
+        """Return members that never made a call in this group: nothing of theirs was overwritten."""
+        if not self.group.members_known and self.group.key.desc != "default_pg":
+            return ()
+        silent = [r for r in self.group.members if r in self.dumps and not len(self.group.tracks.get(r, ()))]
+        return tuple(rank for rank in silent if self.dumps[rank].first_record == 0)
+
+    def _never(self, never: tuple[int, ...], ranks: list[int]) -> Problem:
+        waiting = [rank for rank in ranks if self._first_open(rank) is not None] or ranks
+        rank = waiting[0]
+        position = self._first_open(rank)
+        at = 0 if position is None else position
+        track = self.group.tracks[rank]
+        return Problem(
+            kind="never",
+            group=self.group,
+            sequence=track.sequence[at],
+            culprits=never,
+            others=tuple(waiting),
+            expected=At(rank=rank, position=at),
+            order=track.records[at],
+        )
+
+    def _behind(self, behind: tuple[int, ...], waiting: tuple[int, ...], lowest: int) -> list[Problem]:
+        tracks = self.group.tracks
+        common = Problem(kind="behind", group=self.group, sequence=lowest + 1, culprits=behind, others=waiting)
+        common.shown = At(rank=behind[0], position=len(tracks[behind[0]]) - 1)
+        holders = [rank for rank in waiting if _position(tracks[rank], lowest + 1) is not None]
+        if not holders:
+            # Windows that do not touch: what the waiting ranks called then is overwritten by now.
+            common.kind = "too-short"
+            common.order = min(tracks[rank].records[0] for rank in waiting)
+            common.expected = At(rank=waiting[0], position=0)
+            return [common]
+        open_ranks = [rank for rank in holders if self._state(rank, lowest + 1) != COMPLETED]
+        rank = (open_ranks or holders)[0]
+        position = _position(tracks[rank], lowest + 1) or 0
+        call = self.tables.calls[tracks[rank].calls[position]]
+        common.expected = At(rank=rank, position=position)
+        common.order = tracks[rank].records[position]
+        if call.synchronizes and call.backend != "gloo" and len(open_ranks) < len(holders):
+            # Somebody has completed what nobody completes before all have called it: this dump is older.
+            common.kind = "not-at-once"
+        top = max(tracks[rank].sequence[-1] for rank in waiting)
+        common.detail["missing_calls"] = str(top - lowest)
+        return [common]
+
+    def _same(self, ranks: list[int]) -> list[Problem]:
+        """All have come to the same number: whether a call has not come back, and on which ranks."""
+        open_at = {rank: position for rank in ranks if (position := self._first_open(rank)) is not None}
+        if not open_at:
+            return []
+        tracks = self.group.tracks
+        sequences = {rank: tracks[rank].sequence[position] for rank, position in open_at.items()}
+        sequence = min(sequences.values())
+        running = tuple(sorted(rank for rank, number in sequences.items() if number == sequence))
+        states = {rank: tracks[rank].states[open_at[rank]] for rank in running}
+        seen = running if STARTED in states.values() else self.group.starts
+        quiet = tuple(rank for rank in running if states[rank] == SCHEDULED and rank in seen)
+        first = running[0]
+        problem = Problem(
+            kind="running",
+            group=self.group,
+            sequence=sequence,
+            culprits=running,
+            others=tuple(rank for rank in ranks if rank not in set(running)),
+            expected=At(rank=first, position=open_at[first]),
+            order=tracks[first].records[open_at[first]],
+        )
+        problem.detail["not_started"] = ",".join(map(str, quiet))
+        return [problem]
+
+    def _first_open(self, rank: int) -> int | None:
+        return first_open(self.group.tracks[rank])
+
+    def _state(self, rank: int, sequence: int) -> int:
+        track = self.group.tracks[rank]
+        position = _position(track, sequence)
+        return COMPLETED if position is None else track.states[position]
+
+
+def first_open(track: Track) -> int | None:
+    """Return the position of the oldest call that has not completed."""
+    oldest = min((at for at in (track.states.find(0), track.states.find(1)) if at >= 0), default=-1)
+    return None if oldest < 0 else oldest
+
+
+def _position(track: Track, sequence: int) -> int | None:
+    at = bisect_left(track.sequence, sequence)
+    return at if at < len(track) and track.sequence[at] == sequence else None
+
+
+def most_common_place(group: Group, ranks: tuple[int, ...], sequence: int) -> int:
+    """Return the number of the place from which most of the ranks made a call; 0 where none is recorded."""
+    places: Counter[int] = Counter()
+    for rank in ranks:
+        track = group.tracks.get(rank)
+        position = None if track is None else _position(track, sequence)
+        if track is not None and position is not None:
+            places[track.places[position]] += 1
+    return places.most_common(1)[0][0] if places else 0

@@ -1,0 +1,168 @@
+"""What one rank called: operation, shapes and dtypes; and whether two calls can be the same collective."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Literal, NamedTuple
+
+Shape = tuple[tuple[int, ...], ...]
+Difference = Literal["op", "shape", "dtype"]
+
+_PER_RANK_INPUTS = frozenset(("all_to_all", "all_to_allv", "all_to_all_v_single", "scatter", "all_gather_v", "send"))
+"""Operations whose inputs may have another shape on every rank."""
+_PER_RANK_OUTPUTS = frozenset(
+    ("all_to_all", "all_to_allv", "all_to_all_v_single", "gather", "reduce_scatter_v", "recv")
+)
+_ROOT_ALONE_FILLS = frozenset(("gather", "scatter", "broadcast", "_broadcast_oop", "reduce", "_reduce_oop"))
+_GATHERS = frozenset(("all_gather", "all_gather_base", "_all_gather_base", "all_gather_into_tensor_coalesced"))
+_SCATTERS = frozenset(("reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced"))
+_MAX_TENSORS = 4096
+_MAX_DIMENSIONS = 64
+_PEERS = re.compile(r"(send|recv) (\d{1,9})(->|<-)(\d{1,9})")
+_SYNCHRONIZING = frozenset(
+    ("all_reduce", "allreduce_coalesced", "barrier", "all_reduce_barrier", "all_to_all", "reduce_scatter", "all_gather")
+)
+
+
+class Call(NamedTuple):
+    """One kind of call: what must agree between the ranks, and nothing else."""
+
+    op: str
+    backend: str
+    inputs: Shape
+    outputs: Shape
+    input_dtypes: tuple[str, ...]
+    output_dtypes: tuple[str, ...]
+    source: int = -1
+    """Rank within the group that sends; -1 for collectives."""
+    target: int = -1
+
+    @property
+    def is_end_of_group(self) -> bool:
+        """Whether this entry stands for a whole coalesced group and ends it."""
+        return self.op == "coalesced" or self.op.endswith("_coalesced")
+
+    @property
+    def synchronizes(self) -> bool:
+        """Whether no rank can complete it before all have called it."""
+        return self.op in _SYNCHRONIZING or self.op in _GATHERS or self.op in _SCATTERS
+
+    def tensors(self) -> str:
+        """Return shapes and dtypes as they are shown: `[1024, 64] Float`, in → out where they differ."""
+        ins, outs = _tensors(self.inputs, self.input_dtypes), _tensors(self.outputs, self.output_dtypes)
+        if not ins or not outs or ins == outs:
+            return ins or outs or "-"
+        return f"{ins} → {outs}"
+
+    def dtypes(self) -> str:
+        """Return the dtypes as they are shown."""
+        names = list(dict.fromkeys((*self.input_dtypes, *self.output_dtypes)))
+        return ", ".join(names[:4]) or "-"
+
+
+def _tensors(shapes: Shape, dtypes: tuple[str, ...]) -> str:
+    if not shapes:
+        return ""
+    text = str(list(shapes[0]))
+    if shapes[0] != () and len(shapes) > 1 and all(shape == shapes[0] for shape in shapes):
+        text = f"{len(shapes)} × {text}"
+    elif len(shapes) > 1:
+        text += f", … ({len(shapes)})"
+    return f"{text} {dtypes[0]}" if dtypes else text
+
+
+def parse_call(entry: dict[str, Any], known: dict[int, Shape] | None = None) -> Call:
+    """Return the call of an entry; whatever is missing or of another type counts as not recorded.
+
+    `known` keeps the shapes of lists by their identity, for as long as the lists live: entries may share them.
+    """
+    name = entry.get("profiling_name")
+    name = name[:200] if isinstance(name, str) else ""
+    backend, _, op = name.rpartition(":")
+    source = target = -1
+    peers = _PEERS.match(op)
+    if peers is not None:
+        op = peers[1]
+        source, target = int(peers[2]), int(peers[4])
+        if peers[3] == "<-":
+            source, target = target, source
+    return Call(
+        op=op or "?",
+        backend=backend or "?",
+        inputs=_once(entry.get("input_sizes"), known),
+        outputs=_once(entry.get("output_sizes"), known),
+        input_dtypes=_names(entry.get("input_dtypes")),
+        output_dtypes=_names(entry.get("output_dtypes")),
+        source=source,
+        target=target,
+    )
+
+
+def _once(value: Any, known: dict[int, Shape] | None) -> Shape:
+    if known is None or not isinstance(value, list):
+        return _shapes(value)
+    found = known.get(id(value))
+    if found is None:
+        found = known[id(value)] = _shapes(value)
+    return found
+
+
+def _shapes(value: Any) -> Shape:
+    if not isinstance(value, (list, tuple)):
+        return ()
+    return tuple(
+        tuple(size for size in shape[:_MAX_DIMENSIONS] if type(size) is int)
+        for shape in value[:_MAX_TENSORS]
+        if isinstance(shape, (list, tuple))
+    )
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)):
+        return ()
+    return tuple(dict.fromkeys(name[:40] for name in value[:_MAX_TENSORS] if isinstance(name, str)))
+
+
+def difference(one: Call, other: Call, members: int) -> Difference | None:
+    """Return in what two calls with one sequence number differ so that they cannot be one collective.
+
+    `members` is the size of the group, 0 where it is unknown. The rules of what must agree are those of the
+    operations: all_to_all may have other shapes on every rank, only the root of a gather has outputs.
+    """
+    if one.op != other.op:
+        return "op"
+    if one.op not in _PER_RANK_INPUTS and not _same_shapes(one, one.inputs, other.inputs):
+        return "shape"
+    if one.op not in _PER_RANK_OUTPUTS and not _same_shapes(one, one.outputs, other.outputs):
+        return "shape"
+    if members and (_wrong_size(one, members) != _wrong_size(other, members)):
+        return "shape"
+    return "dtype" if _dtypes_differ(one, other) else None
+
+
+def _same_shapes(call: Call, one: Shape, other: Shape) -> bool:
+    return one == other or (call.op in _ROOT_ALONE_FILLS and (_empty(one) or _empty(other)))
+
+
+def _empty(shape: Shape) -> bool:
+    return not shape or not any(shape)
+
+
+def _wrong_size(call: Call, members: int) -> bool:
+    """Whether what is gathered is not as large as the parts together."""
+    if len(call.inputs) != 1 or len(call.outputs) != 1:
+        return False
+    whole, part = math.prod(call.outputs[0]), math.prod(call.inputs[0])
+    if call.op in _GATHERS:
+        return whole != part * members
+    return call.op in _SCATTERS and part != whole * members
+
+
+def _dtypes_differ(one: Call, other: Call) -> bool:
+    inputs = set(one.input_dtypes) != set(other.input_dtypes)
+    outputs = set(one.output_dtypes) != set(other.output_dtypes)
+    alone = one.op in _ROOT_ALONE_FILLS
+    return (inputs and not (alone and (_empty(one.inputs) or _empty(other.inputs)))) or (
+        outputs and not (alone and (_empty(one.outputs) or _empty(other.outputs)))
+    )

@@ -1,0 +1,328 @@
+"""One rank's dump as columns of numbers: what matching needs, and no more, for thousands of ranks."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
+from typing import Any, NamedTuple
+
+from distkb.evidence.readers.flight_recorder.calls import Call, Shape, parse_call
+from distkb.evidence.readers.flight_recorder.pickle_stream import Stream
+from distkb.evidence.readers.flight_recorder.runs import Run, integer
+
+SCHEDULED, STARTED, COMPLETED = 0, 1, 2
+_STATES = {"scheduled": SCHEDULED, "started": STARTED, "completed": COMPLETED}
+STATE_NAMES = ("scheduled", "started", "completed")
+MAX_ENTRIES = 400_000
+_MAX_GROUPS = 20_000
+_MAX_RANK = 1 << 24
+_MAX_FRAMES = 200
+_LIMIT = 1 << 62
+_LIBRARY = re.compile(
+    r"(?:^|[\\/])(?:site-packages|dist-packages|torch|accelerate|deepspeed|transformers|lightning|pytorch_lightning)"
+    r"[\\/]|[\\/]lib[\\/]python\d|^<|\.(?:cpp|cc|c|h|hpp|cu)$"
+)
+_TORCH = re.compile(r"[\\/]torch[\\/]|^torch[\\/]|^<|\.(?:cpp|cc|c|h|hpp|cu)$")
+
+
+class NotADumpError(Exception):
+    """The document is no dump of a flight recorder."""
+
+
+class Place(NamedTuple):
+    """The line of the user's program that made a call."""
+
+    path: str
+    line: int
+    function: str
+
+
+class GroupKey(NamedTuple):
+    """A process group as one rank names it."""
+
+    name: str
+    desc: str
+
+
+class Tables:
+    """Calls and places of all ranks, each stored once and named by a number."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.places: list[Place | None] = [None]
+        self._calls: dict[Call, int] = {}
+        self._places: dict[Place, int] = {}
+        self._members: dict[str, tuple[int, ...]] = {}
+        self.shapes: dict[int, Shape] = {}
+        """Of the lists of the document that is being read."""
+
+    def call(self, call: Call) -> int:
+        """Return the number of a call."""
+        number = self._calls.setdefault(call, len(self.calls))
+        if number == len(self.calls):
+            self.calls.append(call)
+        return number
+
+    def place(self, place: Place | None) -> int:
+        """Return the number of a place; 0 for none."""
+        if place is None:
+            return 0
+        number = self._places.setdefault(place, len(self.places))
+        if number == len(self.places):
+            self.places.append(place)
+        return number
+
+    def members(self, text: str) -> tuple[int, ...]:
+        """Return the ranks of `[0, 1, 2]`, sorted."""
+        known = self._members.get(text)
+        if known is None:
+            ranks = {int(digits) for digits in re.findall(r"\d+", text[: 1 << 20]) if len(digits) < 9}
+            known = tuple(sorted(rank for rank in ranks if rank < _MAX_RANK))
+            if len(self._members) < _MAX_GROUPS:
+                self._members[text] = known
+        return known
+
+
+class Track:
+    """The calls of one rank in one group, oldest first: collectives, or point-to-point operations."""
+
+    __slots__ = ("calls", "places", "records", "sequence", "states")
+
+    def __init__(self) -> None:
+        self.sequence = array("q")
+        self.calls = array("I")
+        self.places = array("I")
+        self.records = array("q")
+        self.states = bytearray()
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    def extend(self, sequence: Iterable[int], kinds: Sequence[_Kind], records: Iterable[int]) -> None:
+        """Add calls."""
+        self.sequence.extend(sequence)
+        self.calls.extend([kind.call for kind in kinds])
+        self.places.extend([kind.place for kind in kinds])
+        self.records.extend(records)
+        self.states.extend([kind.state for kind in kinds])
+
+    def join(self, other: Track) -> None:
+        """Add all calls of another track."""
+        self.sequence.extend(other.sequence)
+        self.calls.extend(other.calls)
+        self.places.extend(other.places)
+        self.records.extend(other.records)
+        self.states.extend(other.states)
+
+
+class RankDump:
+    """What one rank recorded."""
+
+    __slots__ = ("collectives", "first_record", "members", "path", "peers", "rank", "starts", "version")
+
+    def __init__(self, rank: int, path: str, version: str) -> None:
+        self.rank = rank
+        self.path = path
+        self.version = version
+        self.members: dict[GroupKey, tuple[int, ...]] = {}
+        """Ranks of every group that this rank belongs to; empty where the backend does not record them."""
+        self.starts: set[GroupKey] = set()
+        """Groups whose calls are seen to begin on the GPU, so that one which is only scheduled has not begun."""
+        self.collectives: dict[GroupKey, Track] = {}
+        self.peers: dict[GroupKey, Track] = {}
+        self.first_record: int = 0
+        """Number of the oldest entry that is left: above 0 the ring buffer has dropped what came before."""
+
+    @property
+    def entries(self) -> int:
+        """How many calls the dump holds."""
+        return sum(map(len, (*self.collectives.values(), *self.peers.values())))
+
+
+class _Kind:
+    """Everything about an entry but its numbers; compared by identity."""
+
+    __slots__ = ("call", "place", "state", "target")
+
+    def __init__(self, target: tuple[GroupKey, bool], call: int, place: int, state: int) -> None:
+        self.target = target
+        """Group, and whether it is a point-to-point operation: which track it belongs to."""
+        self.call = call
+        self.place = place
+        self.state = state
+
+
+class _Kinds(dict[tuple[bytes, ...], _Kind]):
+    """Kinds of entries of one file, by the bytes that they are written with."""
+
+    def __init__(self, stream: Stream, tables: Tables) -> None:
+        self._stream = stream
+        self._tables = tables
+
+    def __missing__(self, pieces: tuple[bytes, ...]) -> _Kind:
+        entry: dict[str, Any] = {}
+        for piece in pieces:
+            entry.update(self._stream.fields(piece))
+        self._tables.shapes.clear()  # these lists end here, and others may come to stand in their places
+        kind = _kind(entry, self._tables)
+        self._tables.shapes.clear()
+        self[pieces] = kind
+        return kind
+
+
+def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path: str) -> RankDump:
+    """Return the columns of one dump. Raises NotADumpError, and BadPickleError for damaged pieces."""
+    if not isinstance(document, dict) or not isinstance(document.get("entries", ()), (list, tuple)):
+        raise NotADumpError
+    if not {"entries", "pg_config", "pg_status"} & document.keys():
+        raise NotADumpError
+    dump = RankDump(rank, path, _version(document.get("version")))
+    _read_groups(dump, document.get("pg_config"), document.get("pg_status"), tables)
+    first: list[int] = []
+    left = MAX_ENTRIES
+    kinds = None if stream is None else _Kinds(stream, tables)
+    tables.shapes.clear()
+    for item in document.get("entries") or ():
+        if left <= 0:
+            raise NotADumpError("too-many-entries")
+        if type(item) is Run and kinds is not None:
+            left -= len(item)
+            first.append(_add_run(dump, item, kinds))
+        elif isinstance(item, dict):
+            left -= 1
+            first.append(_add_entry(dump, item, tables))
+    tables.shapes.clear()
+    dump.first_record = min(first, default=0)
+    for track in (*dump.collectives.values(), *dump.peers.values()):
+        _settle_coalesced(track, tables)
+    return dump
+
+
+def _read_groups(dump: RankDump, groups: Any, status: Any, tables: Tables) -> None:
+    """Read the groups' ranks, and whether any call was seen to begin on the GPU.
+
+    ProcessGroupNCCL sees that only with TORCH_NCCL_ENABLE_TIMING=1; without it the last one that began stays -1.
+    """
+    for name, group in list(groups.items())[:_MAX_GROUPS] if isinstance(groups, dict) else ():
+        if not isinstance(group, dict):
+            continue
+        ranks = group.get("ranks")
+        if isinstance(ranks, (list, tuple)):
+            ranks = str([rank for rank in ranks if type(rank) is int])
+        key = GroupKey(_text(group.get("name", name)), _text(group.get("desc")))
+        dump.members[key] = tables.members(ranks) if isinstance(ranks, str) else ()
+        last = status.get(name) if isinstance(status, dict) else None
+        began = last.get("last_started_collective") if isinstance(last, dict) else None
+        if type(began) is int and began > 0:
+            dump.starts.add(key)
+
+
+def _add_run(dump: RankDump, run: Run, kinds: _Kinds) -> int:
+    """Add the entries of a run; returns the number of the oldest."""
+    if run.columns is None:
+        run.columns = _columns(run, kinds)
+    oldest, tracks = run.columns
+    for (group, is_p2p), columns in tracks:
+        _track(dump, group, is_p2p).join(columns)
+    return int(oldest)
+
+
+def _columns(run: Run, kinds: _Kinds) -> tuple[int, list[tuple[tuple[GroupKey, bool], Track]]]:
+    """Return the number of the oldest entry, and the entries track by track."""
+    records = [integer[piece] for piece in run.numbers[0]]
+    found = list(map(kinds.__getitem__, zip(*run.rest, strict=True)))
+    targets = {kind.target for kind in set(found)}
+    tracks = []
+    for target in targets:
+        track = Track()
+        sequence = map(integer.__getitem__, run.numbers[2 if target[1] else 1])
+        if len(targets) == 1:
+            track.extend(sequence, found, records)
+        else:
+            mine = [kind.target is target or kind.target == target for kind in found]
+            track.extend(compress(sequence, mine), list(compress(found, mine)), compress(records, mine))
+        tracks.append((target, track))
+    return min(records), tracks
+
+
+def _add_entry(dump: RankDump, entry: dict[str, Any], tables: Tables) -> int:
+    kind = _kind(entry, tables)
+    record = _number(entry.get("record_id"))
+    group, is_p2p = kind.target
+    sequence = _number(entry.get("p2p_seq_id" if is_p2p else "collective_seq_id", entry.get("seq_id")))
+    _track(dump, group, is_p2p).extend((sequence,), (kind,), (record,))
+    return record
+
+
+def _track(dump: RankDump, group: GroupKey, is_p2p: bool) -> Track:
+    tracks = dump.peers if is_p2p else dump.collectives
+    track = tracks.get(group)
+    if track is None:
+        track = tracks[group] = Track()
+    return track
+
+
+def _kind(entry: Mapping[str, Any], tables: Tables) -> _Kind:
+    group = entry.get("process_group")
+    key = GroupKey("?", "")
+    if isinstance(group, (list, tuple)) and len(group) == 2:
+        key = GroupKey(_text(group[0]), _text(group[1]))
+    call = parse_call(dict(entry), tables.shapes)
+    name = entry.get("state")
+    state = _STATES.get(name, SCHEDULED) if isinstance(name, str) else SCHEDULED
+    if call.backend == "gloo" and entry.get("retired") is True:
+        # Gloo records no states: all stay scheduled, and retired says that the call has come back.
+        state = COMPLETED
+    is_p2p = entry.get("is_p2p") is True or call.source >= 0
+    return _Kind((key, is_p2p), tables.call(call), tables.place(user_place(entry.get("frames"))), state)
+
+
+def user_place(frames: Any) -> Place | None:
+    """Return the innermost frame of the user's own code; else the innermost outside torch; else the innermost."""
+    if not isinstance(frames, (list, tuple)):
+        return None
+    places = [place for place in map(_place, frames[:_MAX_FRAMES]) if place is not None]
+    outside_torch = [place for place in places if _TORCH.search(place.path) is None]
+    own = (place for place in outside_torch if _LIBRARY.search(place.path) is None)
+    return next(own, next(iter(outside_torch), next(iter(places), None)))
+
+
+def _place(frame: Any) -> Place | None:
+    if not isinstance(frame, dict) or not isinstance(frame.get("filename"), str):
+        return None
+    return Place(frame["filename"][:400], _number(frame.get("line")), _text(frame.get("name")))
+
+
+def _settle_coalesced(track: Track, tables: Tables) -> None:
+    """Give the calls inside a coalesced group the state of the entry that ends it: only that one is tracked."""
+    sequence, states, calls = track.sequence, track.states, track.calls
+    if not any(tables.calls[number].is_end_of_group for number in set(calls)):
+        return
+    ended = state = -1
+    for at in range(len(track) - 1, -1, -1):
+        if sequence[at] == ended:
+            states[at] = state
+        elif tables.calls[calls[at]].is_end_of_group:
+            ended, state = sequence[at], states[at]
+
+
+def _version(value: Any) -> str:
+    """Return the version of a dump: a text or a number; a container may be larger in print than any memory."""
+    return str(value)[:20] if type(value) in (str, float) or (type(value) is int and abs(value) < _LIMIT) else "?"
+
+
+def _text(value: Any) -> str:
+    return value[:200] if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        value = int(value)
+    return value if type(value) is int and -_LIMIT < value < _LIMIT else 0
+
+
+def total(dumps: Iterable[RankDump]) -> int:
+    """Return how many calls the dumps hold together."""
+    return sum(dump.entries for dump in dumps)

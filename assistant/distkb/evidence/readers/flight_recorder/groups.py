@@ -1,0 +1,86 @@
+"""Puts the ranks' dumps together by process group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from distkb.evidence.readers.flight_recorder.dump import GroupKey, RankDump, Track
+from distkb.evidence.text.ranks import listed
+
+_DEFAULT = "default_pg"
+_UNNAMED = ("", "undefined")
+
+
+class Group:
+    """One process group: who belongs to it, and what each of them called in it."""
+
+    __slots__ = ("key", "label", "members", "members_known", "peers", "starts", "tracks")
+
+    def __init__(self, key: GroupKey, members: tuple[int, ...]) -> None:
+        self.key = key
+        self.members = members
+        """Global ranks, sorted: their position is the rank within the group."""
+        self.members_known = bool(members)
+        self.tracks: dict[int, Track] = {}
+        self.peers: dict[int, Track] = {}
+        self.starts: set[int] = set()
+        """Ranks on which calls are seen to begin on the GPU."""
+        self.label = ""
+
+    @property
+    def used(self) -> bool:
+        """Whether anything was called in it."""
+        return bool(self.tracks or self.peers)
+
+
+def join(dumps: Mapping[int, RankDump]) -> list[Group]:
+    """Return the groups that were used, the default group first.
+
+    Groups of one name with other ranks are other groups: names are counted on each rank by itself.
+    """
+    groups: dict[tuple[GroupKey, tuple[int, ...]], Group] = {}
+    world: set[int] = set(dumps)
+    for dump in dumps.values():
+        for key, members in dump.members.items():
+            if key.name == "" or key.desc == _DEFAULT:
+                world.update(members)
+            if members and key.name:
+                groups.setdefault((key, members), Group(key, members))
+    for rank in sorted(dumps):
+        dump = dumps[rank]
+        for key, track in dump.collectives.items():
+            group = _group(groups, dump, key)
+            group.tracks[rank] = track
+            if key in dump.starts:
+                group.starts.add(rank)
+        for key, track in dump.peers.items():
+            _group(groups, dump, key).peers[rank] = track
+    used = [group for group in groups.values() if group.used]
+    for group in used:
+        if not group.members_known:
+            group.members = tuple(sorted(world if group.key.desc == _DEFAULT else {*group.tracks, *group.peers}))
+    used.sort(key=lambda group: (group.key.desc != _DEFAULT, group.key.name.zfill(8), group.members))
+    _label(used)
+    return used
+
+
+def _group(groups: dict[tuple[GroupKey, tuple[int, ...]], Group], dump: RankDump, key: GroupKey) -> Group:
+    members = dump.members.get(key, ())
+    if not members:
+        members = next((ranks for other, ranks in dump.members.items() if other.name == key.name and key.name), ())
+    if dump.rank not in members:
+        members = ()
+    return groups.setdefault((key, members), Group(key, members))
+
+
+def _label(groups: list[Group]) -> None:
+    """Name the groups by what the user called them, with their ranks where that names several."""
+    counts: dict[str, int] = {}
+    for group in groups:
+        desc = group.key.desc
+        name = "default" if desc == _DEFAULT else group.key.name if desc in _UNNAMED else desc
+        group.label = name or "?"
+        counts[group.label] = counts.get(group.label, 0) + 1
+    for group in groups:
+        if counts[group.label] > 1:
+            group.label += f" [{listed(group.members, 4)}]"

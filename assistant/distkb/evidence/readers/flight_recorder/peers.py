@@ -1,0 +1,84 @@
+"""Matches sends with receives: between two ranks they pair in the order in which they were called."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from distkb.evidence.readers.flight_recorder.calls import Call
+from distkb.evidence.readers.flight_recorder.dump import COMPLETED, RankDump, Tables
+from distkb.evidence.readers.flight_recorder.groups import Group
+from distkb.evidence.readers.flight_recorder.problem import At, Problem
+
+_MAX_FOUND = 4
+
+
+class _Operation(NamedTuple):
+    rank: int
+    position: int
+    is_open: bool
+    call: Call
+
+
+def unmatched(group: Group, dumps: Mapping[int, RankDump], tables: Tables) -> list[Problem]:
+    """Return sends without a receive, receives without a send, and pairs whose sizes differ."""
+    sends: dict[tuple[int, int], list[_Operation]] = defaultdict(list)
+    receives: dict[tuple[int, int], list[_Operation]] = defaultdict(list)
+    for rank, track in group.peers.items():
+        for position, number in enumerate(track.calls):
+            call = tables.calls[number]
+            if call.source < 0:
+                continue
+            operation = _Operation(rank, position, track.states[position] != COMPLETED, call)
+            (sends if call.op == "send" else receives)[call.source, call.target].append(operation)
+    problems: list[Problem] = []
+    for pair in sorted({*sends, *receives}):
+        problem = _pair(group, dumps, pair, sends.get(pair, []), receives.get(pair, []))
+        if problem is not None:
+            problems.append(problem)
+    problems.sort(key=lambda problem: problem.order)
+    return problems[:_MAX_FOUND]
+
+
+def _pair(
+    group: Group,
+    dumps: Mapping[int, RankDump],
+    pair: tuple[int, int],
+    sends: list[_Operation],
+    receives: list[_Operation],
+) -> Problem | None:
+    ends = [_global(group, end) for end in pair]
+    if any(end not in dumps for end in ends):
+        return None
+    if any(dumps[end].first_record > 0 for end in ends):
+        # Where older calls were dropped, only what has not completed can be paired.
+        sends, receives = [s for s in sends if s.is_open], [r for r in receives if r.is_open]
+    for send, receive in zip(sends, receives, strict=False):
+        if send.call.inputs != receive.call.outputs and send.call.inputs and receive.call.outputs:
+            return _problem(group, send, receive, ends)
+    if len(sends) == len(receives):
+        return None
+    longer, shorter = (sends, receives) if len(sends) > len(receives) else (receives, sends)
+    left = [operation for operation in longer[len(shorter) :] if operation.is_open]
+    return _problem(group, left[0], None, ends) if left else None
+
+
+def _global(group: Group, end: int) -> int:
+    return group.members[end] if group.members_known and 0 <= end < len(group.members) else end
+
+
+def _problem(group: Group, one: _Operation, other: _Operation | None, ends: list[int]) -> Problem:
+    track = group.peers[one.rank]
+    peer = ends[1] if one.call.op == "send" else ends[0]
+    return Problem(
+        kind="peer",
+        group=group,
+        sequence=track.sequence[one.position],
+        culprits=(peer,) if other is None else tuple(sorted((one.rank, peer))),
+        others=(one.rank,),
+        expected=At(rank=one.rank, position=one.position, is_peer=True),
+        shown=None if other is None else At(rank=other.rank, position=other.position, is_peer=True),
+        order=track.records[one.position],
+        detail={"from": str(ends[0]), "to": str(ends[1])},
+    )

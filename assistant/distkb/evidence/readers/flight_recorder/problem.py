@@ -1,0 +1,57 @@
+"""What is wrong in one group at one sequence number, before it is put into words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from distkb.evidence.readers.flight_recorder.groups import Group
+
+Kind = Literal[
+    "op",
+    "shape",
+    "dtype",
+    "behind",
+    "never",
+    "missing",
+    "running",
+    "cross",
+    "peer",
+    "too-short",
+    "not-at-once",
+    "exchange",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class At:
+    """A call of one rank: its track and the position in it."""
+
+    rank: int
+    position: int
+    is_peer: bool = False
+
+
+@dataclass(kw_only=True)
+class Problem:
+    """One problem; `culprits` are the ranks that differ, `others` those that wait or agree."""
+
+    kind: Kind
+    group: Group
+    sequence: int
+    culprits: tuple[int, ...]
+    others: tuple[int, ...] = ()
+    shown: At | None = None
+    """A call of a culprit: the other operation, or the last one before it stayed away."""
+    expected: At | None = None
+    """The call of the others."""
+    later: int = 0
+    """Sequence numbers after this one at which the same ranks differ too."""
+    left_out: int = 0
+    """Above 0: the culprits' calls are the others' that many numbers later; below 0: they made so many more."""
+    other_group: Group | None = None
+    other_sequence: int = 0
+    order: int = 1 << 62
+    """Smallest number of the entry in any rank's own order: the earliest problem is the first cause."""
+    is_consequence: bool = False
+    detail: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Reads what a person wrote about a failure."""

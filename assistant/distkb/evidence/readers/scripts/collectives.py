@@ -1,0 +1,215 @@
+"""Calls that every rank has to make: collectives, and library calls that contain one."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Literal
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last
+from distkb.evidence.readers.scripts.project import Function, Project
+
+Category = Literal[
+    "collective",
+    "group",
+    "save",
+    "accelerate-save",
+    "state-dict",
+    "forward",
+    "ddp-forward",
+    "engine-forward",
+    "trainer-save",
+]
+"""What kind of call it is; `accelerate-save`, `ddp-forward`, `engine-forward` and `trainer-save` need every rank only
+when the model is sharded, or has buffers."""
+
+_DIST = ("torch.distributed.", "torch.distributed.distributed_c10d.", "deepspeed.comm.", "deepspeed.comm.comm.")
+_OPERATIONS = frozenset(
+    {
+        "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_reduce",
+        "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "broadcast", "broadcast_object_list",
+        "gather", "gather_object", "monitored_barrier", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+        "scatter", "scatter_object_list", "_all_gather_base", "_reduce_scatter_base", "all_gather_base",
+        "reduce_scatter_base",
+    }
+)  # fmt: skip
+_GROUPS = frozenset({"init_process_group", "new_group", "new_subgroups", "new_subgroups_by_enumeration"})
+_ACCELERATOR = {
+    "wait_for_everyone": "collective",
+    "gather": "collective",
+    "gather_for_metrics": "collective",
+    "reduce": "collective",
+    "pad_across_processes": "collective",
+    "check_trigger": "collective",
+    "save_state": "accelerate-save",
+    "save_model": "accelerate-save",
+    "get_state_dict": "accelerate-save",
+}
+_ACCELERATE = frozenset(
+    {"gather", "gather_object", "broadcast", "broadcast_object_list", "reduce", "wait_for_everyone"}
+)
+_FABRIC = {"barrier": "collective", "all_gather": "collective", "all_reduce": "collective", "broadcast": "collective",
+           "save": "save"}  # fmt: skip
+_ENGINE = {"save_checkpoint": "save", "load_checkpoint": "save", "save_16bit_model": "save", "save_fp16_model": "save",
+           "backward": "forward", "step": "forward"}  # fmt: skip
+_TRAINER = {"evaluate": "forward", "predict": "forward", "train": "forward"}
+_LIGHTNING = {"fit": "forward", "validate": "forward", "test": "forward", "predict": "forward",
+              "save_checkpoint": "save"}  # fmt: skip
+_STRATEGY = {"barrier": "collective", "broadcast": "collective", "reduce": "collective", "all_gather": "collective",
+             "reduce_boolean_decision": "collective"}  # fmt: skip
+"""Of Lightning's `trainer.strategy`."""
+_FSDP = frozenset({"summon_full_params", "optim_state_dict", "full_optim_state_dict", "sharded_optim_state_dict"})
+_CHECKPOINT = frozenset({"save", "load", "async_save", "save_state_dict", "load_state_dict"})
+
+
+@dataclass(frozen=True, eq=False)
+class Implied:
+    """A call that has to be made by every rank."""
+
+    name: str
+    """As one would say it: `dist.barrier`, `engine.save_checkpoint`."""
+    category: Category
+    node: ast.Call
+    function: Function
+    chain: tuple[str, ...] = ()
+    """Functions of the project that lead to it, outermost first."""
+
+
+def implied(call: ast.Call, function: Function, project: Project) -> Implied | None:
+    """Return what a call needs from all ranks, judged by its own name and by what it is called on."""
+    found = _by_name(call, function) or _by_receiver(call, function, project)
+    return None if found is None else Implied(found[0], found[1], call, function)
+
+
+def _by_name(call: ast.Call, function: Function) -> tuple[str, Category] | None:
+    full = canonical(call.func, function.script)
+    module, _, final = full.rpartition(".")
+    found: tuple[str, Category] | None = None
+    if f"{module}." in _DIST or module.startswith("torch.distributed.nn"):
+        if final in _OPERATIONS and not _has_group(call, final):
+            found = (f"dist.{final}", "collective")
+        elif final in _GROUPS:
+            found = (f"dist.{final}", "group")
+    elif module.startswith("torch.distributed.checkpoint") and final in _CHECKPOINT:
+        if constant(keyword(call, "no_dist")) is not True and keyword(call, "process_group") is None:
+            found = (f"dcp.{final}", "save")
+    elif module in {"accelerate.utils", "accelerate.utils.operations", "accelerate"} and final in _ACCELERATE:
+        found = (f"accelerate.utils.{final}", "collective")
+    elif full == "deepspeed.zero.GatheredParameters" and keyword(call, "enabled") is None:
+        found = (full, "collective")
+    elif final in _FSDP and module.endswith("FullyShardedDataParallel"):
+        found = (f"FSDP.{final}", "collective" if final == "summon_full_params" else "state-dict")
+    return found
+
+
+def _has_group(call: ast.Call, operation: str) -> bool:
+    """Whether the call names a group of its own: which ranks are in it is not to be seen here."""
+    group = keyword(call, "group") or keyword(call, "process_group")
+    if group is None:
+        position = {"barrier": 0, "all_reduce": 2, "broadcast": 2, "all_gather": 2, "reduce": 3, "gather": 3,
+                    "scatter": 3, "all_gather_object": 2, "broadcast_object_list": 2}.get(operation, 2)  # fmt: skip
+        group = call.args[position] if len(call.args) > position else None
+    return group is not None and constant(group) is not None and not dotted(group).endswith("WORLD")
+
+
+def _by_receiver(call: ast.Call, function: Function, project: Project) -> tuple[str, Category] | None:
+    if _is_full_state(call, function, project):
+        return last(call.func), "state-dict"
+    if not isinstance(call.func, ast.Attribute):
+        return _forward(call, call.func, function, project)
+    return (
+        _method_table(call.func.attr, call.func.value, function, project, call)
+        or _sharded_method(call.func, function, project, call)
+        or _forward(call, call.func, function, project)
+    )
+
+
+def _sharded_method(
+    named: ast.Attribute, function: Function, project: Project, call: ast.Call
+) -> tuple[str, Category] | None:
+    method, owner = named.attr, named.value
+    category: Category = "state-dict" if method in {"consolidate_state_dict", "state_dict"} else "collective"
+    if method in {"full_tensor", "consolidate_state_dict"} and not call.args:
+        return f"{last(owner) or '…'}.{method}", category
+    if method not in {"state_dict", "clip_grad_norm_"}:
+        return None
+    kind = kinds.kind_of(owner, function, project, call.lineno)
+    return (f"{dotted(owner)}.{method}", category) if kind == kinds.FSDP1 else None
+
+
+_STATE = frozenset({"get_model_state_dict", "get_optimizer_state_dict", "get_state_dict"})
+
+
+def _is_full_state(call: ast.Call, function: Function, project: Project) -> bool:
+    """Whether the call gathers the whole state of a sharded model: `StateDictOptions(full_state_dict=True)`."""
+    full = canonical(call.func, function.script)
+    if not full.startswith("torch.distributed.checkpoint.state_dict.") or last(call.func) not in _STATE:
+        return False
+    options = keyword(call, "options")
+    if options is not None and dotted(options):
+        options = project.single(options, function)
+    if not isinstance(options, ast.Call) or constant(keyword(options, "full_state_dict")) is not True:
+        return False
+    return _imports_sharding(project)
+
+
+def _imports_sharding(project: Project) -> bool:
+    names = ("fully_shard", "FullyShardedDataParallel")
+    return any(target.endswith(names) for script in project.scripts for target in script.imports.values())
+
+
+def _method_table(
+    method: str, owner: ast.expr, function: Function, project: Project, call: ast.Call
+) -> tuple[str, Category] | None:
+    kind = ""
+    name = last(owner)
+    for methods, wanted, named in (
+        (_ACCELERATOR, kinds.ACCELERATOR, ("accelerator",)),
+        (_FABRIC, kinds.FABRIC, ("fabric",)),
+        (_ENGINE, kinds.ENGINE, ("model_engine", "ds_engine")),
+        (_TRAINER, kinds.HF_TRAINER, ()),
+        (_LIGHTNING, kinds.PL_TRAINER, ("trainer",) if method == "save_checkpoint" else ()),
+        (_STRATEGY, "strategy", ("strategy",)),
+    ):
+        if method not in methods:
+            continue
+        kind = kind or kinds.kind_of(owner, function, project, call.lineno)
+        if kind == wanted or (not kind and name.lstrip("_") in named and _imports(wanted, project)):
+            category: Category = methods[method]  # type: ignore[assignment]
+            return f"{dotted(owner) or name}.{method}", category
+    if method == "log" and constant(keyword(call, "sync_dist")) is True and name == "self":
+        return ("self.log(sync_dist=True)", "collective") if _imports(kinds.PL_TRAINER, project) else None
+    if method == "save_model":
+        kind = kinds.kind_of(owner, function, project, call.lineno)
+        return (f"{dotted(owner)}.save_model", "trainer-save") if kind == kinds.HF_TRAINER else None
+    return None
+
+
+_ROOTS = {
+    kinds.PL_TRAINER: ("lightning", "pytorch_lightning"),
+    "strategy": ("lightning", "pytorch_lightning"),
+    kinds.ACCELERATOR: ("accelerate",),
+    kinds.FABRIC: ("lightning", "lightning_fabric"),
+    kinds.ENGINE: ("deepspeed",),
+}
+
+
+def _imports(kind: str, project: Project) -> bool:
+    roots = _ROOTS.get(kind, ())
+    return any(target.partition(".")[0] in roots for script in project.scripts for target in script.imports.values())
+
+
+def _forward(call: ast.Call, callee: ast.expr, function: Function, project: Project) -> tuple[str, Category] | None:
+    owner = callee
+    if isinstance(callee, ast.Attribute) and callee.attr in {"forward", "__call__"}:
+        owner = callee.value
+    name = dotted(owner)
+    if not name or (name.count(".") and not name.startswith("self.")):
+        return None
+    kind = kinds.kind_of(owner, function, project, call.lineno)
+    if kind in {kinds.FSDP1, kinds.FSDP2}:
+        return name, "forward"
+    if kind == kinds.ENGINE:
+        return name, "engine-forward"
+    return (name, "ddp-forward") if kind == kinds.DDP else None

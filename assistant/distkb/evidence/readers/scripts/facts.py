@@ -1,0 +1,49 @@
+"""What the scripts say about the run: how it is parallelised, how it is started, who does the backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.hit import Job
+from distkb.evidence.readers.scripts.names import canonical
+
+_BY_KIND = {kinds.DDP: "ddp", kinds.FSDP1: "fsdp1", kinds.FSDP2: "fsdp2"}
+
+
+def facts_of(job: Job) -> dict[str, Any]:
+    """Return `parallelism`, `launchers` and `implies`, the intake facts that are certain enough to answer.
+
+    A way of parallelising counts where its call is made without an open test, and is implied where it is the only one.
+    """
+    certain: set[str] = set()
+    possible: set[str] = set()
+    launchers: set[str] = set()
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            full = canonical(site.node.func, function.script)
+            kind = kinds.kind_of(site.node, function, job.project) if "." in full else ""
+            name = _BY_KIND.get(kind, "deepspeed" if full == "deepspeed.initialize" else "")
+            if kind == kinds.ACCELERATOR:
+                name = "accelerate"
+            if name:
+                (certain if site.where.certain else possible).add(name)
+            if full.endswith(("multiprocessing.spawn", "notebook_launcher")):
+                launchers.add("spawn")
+            if full in {"deepspeed.initialize", "deepspeed.init_distributed"}:
+                launchers.add("deepspeed")
+    if job.mentions("LOCAL_RANK"):
+        launchers.add("torchrun")
+    ways = certain | possible
+    implies = []
+    if len(ways) == 1 and certain <= {"ddp", "fsdp1", "fsdp2"} and certain:
+        implies.append(f"parallelism={_FACTS[min(certain)]}")
+    return {
+        "scripts": len(job.project.scripts),
+        "parallelism": sorted(ways),
+        "launchers": sorted(launchers),
+        "implies": implies,
+    }
+
+
+_FACTS = {"ddp": "ddp", "fsdp1": "fsdp1", "fsdp2": "fsdp2"}

@@ -1,0 +1,293 @@
+"""Walks through a function and says of every call which ranks make it, and under which tests."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from distkb.evidence.readers.scripts.names import last
+from distkb.evidence.readers.scripts.ranks import GATES, Lookup, Side, assumed, sides
+
+MAX_ASSIGNED = 20
+"""Assignments to one name that are looked back on."""
+LOOPED = -1
+"""Stands for the position of what a loop takes out of its iterable."""
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """Why only some ranks get to a statement."""
+
+    node: ast.expr | ast.stmt
+    """The test, or the function whose decorator lets one rank in."""
+    left: ast.stmt | None = None
+    """The `return`, `continue` or `break` with which the other ranks leave before; None for an ordinary branch."""
+
+    @property
+    def line(self) -> int:
+        """Line of the test."""
+        return self.node.lineno
+
+
+@dataclass(frozen=True)
+class Where:
+    """On what the execution of a statement depends."""
+
+    side: Side = "both"
+    guard: Guard | None = None
+    certain: bool = True
+    """False below a test whose outcome is not known, in handlers, and behind an early exit of that kind."""
+    tests: tuple[ast.expr, ...] = ()
+    """Tests of the branches around it, outermost first."""
+    loops: tuple[ast.stmt, ...] = ()
+    blocks: tuple[ast.expr, ...] = ()
+    """Context managers of the `with` statements around it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """One call, or one statement with a value, in a function."""
+
+    node: ast.Call
+    where: Where
+    statement: ast.stmt
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One assignment to a name or to an attribute of `self`."""
+
+    target: str
+    value: ast.expr
+    index: int | None
+    """Position in the tuple that the value gives; None where it is assigned as a whole, `LOOPED` in a loop."""
+    where: Where
+    line: int
+
+
+@dataclass(frozen=True)
+class _Exit:
+    """How the ranks that leave early change what comes after."""
+
+    kind: Literal["return", "loop"]
+    side: Side
+    guard: Guard
+
+
+class Walk:
+    """The calls and assignments of one function's own statements."""
+
+    def __init__(self, body: list[ast.stmt], start: Where, lookup: Lookup | None) -> None:
+        self.sites: list[Site] = []
+        self.assignments: list[Assignment] = []
+        self.returns: list[tuple[ast.expr, Where]] = []
+        self._lookup = lookup
+        self._block(body, start)
+        self._targets: dict[str, list[Assignment]] = {}
+        for found in sorted(self.assignments, key=lambda assignment: assignment.line):
+            self._targets.setdefault(found.target, []).append(found)
+
+    def assigned(self, target: str, before: int) -> list[Assignment]:
+        """Return the last few assignments to a name above a line, in the order of their lines."""
+        found = self._targets.get(target, [])
+        end = bisect_left(found, before, key=lambda assignment: assignment.line)
+        return found[max(0, end - MAX_ASSIGNED) : end]
+
+    def _block(self, body: list[ast.stmt], where: Where) -> list[_Exit]:
+        exits: list[_Exit] = []
+        for statement in body:
+            left, doubt = self._statement(statement, where)
+            for exit_ in left:
+                where = _restricted(where, exit_.side, exit_.guard) or where
+            exits += left
+            if doubt:
+                where = replace(where, certain=False)
+            if isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+                break
+        return exits
+
+    def _statement(self, statement: ast.stmt, where: Where) -> tuple[list[_Exit], bool]:
+        """Visit one statement; return how ranks leave in it, and whether what follows is in doubt."""
+        if isinstance(statement, ast.If):
+            return self._branch(statement, where)
+        exits: list[_Exit] = []
+        doubt = False
+        if isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
+            exits = self._loop(statement, where)
+        elif isinstance(statement, (ast.With, ast.AsyncWith)):
+            exits = self._with(statement, where)
+        elif isinstance(statement, ast.Try) or type(statement).__name__ == "TryStar":
+            exits = self._try(statement, where)
+        elif isinstance(statement, ast.Match):
+            self._expression(statement.subject, where, statement)
+            for case in statement.cases:
+                self._block(case.body, replace(where, certain=False))
+            doubt = any(_leaves(case.body) is not None for case in statement.cases)
+        elif not isinstance(statement, _SCOPES):
+            self._simple(statement, where)
+        return exits, doubt
+
+    def _with(self, statement: ast.With | ast.AsyncWith, where: Where) -> list[_Exit]:
+        for item in statement.items:
+            self._expression(item.context_expr, where, statement)
+            if item.optional_vars is not None:
+                self._assign(item.optional_vars, item.context_expr, where, statement)
+        managers = tuple(item.context_expr for item in statement.items)
+        return self._block(statement.body, replace(where, blocks=(*where.blocks, *managers)))
+
+    def _try(self, statement: ast.stmt, where: Where) -> list[_Exit]:
+        """Visit a `try` of either kind; Python 3.10 has no name for that with `except*`."""
+        exits = self._block(getattr(statement, "body", []), where)
+        for handler in getattr(statement, "handlers", []):
+            self._block(handler.body, replace(where, certain=False))
+        self._block(getattr(statement, "orelse", []), where)
+        self._block(getattr(statement, "finalbody", []), where)
+        return exits
+
+    def _simple(self, statement: ast.stmt, where: Where) -> None:
+        for node in ast.iter_child_nodes(statement):
+            if isinstance(node, ast.expr):
+                self._expression(node, where, statement)
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                self._assign(target, statement.value, where, statement)
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            self._assign(statement.target, statement.value, where, statement)
+        elif isinstance(statement, ast.Return) and statement.value is not None:
+            self.returns.append((statement.value, where))
+
+    def _branch(self, statement: ast.If, where: Where) -> tuple[list[_Exit], bool]:
+        self._expression(statement.test, where, statement)
+        settled = assumed(statement.test)
+        if settled is not None:
+            taken = statement.body if settled else statement.orelse
+            return self._block(taken, where), False
+        then, otherwise = sides(statement.test, self._lookup)
+        guard = Guard(statement.test)
+        unknown = then == "both" and otherwise == "both"
+        exits: list[_Exit] = []
+        doubt = False
+        for body, side, remaining in ((statement.body, then, otherwise), (statement.orelse, otherwise, then)):
+            if not body:
+                continue
+            inner = _restricted(where, side, guard)
+            if inner is None:
+                continue
+            certain = inner.certain and not unknown
+            inner = replace(inner, certain=certain, tests=(*inner.tests, statement.test))
+            found = self._block(body, inner)
+            leaves = _leaves(body)
+            if leaves is None:
+                exits += [] if unknown else [e for e in found if where.side == "both" and side == "both"]
+            elif isinstance(leaves, ast.Raise):
+                continue
+            elif remaining != "both" and where.side == "both":
+                kind: Literal["return", "loop"] = "return" if isinstance(leaves, ast.Return) else "loop"
+                exits.append(_Exit(kind, remaining, Guard(statement.test, left=leaves)))
+            else:
+                doubt = True
+        return exits, doubt
+
+    def _loop(self, statement: ast.For | ast.AsyncFor | ast.While, where: Where) -> list[_Exit]:
+        head = statement.test if isinstance(statement, ast.While) else statement.iter
+        self._expression(head, where, statement)
+        if not isinstance(statement, ast.While):
+            self._assign(statement.target, head, where, statement)
+        exits = self._block(statement.body, replace(where, loops=(*where.loops, statement)))
+        self._block(statement.orelse, where)
+        return [exit_ for exit_ in exits if exit_.kind == "return"]
+
+    def _assign(self, target: ast.expr, value: ast.expr, where: Where, statement: ast.stmt) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for index, element in enumerate(target.elts):
+                name = _target(element)
+                if not name:
+                    continue
+                is_pair = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+                part = value.elts[index] if isinstance(value, (ast.Tuple, ast.List)) and is_pair else value
+                self.assignments.append(Assignment(name, part, None if is_pair else index, where, statement.lineno))
+            return
+        name = _target(target)
+        if name:
+            position = LOOPED if isinstance(statement, (ast.For, ast.AsyncFor)) else None
+            self.assignments.append(Assignment(name, value, position, where, statement.lineno))
+
+    def _expression(self, node: ast.expr, where: Where, statement: ast.stmt) -> None:
+        found: list[Site] = []
+        stack: list[tuple[ast.AST, Where]] = [(node, where)]
+        while stack:
+            here, there = stack.pop()
+            if isinstance(here, ast.Lambda):
+                continue
+            if isinstance(here, ast.Call):
+                found.append(Site(here, there, statement))
+            if isinstance(here, ast.IfExp):
+                stack += self._choice(here, there)
+            elif isinstance(here, ast.BoolOp):
+                stack += self._short_circuit(here, there)
+            else:
+                stack += [(child, there) for child in ast.iter_child_nodes(here)]
+        self.sites += sorted(found, key=lambda site: (site.node.end_lineno or 0, site.node.end_col_offset or 0))
+
+    def _choice(self, node: ast.IfExp, where: Where) -> Iterator[tuple[ast.AST, Where]]:
+        yield node.test, where
+        settled = assumed(node.test)
+        then, otherwise = sides(node.test, self._lookup)
+        for value, side, taken in ((node.body, then, True), (node.orelse, otherwise, False)):
+            inner = _restricted(where, side, Guard(node.test))
+            if inner is not None and settled in (None, taken):
+                known = settled is not None or then != "both" or otherwise != "both"
+                yield value, replace(inner, certain=inner.certain and known, tests=(*inner.tests, node.test))
+
+    def _short_circuit(self, node: ast.BoolOp, where: Where) -> Iterator[tuple[ast.AST, Where]]:
+        here: Where | None = where
+        for value in node.values:
+            if here is None:
+                return
+            yield value, here
+            then, otherwise = sides(value, self._lookup)
+            side = then if isinstance(node.op, ast.And) else otherwise
+            if side == "both" and assumed(value) is None:
+                here = replace(here, certain=False)
+            here = _restricted(here, side, Guard(value))
+
+
+def _restricted(where: Where, side: Side, guard: Guard) -> Where | None:
+    """Return the position narrowed to some ranks; None where no rank is left."""
+    if side in ("both", where.side):
+        return where
+    return replace(where, side=side, guard=guard) if where.side == "both" else None
+
+
+def _target(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}:
+        return f"self.{node.attr}"
+    return ""
+
+
+_ENDINGS = frozenset({"exit", "_exit", "abort", "quit"})
+
+
+def _leaves(body: list[ast.stmt]) -> ast.stmt | None:
+    """Return the statement with which a block always ends early; a call of `sys.exit` counts as a `raise`."""
+    final = body[-1] if body else None
+    if isinstance(final, (ast.Return, ast.Continue, ast.Break, ast.Raise)):
+        return final
+    if isinstance(final, ast.Expr) and isinstance(final.value, ast.Call) and last(final.value.func) in _ENDINGS:
+        return ast.Raise(exc=None, cause=None, lineno=final.lineno, col_offset=final.col_offset)
+    return None
+
+
+def gate(node: ast.AST) -> ast.expr | None:
+    """Return the decorator that lets only one rank into a function, or None."""
+    for decorator in getattr(node, "decorator_list", ()):
+        name = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if last(name) in GATES:
+            return name if isinstance(name, ast.expr) else None
+    return None

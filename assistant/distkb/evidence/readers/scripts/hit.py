@@ -1,0 +1,59 @@
+"""What a rule finds: the finding, the line on which it stands, and what fills its sentence."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from distkb.evidence.readers.scripts.effects import Effects
+from distkb.evidence.readers.scripts.names import words
+from distkb.evidence.readers.scripts.project import Function, Project
+from distkb.evidence.readers.scripts.source import Script
+
+
+@dataclass(frozen=True, eq=False)
+class Hit:
+    """One finding at one place."""
+
+    id: str
+    script: Script
+    line: int
+    values: dict[str, str] = field(default_factory=dict)
+    more: tuple[tuple[Script, int], ...] = ()
+    """Other places that show it: the test, the collective inside of a called function."""
+
+
+class Job:
+    """What the rules look at."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.effects = Effects(project)
+        self.vocabulary: set[str] = set()
+        """Every name, attribute and string of all scripts."""
+        for script in project.scripts:
+            self.vocabulary |= words(script.tree)
+            self.vocabulary |= {part for target in script.imports.values() for part in target.split(".")}
+
+    def mentions(self, *names: str) -> bool:
+        """Whether any of the scripts uses one of these names."""
+        return not self.vocabulary.isdisjoint(names)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A family of findings and how they are found."""
+
+    ids: tuple[str, ...]
+    check: Callable[[Job], Iterator[Hit]]
+
+
+def hit(identity: str, function: Function, node: ast.expr | ast.stmt, **values: str) -> Hit:
+    """Return a finding at a node, with the function's name among its values."""
+    return Hit(
+        id=identity,
+        script=function.script,
+        line=node.lineno,
+        values={"function": function.name, "line": str(node.lineno), **values},
+    )

@@ -1,0 +1,158 @@
+"""What a variable holds: a wrapped model, an engine, an Accelerator, a trainer, a loader, a sampler, an optimizer."""
+
+from __future__ import annotations
+
+import ast
+
+from distkb.evidence.readers.scripts.flow import LOOPED, Assignment
+from distkb.evidence.readers.scripts.names import canonical, dotted, last
+from distkb.evidence.readers.scripts.project import Class, Function, Project
+
+DDP, FSDP1, FSDP2, ENGINE = "ddp", "fsdp1", "fsdp2", "engine"
+ACCELERATOR, HF_TRAINER, PL_TRAINER, FABRIC = "accelerator", "hf-trainer", "pl-trainer", "fabric"
+SAMPLER, LOADER, OPTIMIZER, PREPARED = "sampler", "loader", "optimizer", "prepared"
+SHARDED = frozenset({FSDP1, ENGINE})
+UNSURE = "?"
+"""The name may hold several things, or only under a test whose outcome is not known."""
+
+_WRAPPERS = {
+    "DistributedDataParallel": DDP,
+    "FullyShardedDataParallel": FSDP1,
+    "Accelerator": ACCELERATOR,
+    "Fabric": FABRIC,
+    "DistributedSampler": SAMPLER,
+    "DataLoader": LOADER,
+}
+_SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "requires_grad_"})
+"""Methods that give back the object itself."""
+_DEPTH = 6
+MAX_CALLERS = 12
+"""Calls of one function that are asked what they give for a parameter."""
+
+
+def kind_of(node: ast.AST | None, function: Function, project: Project, line: int = 1 << 30, depth: int = 0) -> str:
+    """Return what an expression holds at a line of a function; `?` where that is open, an empty string if unknown."""
+    if node is None or depth > _DEPTH:
+        return ""
+    if isinstance(node, ast.Call):
+        return _of_call(node, function, project, line, depth)
+    name = dotted(node)
+    if not name:
+        return ""
+    if "." not in name:
+        return _of_name(name, function, project, line, depth)
+    if name.startswith("self.") and name.count(".") == 1:
+        return _of_attribute(name, function, project, depth)
+    return ""
+
+
+def _of_call(call: ast.Call, function: Function, project: Project, line: int, depth: int) -> str:
+    full = canonical(call.func, function.script)
+    if full in {"torch.compile", "thunder.jit"} and call.args:
+        return kind_of(call.args[0], function, project, line, depth + 1)
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _SAME:
+        return kind_of(call.func.value, function, project, line, depth + 1)
+    return _of_class(full)
+
+
+def _of_class(full: str) -> str:
+    """Return what a call of this dotted name gives."""
+    root, final = full.partition(".")[0], full.rpartition(".")[2]
+    kind = _WRAPPERS.get(final, "")
+    if kind and ("." in full or kind in {DDP, SAMPLER}):
+        return kind
+    if final.endswith("Trainer") and root in {"transformers", "trl"}:
+        return HF_TRAINER
+    if final == "Trainer" and root in {"lightning", "pytorch_lightning"}:
+        return PL_TRAINER
+    if full.startswith("torch.optim.") and "lr_scheduler" not in full:
+        return OPTIMIZER
+    return FSDP2 if final == "fully_shard" and "." in full else ""
+
+
+def _of_assignment(found: Assignment, function: Function, project: Project, depth: int) -> str:
+    value = found.value
+    if isinstance(value, ast.Call) and found.index != LOOPED and last(value.func) in {"prepare", "prepare_model"}:
+        return PREPARED
+    if found.index is not None:
+        is_engine = isinstance(value, ast.Call) and canonical(value.func, function.script) == "deepspeed.initialize"
+        return ENGINE if is_engine and found.index == 0 else ""
+    if isinstance(value, ast.IfExp):
+        kinds = {kind_of(part, function, project, found.line, depth + 1) for part in (value.body, value.orelse)}
+        return kinds.pop() if len(kinds) == 1 else UNSURE
+    return kind_of(value, function, project, found.line, depth + 1)
+
+
+def _decided(found: list[Assignment], function: Function, project: Project, depth: int) -> str:
+    """Return what the last of several assignments leaves; doubt where a wrapping depends on an open test."""
+    later: set[str] = set()
+    for assignment in reversed(found):
+        kind = _of_assignment(assignment, function, project, depth)
+        if assignment.where.certain:
+            return kind if later <= {kind} else UNSURE
+        later.add(kind)
+    return "" if later <= {""} else UNSURE
+
+
+def _of_name(name: str, function: Function, project: Project, line: int, depth: int) -> str:
+    scope: Function | None = function
+    while scope is not None:
+        limit = line if scope is function else 1 << 30
+        sharded = _sharded_in_place(name, scope, project, limit)
+        if sharded:
+            return sharded
+        found = project.walk(scope).assigned(name, before=limit)
+        if found:
+            return _decided(found, scope, project, depth)
+        if name in scope.parameters:
+            return _of_parameter(name, scope, project, depth)
+        scope = scope.parent
+    return ""
+
+
+def _sharded_in_place(name: str, scope: Function, project: Project, line: int) -> str:
+    """Return whether `fully_shard(name)` has been called above a line."""
+    for site in project.first_arguments(scope, "fully_shard").get(name, ()):
+        if site.node.lineno < line and "." in canonical(site.node.func, scope.script):
+            return FSDP2 if site.where.certain else UNSURE
+    return ""
+
+
+def _of_parameter(name: str, function: Function, project: Project, depth: int) -> str:
+    """Return what all callers give for a parameter, where they agree."""
+    if depth > 3:
+        return ""
+    index = function.parameters.index(name) - (1 if function.is_method else 0)
+    kinds: set[str] = set()
+    for caller, site in project.callers(function)[:MAX_CALLERS]:
+        given: ast.expr | None = next((w.value for w in site.node.keywords if w.arg == name), None)
+        if given is None and 0 <= index < len(site.node.args):
+            given = site.node.args[index]
+        if given is not None:
+            kinds.add(kind_of(given, caller, project, site.node.lineno, depth + 2))
+    return kinds.pop() if len(kinds) == 1 else (UNSURE if kinds else "")
+
+
+def _of_attribute(name: str, function: Function, project: Project, depth: int) -> str:
+    cls = function.owner or (function.parent.owner if function.parent else None)
+    if cls is None:
+        return ""
+    key = (id(cls), name)
+    if key not in project.attribute_kinds:
+        project.attribute_kinds[key] = ""  # an attribute that is made of itself ends here
+        project.attribute_kinds[key] = _attribute_kind(name, cls, project, depth)
+    return project.attribute_kinds[key]
+
+
+def _attribute_kind(name: str, cls: Class, project: Project, depth: int) -> str:
+    kinds: set[str] = set()
+    for method in cls.methods.values():
+        for found in project.walk(method).assigned(name, before=1 << 30):
+            if found.target == name:
+                kind = _of_assignment(found, method, project, depth + 1)
+                kinds.add(kind if found.where.certain or not kind else UNSURE)
+        sharded = _sharded_in_place(name, method, project, 1 << 30)
+        if sharded:
+            return sharded
+    kinds.discard("")
+    return kinds.pop() if len(kinds) == 1 else (UNSURE if kinds else "")

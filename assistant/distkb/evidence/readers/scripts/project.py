@@ -1,0 +1,286 @@
+"""The scripts that were given as one project: functions, classes, who calls whom, and what a variable holds."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from distkb.evidence.readers.scripts.flow import Guard, Site, Walk, Where, gate
+from distkb.evidence.readers.scripts.names import canonical, dotted
+from distkb.evidence.readers.scripts.source import Script
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+
+
+@dataclass(frozen=True, eq=False)
+class Class:
+    """A class of the project."""
+
+    name: str
+    script: Script
+    node: ast.ClassDef
+    methods: dict[str, Function] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function, a method, or the top level of a file."""
+
+    name: str
+    """`train`, `Trainer.save`; `<module>` for the top level."""
+    script: Script
+    node: FunctionNode
+    owner: Class | None = None
+    parent: Function | None = None
+    inner: dict[str, Function] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the parameters that can be given by position."""
+        if isinstance(self.node, ast.Module):
+            return []
+        return [argument.arg for argument in (*self.node.args.posonlyargs, *self.node.args.args)]
+
+    @property
+    def is_method(self) -> bool:
+        """Whether the first parameter is the object."""
+        return self.owner is not None and self.parameters[:1] in (["self"], ["cls"])
+
+
+class Project:
+    """All scripts, with what is asked of them again and again kept."""
+
+    def __init__(self, scripts: list[Script]) -> None:
+        self.scripts = scripts
+        self.functions: list[Function] = []
+        self.modules: dict[int, Function] = {}
+        self._classes: dict[int, dict[str, Class]] = {}
+        self._by_suffix: dict[str, list[Script]] = {}
+        self._walks: dict[int, Walk] = {}
+        self._busy: set[int] = set()
+        self.attribute_kinds: dict[tuple[int, str], str] = {}
+        """What attributes of classes hold, as far as it was asked for."""
+        self._arguments: dict[tuple[int, str], dict[str, list[Site]]] = {}
+        self._values: dict[int, dict[str, list[ast.expr]]] = {}
+        self._attributes: dict[int, dict[str, list[ast.expr]]] = {}
+        self._callers: dict[int, list[tuple[Function, Site]]] | None = None
+        for script in scripts:
+            self._index(script)
+
+    def _index(self, script: Script) -> None:
+        parts = list(PurePath(script.name).with_suffix("").parts)
+        if parts and parts[-1] == "__init__":
+            parts.pop()
+        for start in range(len(parts)):
+            self._by_suffix.setdefault(".".join(parts[start:]), []).append(script)
+        module = Function(name="<module>", script=script, node=script.tree)
+        self.modules[id(script)] = module
+        self._classes[id(script)] = {}
+        self.functions.append(module)
+        stack: list[tuple[ast.AST, Function, Class | None]] = [(script.tree, module, None)]
+        while stack:
+            node, parent, owner = stack.pop()
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    name = child.name if owner is None else f"{owner.name}.{child.name}"
+                    function = Function(name=name, script=script, node=child, owner=owner, parent=parent)
+                    self.functions.append(function)
+                    (parent.inner if owner is None else owner.methods).setdefault(child.name, function)
+                    stack.append((child, function, None))
+                elif isinstance(child, ast.ClassDef):
+                    cls = Class(name=child.name, script=script, node=child)
+                    self._classes[id(script)].setdefault(child.name, cls)
+                    stack.append((child, parent, cls))
+                elif isinstance(child, (ast.stmt, ast.excepthandler)):
+                    stack.append((child, parent, owner))
+
+    def walk(self, function: Function) -> Walk:
+        """Return the calls and assignments of a function."""
+        found = self._walks.get(id(function))
+        if found is None:
+            if id(function) in self._busy:
+                return Walk([], Where(), None)
+            self._busy.add(id(function))
+            decorator = gate(function.node)
+            start = Where() if decorator is None else Where(side="main", guard=Guard(decorator))
+            found = Walk(function.node.body, start, lambda node: self.single(node, function))
+            self._busy.discard(id(function))
+            self._walks[id(function)] = found
+        return found
+
+    def single(self, node: ast.expr, function: Function) -> ast.expr | None:
+        """Return the value of a name that is assigned once, in the function or around it, if that is plain to see."""
+        name = dotted(node)
+        if not name or name.count(".") > 1 or ("." in name and not name.startswith("self.")):
+            return None
+        if name.startswith("self."):
+            values = self.attribute_values(function.owner).get(name[5:], [])
+            return values[0] if len(values) == 1 else None
+        scope: Function | None = function
+        while scope is not None:
+            if name in scope.parameters:
+                return None
+            values = self._values_in(scope).get(name, [])
+            if values:
+                return values[0] if len(values) == 1 else None
+            scope = scope.parent
+        return None
+
+    def attribute_values(self, owner: Class | None) -> dict[str, list[ast.expr]]:
+        """Return what is assigned to each attribute of `self` in a class."""
+        if owner is None:
+            return {}
+        if id(owner) not in self._attributes:
+            self._attributes[id(owner)] = _attributes(owner.node)
+        return self._attributes[id(owner)]
+
+    def _values_in(self, scope: Function) -> dict[str, list[ast.expr]]:
+        if id(scope) not in self._values:
+            self._values[id(scope)] = _plain_values(scope.node)
+        return self._values[id(scope)]
+
+    def class_named(self, node: ast.AST, script: Script) -> Class | None:
+        """Return the class of the project that an expression names."""
+        name = canonical(node, script)
+        own = self._classes[id(script)].get(name)
+        if own is not None or "." not in name:
+            return own or self._starred_class(name, script)
+        module, _, final = name.rpartition(".")
+        target = self.module_named(module, script)
+        return None if target is None else self._classes[id(target)].get(final)
+
+    def _starred_class(self, name: str, script: Script) -> Class | None:
+        for module in script.stars:
+            target = self.module_named(module, script)
+            if target is not None and name in self._classes[id(target)]:
+                return self._classes[id(target)][name]
+        return None
+
+    def module_named(self, name: str, script: Script) -> Script | None:
+        """Return the file of the project that a module name means in `script`."""
+        if name.startswith("."):
+            level = len(name) - len(name.lstrip("."))
+            parts = list(PurePath(script.name).parts)[:-level]
+            name = ".".join([*parts, *filter(None, name.lstrip(".").split("."))])
+        candidates = self._by_suffix.get(name, [])
+        if len(candidates) > 1:
+            beside = [c for c in candidates if PurePath(c.name).parent == PurePath(script.name).parent]
+            candidates = beside or candidates
+        return candidates[0] if len(candidates) == 1 else None
+
+    def first_arguments(self, function: Function, called: str) -> dict[str, list[Site]]:
+        """Return the calls of a name in a function by the name of their first argument."""
+        key = (id(function), called)
+        if key not in self._arguments:
+            found: dict[str, list[Site]] = {}
+            for site in self.walk(function).sites:
+                if site.node.args and canonical(site.node.func, function.script).rpartition(".")[2] == called:
+                    found.setdefault(dotted(site.node.args[0]), []).append(site)
+            self._arguments[key] = found
+        return self._arguments[key]
+
+    def target(self, call: ast.Call, function: Function) -> Function | None:
+        """Return the function of the project that a call runs; None for everything else."""
+        name = dotted(call.func)
+        if not name:
+            return None
+        first, dot, rest = name.partition(".")
+        if not dot:
+            return self._plain_target(call.func, name, function)
+        if first in {"self", "cls"} and "." not in rest:
+            return None if function.owner is None else self.method(function.owner, rest)
+        method = name.rpartition(".")[2]
+        cls = self.holds_class(call.func.value, function) if isinstance(call.func, ast.Attribute) else None
+        if cls is not None:
+            return self.method(cls, method)
+        resolved = canonical(call.func, function.script)
+        module, _, final = resolved.rpartition(".")
+        target = self.module_named(module, function.script)
+        if target is not None:
+            return self.modules[id(target)].inner.get(final)
+        named = self.class_named(call.func.value, function.script) if isinstance(call.func, ast.Attribute) else None
+        return None if named is None else self.method(named, method)
+
+    def _plain_target(self, node: ast.expr, name: str, function: Function) -> Function | None:
+        scope: Function | None = function
+        while scope is not None:
+            if name in scope.inner:
+                return scope.inner[name]
+            if name in scope.parameters:
+                return None
+            scope = scope.parent
+        cls = self.class_named(node, function.script)
+        if cls is not None:
+            return self.method(cls, "__init__")
+        resolved = canonical(node, function.script)
+        module, dot, final = resolved.rpartition(".")
+        if dot:
+            target = self.module_named(module or ".", function.script)
+            return None if target is None else self.modules[id(target)].inner.get(final)
+        for star in function.script.stars:
+            target = self.module_named(star, function.script)
+            if target is not None and name in self.modules[id(target)].inner:
+                return self.modules[id(target)].inner[name]
+        return None
+
+    def method(self, cls: Class, name: str, depth: int = 0) -> Function | None:
+        """Return a method of a class or of its bases in the project."""
+        if name in cls.methods:
+            return cls.methods[name]
+        if depth > 8:
+            return None
+        for base in cls.node.bases:
+            parent = self.class_named(base, cls.script)
+            found = None if parent is None or parent is cls else self.method(parent, name, depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def holds_class(self, node: ast.expr, function: Function) -> Class | None:
+        """Return the project's class of which a variable or attribute of `self` is an object, where that is plain."""
+        value = self.single(node, function)
+        return self.class_named(value.func, function.script) if isinstance(value, ast.Call) else None
+
+    def callers(self, function: Function) -> list[tuple[Function, Site]]:
+        """Return every call of a function in the project."""
+        if self._callers is None:
+            self._callers = {}
+            for caller in self.functions:
+                for site in self.walk(caller).sites:
+                    target = self.target(site.node, caller)
+                    if target is not None:
+                        self._callers.setdefault(id(target), []).append((caller, site))
+        return self._callers.get(id(function), [])
+
+
+def _plain_values(scope: FunctionNode) -> dict[str, list[ast.expr]]:
+    """Return what is assigned to each name in a function; a target of another kind stands for itself."""
+    found: dict[str, list[ast.expr]] = {}
+    stack: list[ast.AST] = list(scope.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(node, ast.Assign):
+            plain = [target for target in node.targets if isinstance(target, ast.Name)]
+            for target in plain:
+                found.setdefault(target.id, []).append(node.value)
+            stack.append(node.value)
+            stack += [target for target in node.targets if not isinstance(target, ast.Name)]
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.setdefault(node.id, []).append(node)
+        stack += ast.iter_child_nodes(node)
+    return found
+
+
+def _attributes(owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
+    """Return what is assigned to each attribute of `self` in a class."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(owner):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                    found.setdefault(target.attr, []).append(node.value)
+    return found

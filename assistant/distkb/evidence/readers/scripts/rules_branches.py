@@ -1,0 +1,150 @@
+"""Calls that need every rank, in branches that only some ranks take."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.collectives import Implied
+from distkb.evidence.readers.scripts.flow import Guard, Site
+from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown
+from distkb.evidence.readers.scripts.project import Function
+
+_IDS = {
+    "collective": "script.collective-on-some-ranks",
+    "group": "script.group-on-some-ranks",
+    "save": "script.save-on-some-ranks",
+    "state-dict": "script.state-dict-on-some-ranks",
+    "forward": "script.forward-on-some-ranks",
+    "ddp-forward": "script.ddp-forward-on-some-ranks",
+    "engine-forward": "script.engine-forward-on-some-ranks",
+    "trainer-save": "script.trainer-save-on-some-ranks",
+    "accelerate-save": "script.accelerate-save-on-some-ranks",
+}
+_LEFT = "script.collective-after-rank-left"
+_FIRST = "script.collective-in-main-first"
+_FIRST_NAMES = frozenset(
+    {
+        "main_process_first",
+        "local_main_process_first",
+        "rank_zero_first",
+        "torch_distributed_zero_first",
+        "distributed_zero_first",
+        "zero_first",
+        "local_first",
+        "global_first",
+    }
+)
+_DEPENDS = frozenset({"ddp-forward", "engine-forward", "trainer-save", "accelerate-save"})
+"""Calls that hang for some models only."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Lonely:
+    """A call that needs every rank, where only some are."""
+
+    site: Site
+    need: Implied
+    guard: Guard
+
+
+def on_some_ranks(job: Job) -> Iterator[Hit]:
+    """Yield what only the main rank, or only the others, call."""
+    for function in job.project.functions:
+        lonely = _unmatched(list(_lonely(function, job)))
+        seen: set[tuple[int, str]] = set()
+        for item in lonely:
+            key = (id(item.guard.node), item.need.category)
+            if key not in seen:
+                seen.add(key)
+                yield _hit(item, function)
+
+
+def _lonely(function: Function, job: Job) -> Iterator[_Lonely]:
+    for site in job.project.walk(function).sites:
+        if site.where.side == "both" or site.where.guard is None:
+            continue
+        for need in job.effects.of_call(site.node, function):
+            yield _Lonely(site, need, site.where.guard)
+
+
+def _unmatched(found: list[_Lonely]) -> list[_Lonely]:
+    """Leave out what both sides call: the two branches of one test, or a barrier before and one after some work."""
+    counts: dict[str, dict[str, int]] = {}
+    for item in found:
+        sides = counts.setdefault(item.need.name, {"main": 0, "other": 0})
+        sides[item.site.where.side] += 1
+    return [item for item in found if not all(counts[item.need.name].values())]
+
+
+def _hit(item: _Lonely, function: Function) -> Hit:
+    need, guard = item.need, item.guard
+    identity = _IDS[need.category]
+    if guard.left is not None and need.category not in _DEPENDS:
+        identity = _LEFT
+    chain = " → ".join((*(f"{name}()" for name in need.chain), need.name))
+    found = hit(
+        identity,
+        function,
+        item.site.node,
+        call=shown(item.site.node.func),
+        needs=chain,
+        test=shown(guard.node),
+        test_line=str((guard.left or guard.node).lineno),
+    )
+    inner = ((need.function.script, need.node.lineno),) if need.chain else ()
+    return Hit(
+        id=found.id,
+        script=found.script,
+        line=found.line,
+        values=found.values,
+        more=((function.script, (guard.left or guard.node).lineno), *inner),
+    )
+
+
+def in_main_first(job: Job) -> Iterator[Hit]:
+    """Yield collectives inside of blocks that one rank enters before the others, with a barrier in between."""
+    for function in job.project.functions:
+        seen: set[int] = set()
+        for site in job.project.walk(function).sites:
+            block = next((b for b in site.where.blocks if last(getattr(b, "func", b)) in _FIRST_NAMES), None)
+            if block is None or id(block) in seen or site.where.side != "both" or not site.where.certain:
+                continue
+            for need in job.effects.of_call(site.node, function):
+                if need.category in {"collective", "group", "save", "state-dict"}:
+                    seen.add(id(block))
+                    chain = " → ".join((*(f"{name}()" for name in need.chain), need.name))
+                    yield hit(_FIRST, function, site.node, call=shown(site.node.func), needs=chain, block=shown(block))
+                    break
+
+
+def shards_on_main(job: Job) -> Iterator[Hit]:
+    """Yield rank 0 saving its own shard of a model under fully_shard as if it were the model."""
+    if job.mentions("full_tensor", "get_model_state_dict", "get_state_dict", "full_state_dict"):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            if site.where.side != "main" or canonical(site.node.func, function.script) != "torch.save":
+                continue
+            for call in _state_dicts(site.node):
+                owner = call.value
+                if kinds.kind_of(owner, function, job.project, site.node.lineno) == kinds.FSDP2:
+                    yield hit("script.shards-saved-on-main", function, site.node, model=dotted(owner))
+
+
+def _state_dicts(save: ast.Call) -> Iterator[ast.Attribute]:
+    """Yield the `model.state_dict` of `torch.save(model.state_dict(), …)`."""
+    for argument in save.args[:1]:
+        for part in ast.walk(argument):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "state_dict":
+                yield part.func
+
+
+RULES = (
+    Rule(ids=(*_IDS.values(), _LEFT), check=on_some_ranks),
+    Rule(ids=(_FIRST,), check=in_main_first),
+    Rule(ids=("script.shards-saved-on-main",), check=shards_on_main),
+)

@@ -1,0 +1,242 @@
+"""How the data is divided: samplers, epochs, splits and slices by rank."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.flow import LOOPED, Site
+from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.ranks import is_rank
+
+_EVALUATION = re.compile(r"(?i)val|test|eval|dev(?!ice)|infer|pred|query|gallery")
+_EPOCH = re.compile(r"(?i)epoch")
+_DIVIDES = (
+    "DistributedSampler", "split_dataset_by_node", "num_replicas", "ElasticDistributedSampler", "shard",
+    "StatefulDistributedSampler", "DistributedProxySampler", "IterableDataset", "webdataset", "WebLoader",
+    "DistributedLengthGroupedSampler", "get_sampler", "batch_sampler", "BatchSampler", "Sampler",
+    "split_between_processes",
+)  # fmt: skip
+"""Names that show that something else may divide the data."""
+_DDP = frozenset(
+    {
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.distributed.DistributedDataParallel",
+        "apex.parallel.DistributedDataParallel",
+    }
+)
+_OTHER_DIMENSIONS = ("tensor_model_parallel_size", "init_device_mesh", "DeviceMesh", "parallelize_module")
+"""Names that show that some ranks may need the same data."""
+_MANAGED = frozenset({"lightning", "pytorch_lightning", "lightning_fabric", "accelerate", "ignite", "composer", "ray",
+                      "mmengine", "fastai", "horovod", "catalyst"})  # fmt: skip
+"""Libraries that call set_epoch, or divide the data, themselves."""
+
+
+def _is_managed(function: Function) -> bool:
+    roots = {target.partition(".")[0] for target in function.script.imports.values()}
+    return bool(roots & _MANAGED)
+
+
+def _loaders(job: Job) -> Iterator[tuple[Function, Site, str]]:
+    """Yield every DataLoader that is made and given a name, with that name."""
+    for function in job.project.functions:
+        walk = job.project.walk(function)
+        for site in walk.sites:
+            full = canonical(site.node.func, function.script)
+            if full in {"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"}:
+                name = next((a.target for a in walk.assignments if a.value is site.node), "")
+                yield function, site, name
+
+
+def no_set_epoch(job: Job) -> Iterator[Hit]:
+    """Yield a shuffling DistributedSampler of training data in a script with epochs where nobody calls set_epoch."""
+    if job.mentions("set_epoch"):
+        return
+    for function in job.project.functions:
+        walk = job.project.walk(function)
+        for made in walk.assignments:
+            value = made.value
+            if not isinstance(value, ast.Call) or _EVALUATION.search(made.target) or _is_managed(function):
+                continue
+            full = canonical(value.func, function.script)
+            if not full.endswith(".DistributedSampler") or not full.startswith("torch.") or has_spread(value):
+                continue
+            shuffle = keyword(value, "shuffle") or (value.args[3] if len(value.args) > 3 else None)
+            if shuffle is not None and constant(shuffle) is not True:
+                continue
+            if any(_EVALUATION.search(word) for word in words(value)) or not _has_epochs(function, job):
+                continue
+            if _is_handed_on(made.target, function, job):
+                continue
+            yield hit("script.no-set-epoch", function, value, sampler=made.target)
+
+
+def _is_handed_on(sampler: str, function: Function, job: Job) -> bool:
+    """Whether a function that is not among the scripts gets the sampler, and may call set_epoch."""
+    for site in job.project.walk(function).sites:
+        given = [*site.node.args, *(word.value for word in site.node.keywords)]
+        if any(dotted(argument) == sampler for argument in given):
+            known = job.project.target(site.node, function) is not None
+            if not known and not last(site.node.func).endswith(("DataLoader", "Loader", "BatchSampler", "len")):
+                return True
+    return any(
+        sampler in words(value) and not isinstance(value, ast.Call) for value, _ in job.project.walk(function).returns
+    )
+
+
+def _has_epochs(function: Function, job: Job) -> bool:
+    """Whether the file has a loop over epochs that goes through data."""
+    for other in job.project.functions:
+        if other.script is not function.script:
+            continue
+        for found in job.project.walk(other).assignments:
+            if found.index == LOOPED and _EPOCH.search(found.target) and isinstance(found.value, ast.Call):
+                bounds = [constant(argument) for argument in found.value.args]
+                if last(found.value.func) in {"range", "trange"} and bounds not in ([1], [0, 1], [1, 2]):
+                    return True
+    return False
+
+
+def no_sampler(job: Job) -> Iterator[Hit]:
+    """Yield a shuffling loader of training data under DDP where nothing divides the data over the ranks."""
+    if job.mentions(*_DIVIDES):
+        return
+    if job.mentions(*_OTHER_DIMENSIONS):
+        return
+    wrapped = {
+        id(function.script)
+        for function in job.project.functions
+        for site in job.project.walk(function).sites
+        if site.where.certain and canonical(site.node.func, function.script) in _DDP
+    }
+    for function, site, name in _loaders(job):
+        call = site.node
+        if id(function.script) not in wrapped or not site.where.certain or _is_managed(function) or has_spread(call):
+            continue
+        if constant(keyword(call, "shuffle")) is not True or keyword(call, "sampler") is not None:
+            continue
+        mentioned = words(call)
+        by_rank = any(
+            "rank" in word.lower() or "world" in word.lower() for word in mentioned | _origin(call, function, job)
+        )
+        if not by_rank and not any(_EVALUATION.search(word) for word in (*mentioned, name)):
+            yield hit("script.no-distributed-sampler", function, call, loader=name or "DataLoader")
+
+
+def _origin(call: ast.Call, function: Function, job: Job) -> set[str]:
+    """Return the names from which a loader's data set is made."""
+    found: set[str] = set()
+    for argument in call.args[:1]:
+        value = job.project.single(argument, function) if dotted(argument) else argument
+        found |= set() if value is None else words(value)
+    return found
+
+
+def sampler_and_shuffle(job: Job) -> Iterator[Hit]:
+    """Yield loaders that are given a DistributedSampler and shuffle=True, which DataLoader refuses."""
+    for function, site, _ in _loaders(job):
+        sampler = keyword(site.node, "sampler")
+        if sampler is None or constant(keyword(site.node, "shuffle")) is not True or not site.where.certain:
+            continue
+        if kinds.kind_of(sampler, function, job.project, site.node.lineno) == kinds.SAMPLER:
+            yield hit("script.sampler-and-shuffle", function, site.node, sampler=shown(sampler))
+
+
+def divided_twice(job: Job) -> Iterator[Hit]:
+    """Yield loaders with a DistributedSampler that Accelerate's `prepare` divides once more."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            if last(call.func) != "prepare" or not isinstance(call.func, ast.Attribute):
+                continue
+            if kinds.kind_of(call.func.value, function, job.project, call.lineno) != kinds.ACCELERATOR:
+                continue
+            for argument in call.args:
+                made = [
+                    a.value
+                    for a in job.project.walk(function).assignments
+                    if a.target == dotted(argument) and a.line < call.lineno
+                ]
+                loader = made[-1] if made else None
+                sampler = keyword(loader, "sampler") if isinstance(loader, ast.Call) else None
+                if sampler is not None and kinds.kind_of(sampler, function, job.project, call.lineno) == kinds.SAMPLER:
+                    yield hit("script.divided-twice", function, call, loader=shown(argument), sampler=shown(sampler))
+
+
+def split_without_seed(job: Job) -> Iterator[Hit]:
+    """Yield random_split that draws another split on every rank."""
+    if job.mentions(
+        "manual_seed", "seed_everything", "set_seed", "seed_all", "fix_seed", "set_random_seed", "setup_seed"
+    ):
+        return
+    for function in job.project.functions:
+        if _is_managed(function) and not job.mentions("accelerate"):
+            continue
+        for site in job.project.walk(function).sites:
+            full = canonical(site.node.func, function.script)
+            if full not in {"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"}:
+                continue
+            if keyword(site.node, "generator") is None and len(site.node.args) < 3 and _is_several(job):
+                yield hit("script.split-without-seed", function, site.node, call=shown(site.node))
+
+
+def _is_several(job: Job) -> bool:
+    """Whether the project wraps a model for several ranks."""
+    return any(
+        canonical(site.node.func, function.script).endswith(("DistributedDataParallel", "FullyShardedDataParallel"))
+        for function in job.project.functions
+        for site in job.project.walk(function).sites
+    )
+
+
+def slice_by_rank(job: Job) -> Iterator[Hit]:
+    """Yield training on `data[rank::world_size]`: the slices differ in length, and so do the steps."""
+    for function in job.project.functions:
+        walk = job.project.walk(function)
+        trained = _trained_on(function, job)
+        for made in walk.assignments:
+            if made.target in trained and made.index is None and _is_slice(made.value, function, job):
+                yield hit("script.slice-by-rank", function, made.value, data=made.target, slice=shown(made.value))
+
+
+def _is_slice(node: ast.expr, function: Function, job: Job) -> bool:
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice):
+        return False
+    lower, step = node.slice.lower, node.slice.step
+    return (
+        lower is not None
+        and step is not None
+        and is_rank(lower, lambda n: job.project.single(n, function))
+        and node.slice.upper is None
+        and constant(step) != 1
+    )
+
+
+def _trained_on(function: Function, job: Job) -> set[str]:
+    """Return the names that feed a loop with a backward in it: gone through directly, or through a loader."""
+    names: set[str] = set()
+    walk = job.project.walk(function)
+    for site in walk.sites:
+        if last(site.node.func) != "backward" or not site.where.loops:
+            continue
+        loop = site.where.loops[-1]
+        if isinstance(loop, (ast.For, ast.AsyncFor)):
+            names |= words(loop.iter)
+    for made in walk.assignments:
+        if made.target in names and isinstance(made.value, ast.Call) and last(made.value.func) == "DataLoader":
+            names |= {dotted(argument) for argument in made.value.args[:1]}
+    return names
+
+
+RULES = (
+    Rule(ids=("script.no-set-epoch",), check=no_set_epoch),
+    Rule(ids=("script.no-distributed-sampler",), check=no_sampler),
+    Rule(ids=("script.sampler-and-shuffle",), check=sampler_and_shuffle),
+    Rule(ids=("script.divided-twice",), check=divided_twice),
+    Rule(ids=("script.split-without-seed",), check=split_without_seed),
+    Rule(ids=("script.slice-by-rank",), check=slice_by_rank),
+)

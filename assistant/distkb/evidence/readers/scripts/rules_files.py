@@ -1,0 +1,114 @@
+"""Files and directories that every rank writes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts.flow import Site
+from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, words
+from distkb.evidence.readers.scripts.project import Function
+
+_SAVE, _DIRECTORY = "script.save-on-every-rank", "script.own-directory-per-rank"
+_OWN = re.compile(
+    r"(?i)rank|main|master|primary|chief|\bgpu\b|gpu_id|process|shard|should_save|is_save|\bmp_|\bwriter|device"
+)
+_CLOCK = ("datetime.now", "datetime.utcnow", "datetime.datetime.now", "time.strftime", "time.time", "time.localtime",
+          "uuid.uuid4", "uuid.uuid1")  # fmt: skip
+_MAKES = frozenset({"os.makedirs", "os.mkdir"})
+
+
+def saved_everywhere(job: Job) -> Iterator[Hit]:
+    """Yield `torch.save` of a DDP model's state on every rank to one path, where its function sets up the ranks."""
+    for function in job.project.functions:
+        if not _sets_up(function, job):
+            continue
+        for site in job.project.walk(function).sites:
+            if canonical(site.node.func, function.script) != "torch.save" or len(site.node.args) < 2:
+                continue
+            if site.where.side != "both" or not _is_everywhere(site, function, job):
+                continue
+            if not _is_state(site.node.args[0], function, job):
+                continue
+            yield hit(_SAVE, function, site.node, call=shown(site.node), path=shown(site.node.args[1]))
+            break
+
+
+def _sets_up(function: Function, job: Job) -> bool:
+    """Whether the function surely runs on every rank: it wraps a model with DDP without a test."""
+    return any(
+        site.where.certain
+        and site.where.side == "both"
+        and canonical(site.node.func, function.script).endswith(".DistributedDataParallel")
+        for site in job.project.walk(function).sites
+    )
+
+
+def _is_state(saved: ast.expr, function: Function, job: Job) -> bool:
+    """Whether the state of a model is saved: other results may well be the rank's own."""
+    value = job.project.single(saved, function) if dotted(saved) else saved
+    return "state_dict" in words(saved if value is None else value)
+
+
+def _is_everywhere(site: Site, function: Function, job: Job) -> bool:
+    """Whether nothing around the call or in its path speaks of ranks."""
+    mentioned = words(site.node.args[1])
+    for node in site.node.args[1:2]:
+        value = job.project.single(node, function) if dotted(node) else None
+        mentioned |= set() if value is None else words(value)
+    for test in site.where.tests:
+        mentioned |= words(test)
+    return not any(_OWN.search(word) for word in mentioned | _sources(mentioned, function))
+
+
+def _sources(names: set[str], function: Function) -> set[str]:
+    """Return what the file assigns to variables and attributes of these names (`args.save = is_master(args)`)."""
+    found: set[str] = set()
+    for node in ast.walk(function.script.tree):
+        if isinstance(node, ast.Assign) and any(last(target) in names for target in node.targets):
+            found |= words(node.value)
+    return found
+
+
+def own_directory(job: Job) -> Iterator[Hit]:
+    """Yield directories whose names every rank takes from its own clock or random numbers."""
+    for function in job.project.functions:
+        if not _sets_up(function, job):
+            continue
+        for site in job.project.walk(function).sites:
+            call = site.node
+            path = _made(call, function)
+            if path is None or site.where.side != "both" or not site.where.certain or site.where.tests:
+                continue
+            value = job.project.single(path, function) if dotted(path) else path
+            clock = None if value is None else _clock(value, function, job)
+            if clock is not None:
+                yield hit(_DIRECTORY, function, call, call=shown(call), source=clock)
+                break
+
+
+def _made(call: ast.Call, function: Function) -> ast.expr | None:
+    if canonical(call.func, function.script) in _MAKES and call.args:
+        return call.args[0]
+    return call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" else None
+
+
+def _clock(node: ast.expr, function: Function, job: Job, depth: int = 0) -> str | None:
+    """Return the reading of a clock that goes into a name, also through variables."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call):
+            if canonical(part.func, function.script).endswith(_CLOCK):
+                return shown(part)
+            if last(part.func).startswith("broadcast"):
+                return None
+        elif depth < 3 and isinstance(part, ast.Name) and part is not node:
+            value = job.project.single(part, function)
+            found = None if value is None else _clock(value, function, job, depth + 1)
+            if found is not None:
+                return found
+    return None
+
+
+RULES = (Rule(ids=(_SAVE,), check=saved_everywhere), Rule(ids=(_DIRECTORY,), check=own_directory))

@@ -1,0 +1,125 @@
+"""How the ranks come to be: variables written by hand, and a group that is never ended."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, walk
+from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.ranks import environment
+
+_FIXED, _PORT = "script.fixed-rank-variable", "script.fixed-master-port"
+_SPAWN, _ENDED = "script.spawn-and-launcher", "script.group-not-destroyed"
+_OWNED = frozenset({"RANK", "WORLD_SIZE"})
+"""Without LOCAL_RANK: 0 is right for a process that sees one GPU only."""
+
+
+def _always(function: Function) -> Iterator[ast.stmt]:
+    """Yield the statements of a function that no test, loop or handler stands before."""
+    blocks = [function.node.body]
+    while blocks:
+        for statement in blocks.pop():
+            if isinstance(statement, ast.If):
+                test = statement.test
+                if isinstance(test, ast.Compare) and dotted(test.left) == "__name__":
+                    blocks.append(statement.body)
+            elif isinstance(statement, (ast.With, ast.AsyncWith)):
+                blocks.append(statement.body)
+            elif not isinstance(statement, (ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)):
+                yield statement
+
+
+def _written(job: Job) -> Iterator[tuple[Function, ast.Assign, str, object]]:
+    """Yield every unconditional `os.environ[NAME] = literal`."""
+    for function in job.project.functions:
+        for statement in _always(function):
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                name = environment(statement.targets[0])
+                if name:
+                    yield function, statement, name, constant(statement.value)
+
+
+def fixed(job: Job) -> Iterator[Hit]:
+    """Yield RANK and the like set to a constant, which hides what a launcher gives; and a port that all jobs share."""
+    if not _uses_groups(job):
+        return
+    written = list(_written(job))
+    managed = {id(function.script) for function, _, name, value in written if name in _OWNED and not _is_literal(value)}
+    for function, statement, name, value in written:
+        if not _is_literal(value):
+            continue
+        if name in _OWNED and id(function.script) not in managed and not _is_spawned(function, job):
+            yield hit(_FIXED, function, statement, name=name, value=str(value))
+        elif name == "MASTER_PORT":
+            yield hit(_PORT, function, statement, value=str(value))
+
+
+def _is_literal(value: object) -> bool:
+    return isinstance(value, (str, int))
+
+
+def _uses_groups(job: Job) -> bool:
+    return job.mentions("init_process_group", "init_distributed", "Accelerator", "deepspeed")
+
+
+def _is_spawned(function: Function, job: Job) -> bool:
+    """Whether the file starts its ranks itself, which then set their own variables."""
+    return any(
+        canonical(site.node.func, other.script).endswith((".spawn", ".Process", "start_processes", "notebook_launcher"))
+        for other in job.project.functions
+        if other.script is function.script
+        for site in job.project.walk(other).sites
+    )
+
+
+def spawned_twice(job: Job) -> Iterator[Hit]:
+    """Yield mp.spawn in a script that also takes its rank from a launcher: every launched process starts more."""
+    for function in job.project.functions:
+        for statement in _always(function):
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            if not isinstance(call, ast.Call):
+                continue
+            if canonical(call.func, function.script) != "torch.multiprocessing.spawn":
+                continue
+            name = _launched(function, job)
+            if name:
+                yield hit(_SPAWN, function, call, name=name)
+
+
+def _launched(function: Function, job: Job) -> str:
+    """Return the launcher's variable that the file reads without a default and never sets itself."""
+    nodes = [node for node in ast.walk(function.script.tree) if isinstance(node, ast.Subscript)]
+    own = {environment(node) for node in nodes if isinstance(node.ctx, ast.Store)}
+    for other in job.project.functions:
+        if other.script is not function.script:
+            continue
+        for statement in _always(other):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                continue
+            for node in walk(statement):
+                name = environment(node) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) else ""
+                if name in {"RANK", "LOCAL_RANK"} - own:
+                    return name
+    return ""
+
+
+def never_destroyed(job: Job) -> Iterator[Hit]:
+    """Yield the call that makes the process group where no script ends it."""
+    if job.mentions("destroy_process_group", "end_training", "destroy_pg", "atexit"):
+        return
+    if "__main__" not in job.vocabulary:
+        return  # parts of a library: who ends the group is not to be seen here
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            if canonical(site.node.func, function.script) == "torch.distributed.init_process_group":
+                yield hit(_ENDED, function, site.node)
+                return
+
+
+RULES = (
+    Rule(ids=(_FIXED, _PORT), check=fixed),
+    Rule(ids=(_SPAWN,), check=spawned_twice),
+    Rule(ids=(_ENDED,), check=never_destroyed),
+)

@@ -1,0 +1,98 @@
+"""FSDP: units that were forgotten, and optimizers that hold the parameters from before the sharding."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.flow import Assignment
+from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.names import canonical, dotted, keyword
+from distkb.evidence.readers.scripts.project import Function
+
+_ROOT, _EARLY = "script.fully-shard-root-only", "script.optimizer-before-sharding"
+
+
+def _calls(job: Job, name: str) -> Iterator[tuple[Function, ast.Call, bool]]:
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            full = canonical(site.node.func, function.script)
+            if full.rpartition(".")[2] == name and "." in full:
+                yield function, site.node, bool(site.where.loops)
+
+
+def root_only(job: Job) -> Iterator[Hit]:
+    """Yield the only fully_shard of a project where it shards a whole model as one unit."""
+    calls = list(_calls(job, "fully_shard"))
+    if len(calls) != 1 or calls[0][2] or job.mentions("apply_fsdp", "wrap_policy", "auto_wrap_policy"):
+        return
+    function, call, _ = calls[0]
+    name = dotted(call.args[0]) if call.args else ""
+    is_model = name.rpartition(".")[2] in {"model", "net", "network"}
+    is_plain = keyword(call, "policy") is None
+    if is_model and is_plain and not _is_applied(call, function, job):
+        yield hit(_ROOT, function, call, model=name)
+
+
+def _is_applied(call: ast.Call, function: Function, job: Job) -> bool:
+    """Whether the call stands in a comprehension or a small function that is applied to many modules."""
+    for node in ast.walk(function.node):
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.Lambda)) and any(n is call for n in ast.walk(node)):
+            return True
+    if not call.args or dotted(call.args[0]) not in function.parameters:
+        return False
+    callers = job.project.callers(function)
+    if not callers:
+        return function.name in job.vocabulary
+    return len(callers) > 1 or any(site.where.loops for _, site in callers)
+
+
+def optimizer_first(job: Job) -> Iterator[Hit]:
+    """Yield optimizers made from a model's parameters above the line that shards this model."""
+    for function in job.project.functions:
+        walk = job.project.walk(function)
+        for made in walk.assignments:
+            model = _optimized(made, function)
+            if not model or not made.where.certain:
+                continue
+            line = _sharded_later(model, made, function, job)
+            again = any(a.target == made.target and a.line > made.line for a in walk.assignments)
+            if line and not again:
+                yield hit(_EARLY, function, made.value, model=model, optimizer=made.target, wrap_line=str(line))
+
+
+def _optimized(made: Assignment, function: Function) -> str:
+    """Return the model of `torch.optim.X(model.parameters(), …)`."""
+    call = made.value
+    if not isinstance(call, ast.Call) or not call.args:
+        return ""
+    full = canonical(call.func, function.script)
+    given = call.args[0]
+    if not full.startswith("torch.optim.") or not isinstance(given, ast.Call):
+        return ""
+    return dotted(given.func).removesuffix(".parameters") if dotted(given.func).endswith(".parameters") else ""
+
+
+def _sharded_later(model: str, made: Assignment, function: Function, job: Job) -> int:
+    walk = job.project.walk(function)
+    for later in walk.assignments:
+        if (
+            later.target == model
+            and later.line > made.line
+            and later.where.certain
+            and isinstance(later.value, ast.Call)
+        ):
+            wraps = kinds.kind_of(later.value, function, job.project, later.line) == kinds.FSDP1
+            inner = later.value.args[0] if later.value.args else None
+            if wraps and dotted(inner or later.value) == model:
+                return later.line
+    for site in walk.sites:
+        full = canonical(site.node.func, function.script)
+        is_sharding = full.rpartition(".")[2] == "fully_shard" and "." in full and site.where.certain
+        if is_sharding and site.node.lineno > made.line and site.node.args and dotted(site.node.args[0]) == model:
+            return site.node.lineno
+    return 0
+
+
+RULES = (Rule(ids=(_ROOT,), check=root_only), Rule(ids=(_EARLY,), check=optimizer_first))

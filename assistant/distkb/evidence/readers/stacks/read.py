@@ -1,0 +1,202 @@
+"""Finds and reads the files that hold stacks."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from distkb.evidence.artifact import ArtifactReading
+from distkb.evidence.inventory import PRUNED, LogFile, with_sibling_ranks
+from distkb.evidence.observation import Skipped
+from distkb.evidence.readers.stacks import documents, text
+from distkb.evidence.readers.stacks.group import standings
+from distkb.evidence.readers.stacks.judge import judge
+from distkb.evidence.readers.stacks.model import Dump
+from distkb.evidence.readers.stacks.who import Who, of_name
+from distkb.evidence.text.opening import UnreadableError, open_text, reason
+
+MOST_FILES = 400
+"""Files looked at that do not have a stack's name; those that have are read up to a hundred times as many."""
+MOST_BYTES = 32 << 20
+"""Of one file; a dump that is longer is no dump."""
+TAIL_BYTES = 4 << 20
+"""Bytes at the end of a large log in which a faulthandler's dump is looked for."""
+_HEAD = 64 << 10
+_TAIL = 256 << 10
+_DEEPEST = 8
+_NAMES = ("stack", "pyspy", "py-spy", "py_spy", "faulthandler", "traceback", "gdb", "py-bt", "rank")
+_SUFFIXES = frozenset({".txt", ".json", ".log", ".out", ".err", ".dump", ".stacks", ".stack", ".trace", ".html", ""})
+
+
+def find_stacks(paths: Sequence[Path]) -> list[Path]:
+    """Return the files under the given paths in which stacks stand, by their names and first and last bytes."""
+    found: list[Path] = []
+    looked = named = 0
+    for path in _files(paths):
+        if any(word in path.name.lower() for word in _NAMES):
+            named += 1
+            if named > MOST_FILES * 100:
+                continue
+        else:
+            looked += 1
+            if looked > MOST_FILES:
+                continue
+        if _has_stacks(path):
+            found.append(path)
+    return found
+
+
+def only_stacks(paths: Sequence[Path]) -> list[Path]:
+    """Return those of the files that hold stacks and nothing else, so that nobody should read them as logs."""
+    return [path for path in paths if _begins_with_stacks(path)]
+
+
+def _begins_with_stacks(path: Path) -> bool:
+    try:
+        raw, reader = open_text(path)
+        with raw:
+            head = reader.read(_HEAD).decode("utf-8", "replace").lstrip()
+    except (UnreadableError, OSError, ValueError, EOFError):
+        return False
+    return documents.has_stacks(head[:400]) or text.begins_with_stacks(head)
+
+
+def read_stacks(paths: Sequence[Path]) -> ArtifactReading:
+    """Read dumps of stacks and say where the ranks stand. Never raises on what the files contain."""
+    dumps, skipped, size = read_dumps(paths)
+    judged = judge(dumps)
+    return ArtifactReading(
+        observations=judged.observations,
+        clear=judged.clear,
+        facts={"stacks": judged.facts} if dumps else {},
+        standing=tuple(standings(dumps)),
+        skipped=skipped,
+        bytes_read=size,
+    )
+
+
+def read_dumps(paths: Sequence[Path]) -> tuple[list[Dump], tuple[Skipped, ...], int]:
+    """Return the processes in the files, what could not be read, and how many bytes were."""
+    dumps: list[Dump] = []
+    skipped: list[Skipped] = []
+    size = 0
+    ranks = _ranks(paths)
+    for path in paths:
+        try:
+            content = _content(path)
+        except UnreadableError as error:
+            skipped.append(Skipped(path=str(path), code=error.code, detail=error.detail))
+            continue
+        except (OSError, ValueError) as problem:
+            skipped.append(Skipped(path=str(path), code=reason(problem)[0], detail=reason(problem)[1]))
+            continue
+        size += len(content)
+        found = parse(content, str(path), ranks[path])
+        if not found:
+            skipped.append(Skipped(path=str(path), code="no-stacks"))
+        dumps += found
+    return dumps, tuple(skipped), size
+
+
+def parse(content: str, path: str, who: Who | None = None) -> list[Dump]:
+    """Return the processes in a text of any of the known forms; none for any other text."""
+    head = content[:_HEAD]
+    if documents.has_stacks(head):
+        return documents.parse_json(content, path, who)
+    if head.lstrip()[:20].lower().startswith(("<!doctype html", "<html")):
+        content = _of_page(content)
+    found = text.parse_text(content.splitlines(), path, who)
+    # A file that names one rank holds one process, however many its name does not know of.
+    several = len({dump.pid for dump in found if dump.pid is not None}) > 1
+    if several and who is not None and who.rank is not None:
+        return [msgspec.structs.replace(dump, rank=None) if dump.rank == who.rank else dump for dump in found]
+    return found
+
+
+def _of_page(page: str) -> str:
+    """Return the dumps in a page of torch's debug server (torch.distributed.debug._frontend, torch 2.13)."""
+    marked = re.sub(r"<h2>Rank (\d{1,6}): [^<\n]*</h2>", r"\n== rank \1\n", page)
+    return html.unescape(re.sub(r"</?pre>", "\n", marked))
+
+
+def _ranks(paths: Sequence[Path]) -> dict[Path, Who]:
+    """Return who each file means: by its own name, or by its place among siblings such as `0.txt`, `1.txt`."""
+    logs = [LogFile(path=path, name=str(path), rank=of_name(path.name).rank, group=str(path.parent)) for path in paths]
+    found: dict[Path, Who] = {}
+    for file in with_sibling_ranks(logs):
+        own = of_name(file.path.name)
+        parent = of_name(file.path.parent.name).rank if own.rank is None else None
+        elastic = file.path.parent.name if file.path.name in ("stdout.log", "stderr.log") else ""
+        rank = file.rank if file.rank is not None else int(elastic) if elastic.isdecimal() else parent
+        found[file.path] = Who(rank=rank, pid=None if rank is not None and own.rank is None else own.pid)
+    return found
+
+
+def _content(path: Path) -> str:
+    """Return a file's text: of a large log only the end, where a dump stands that a hang or a crash has left."""
+    raw, reader = open_text(path)
+    with raw:
+        if reader is raw and path.suffix != ".json" and (size := raw.seek(0, os.SEEK_END)) > TAIL_BYTES:
+            raw.seek(size - TAIL_BYTES)
+        elif reader is raw:
+            raw.seek(0)
+        parts: list[bytes] = []
+        size = 0
+        while size < MOST_BYTES and (part := reader.read(1 << 20)):
+            parts.append(part)
+            size += len(part)
+    return b"".join(parts)[:MOST_BYTES].decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _has_stacks(path: Path) -> bool:
+    try:
+        raw, reader = open_text(path)
+        with raw:
+            head = reader.read(_HEAD).decode("utf-8", "replace")
+            if documents.has_stacks(head) or text.has_stacks(head):
+                return True
+            # In a rank's log a faulthandler's dump is the last thing.
+            if reader is not raw or path.suffix == ".json":
+                return False
+            size = raw.seek(0, os.SEEK_END)
+            if size <= _HEAD:
+                return False
+            raw.seek(max(0, size - _TAIL))
+            return text.has_stacks((raw.read(_TAIL) or b"").decode("utf-8", "replace"))
+    except (UnreadableError, OSError, ValueError, EOFError):
+        return False
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if path.is_dir():
+                yield from _walk(path, 0)
+            elif path.is_file():
+                yield path
+
+
+def _may_hold(suffix: str) -> bool:
+    """Whether a file with this suffix may hold stacks; `stacks.4242` has a pid for one."""
+    return suffix in _SUFFIXES or suffix[1:].isdecimal()
+
+
+def _walk(directory: Path, depth: int) -> Iterator[Path]:
+    try:
+        with os.scandir(directory) as entries:
+            listing = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in listing:
+        with contextlib.suppress(OSError):
+            if entry.is_dir(follow_symlinks=False):
+                if depth < _DEEPEST and entry.name not in PRUNED:
+                    yield from _walk(Path(entry.path), depth + 1)
+            elif entry.is_file() and _may_hold(Path(entry.name).suffix.lower()):
+                yield Path(entry.path)

@@ -1,0 +1,1 @@
+"""The model of the run: what each rank did, in which order, and what can be seen in it."""

@@ -1,0 +1,149 @@
+"""From scanned files to what they show together: timeline, findings, frames, notes, coverage."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distkb.evidence.inventory import LogFile
+from distkb.evidence.observation import Observation, Quote, RankState
+from distkb.evidence.readers.error_files import ErrorFile
+from distkb.evidence.run import findings
+from distkb.evidence.run.ends import completed, fallbacks, last_words, started_over
+from distkb.evidence.run.observe import Model, first_failure, observe
+from distkb.evidence.run.parting import part
+from distkb.evidence.run.positions import positions
+from distkb.evidence.run.processes import Line, Run, Trace, assemble, attempts
+from distkb.evidence.run.rollcall import roll_call
+from distkb.evidence.run.sayings import talks
+from distkb.evidence.run.timeline import Timeline, build, notes
+from distkb.evidence.run.work import own_words, work_of
+from distkb.evidence.text.clean import quote_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from distkb.catalogue.model import Signature
+    from distkb.evidence.readers.stacks.group import Standing
+    from distkb.evidence.run.positions import Position
+    from distkb.evidence.scanner.scan import FileScan
+
+
+class Derived(msgspec.Struct, frozen=True, kw_only=True):
+    """What the logs show beyond single lines."""
+
+    observations: tuple[Observation, ...]
+    notes: tuple[Quote, ...]
+    coverage: float
+    run: Run
+    timeline: Timeline
+    ranks: tuple[RankState, ...] = ()
+    """The roll call."""
+
+
+def derive(
+    scans: Sequence[FileScan],
+    error_files: Sequence[tuple[LogFile, ErrorFile]],
+    signatures: Sequence[Signature],
+    standing: Sequence[Standing] = (),
+    *,
+    hanging: bool = False,
+) -> Derived:
+    """Put all files and stack dumps together. `hanging`: the user says that the run freezes."""
+    run = assemble(scans)
+    roles = {signature.id: signature.role for signature in signatures}
+    files = [(file.name, file.rank, content) for file, content in error_files if file.attempt in {None, run.attempt}]
+    timeline = build(run, files, roles)
+    work = work_of(run, timeline)
+    said = own_words(run, work_of(run, timeline, warnings=True))
+    endings = {signature.id for signature in signatures if signature.ending}
+    ended = any(hit.signature in endings for scan in scans for hit in scan.hits)
+    raised = any(event.kind == "own" for event in timeline.events)
+    done = () if ended else completed(run, timeline, work)
+    shown = findings.derive(run, timeline, work, hanging=hanging)
+    troubled = bool(timeline.events or timeline.failures or run.launcher or ended or hanging or standing) or any(
+        o.id == "logs.frozen-without-error" for o in shown
+    )
+    world = findings.world_size(run, timeline)
+    first = first_failure(timeline, any(o.id == "logs.one-rank-failed-first" for o in shown))
+    places = positions(run, timeline, standing)
+    model = Model(
+        first=first,
+        parting=None if first is not None or raised else part(places, world),
+        spoken=talks(run.ranked, said) or talks(run.processes, said),
+        troubled=troubled,
+        last=last_words(run, timeline, said) if troubled else (),
+        completed=done,
+        started_over=started_over(_tries(scans, roles) or _restarts(said)),
+    )
+    found = [
+        *shown,
+        *frames(run, places, signatures),
+        *observe(model, signatures, timeline),
+    ]
+    return Derived(
+        observations=tuple(found),
+        notes=notes(run, timeline),
+        coverage=findings.coverage(run, timeline),
+        run=run,
+        timeline=timeline,
+        ranks=roll_call(run.ranked, timeline, places, own_words(run, work), world),
+    )
+
+
+def _tries(scans: Sequence[FileScan], roles: Mapping[str, str]) -> list[dict[str, list[Line]]]:
+    """What the ranks printed of their work in each of torchrun's attempts; nothing where there was one only."""
+    numbers = attempts(scans)
+    if len(numbers) < 2:
+        return []
+    runs = [assemble(scans, number) for number in numbers]
+    return [work_of(run, build(run, [], roles)) for run in runs]
+
+
+def _restarts(work: Mapping[str, list[Line]]) -> list[dict[str, list[Line]]]:
+    """The output of each process, cut where its counters fall back to their beginning."""
+    for key, lines in work.items():
+        for path in {line.path for line in lines}:
+            own = [line for line in lines if line.path == path]
+            cuts = fallbacks(own)
+            if cuts:
+                ends = [*cuts, len(own)]
+                return [{key: own[start:stop]} for start, stop in zip([0, *cuts], ends, strict=True)]
+    return []
+
+
+def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
+    """Signatures of frames, matched on the user's frames of the first exception of each traceback, and of stacks."""
+    wanted = [(s.id, re.compile(s.pattern)) for s in signatures if "frame" in s.where]
+    shown: list[tuple[str, Quote]] = []
+    for process in run.processes:
+        for trace in process.traces[:20]:
+            shown += [(name, q) for name, qs in frame_hits(trace, wanted, process.rank).items() for q in qs]
+    for place in places:
+        if place.how == "stack":
+            text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
+            shown += [(name, place.quote) for name, pattern in wanted if pattern.search(text)]
+    found: dict[str, list[Quote]] = {}
+    for name, quote in shown:
+        found.setdefault(name, []).append(quote)
+    return [
+        Observation(id=name, source="log", quotes=tuple(quotes[:6]), count=len(quotes))
+        for name, quotes in found.items()
+    ]
+
+
+def frame_hits(
+    trace: Trace, wanted: Sequence[tuple[str, re.Pattern[str]]], rank: int | None
+) -> dict[str, tuple[Quote, ...]]:
+    """Innermost user frame of a traceback that each pattern matches."""
+    found: dict[str, tuple[Quote, ...]] = {}
+    for frame in trace.chain.first.frames:
+        if not frame.user:
+            continue
+        for name, pattern in wanted:
+            if pattern.search(frame.text):
+                text = quote_text(frame.text)
+                found[name] = (Quote(text=text, path=trace.path, line=trace.line_of(frame.at), rank=rank),)
+    return found

@@ -1,0 +1,138 @@
+"""How the run came to its end, and the last words of the ranks that did not say why."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distkb.evidence.run.sayings import say
+from distkb.evidence.run.steps import last_progress, reaches_its_end, says_finished
+from distkb.evidence.run.work import SEEN
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from distkb.catalogue.model import Signature
+    from distkb.evidence.run.processes import Line, Process, Run
+    from distkb.evidence.run.timeline import Timeline
+    from distkb.evidence.scanner.scan import FileScan, Hit
+
+LAST = 3
+"""Lines at the end of a rank's output that count as its last words."""
+RESTART = 4
+"""Most restarts in one file; a first line that comes more often is no start."""
+REPORTS = 100
+"""Lines within which a launcher's report belongs to the ending, or to the report, before it; a job that was requeued
+may go on in the same file. Of many reports of one kind only a few are kept, and their number is added."""
+_NO_WORDS = re.compile(
+    r"^(?:\*{5,}|={5,}|-{5,}|Setting OMP_NUM|=+$)|UserWarning|FutureWarning|warnings\.warn|Child process with PID"
+)
+"""Rules, and lines that a library prints, not the training program."""
+
+
+def before_endings(scans: Iterable[FileScan], signatures: Iterable[Signature]) -> list[FileScan]:
+    """Return the files without what a launcher reported of tasks after an ending from outside had stopped them."""
+    endings = {signature.id for signature in signatures if signature.ending}
+    reports = {signature.id for signature in signatures if signature.printed_by == "launcher"} - endings
+    return [_before_endings(scan, endings, reports) for scan in scans]
+
+
+def _before_endings(scan: FileScan, endings: Collection[str], reports: Collection[str]) -> FileScan:
+    last: int | None = None
+    left: list[Hit] = []
+    for hit in scan.hits:
+        near = last is not None and hit.line - last <= REPORTS + scan.counts.get(hit.signature, 0)
+        follows = near and hit.signature in reports
+        if follows or hit.signature in endings:
+            last = hit.line
+        if not follows:
+            left.append(hit)
+    if len(left) == len(scan.hits):
+        return scan
+    kept = {hit.signature for hit in left}
+    counts = {name: count for name, count in scan.counts.items() if name in kept}
+    return msgspec.structs.replace(scan, hits=left, counts=counts)
+
+
+def last_words(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) -> tuple[tuple[Process, Line], ...]:
+    """Return the last own lines of the ranks that left no failure: of all, where nobody left one.
+
+    Where some ranks waited in vain, those that said nothing of it are the ones that they waited for; on a console whose
+    lines carry no rank, what was printed last before the first failure is theirs.
+    """
+    failed = {event.process for event in timeline.events}
+    if any(event.kind != "echo" for event in timeline.events):
+        return ()
+    first = min((event.line for event in timeline.events), default=None)
+    found: list[tuple[Process, Line]] = []
+    for process in run.processes:
+        if process.key in failed and process.rank is not None:
+            continue
+        lines = [line for line in work.get(process.key, ()) if not _NO_WORDS.search(line.text[:SEEN])]
+        if process.rank is None and first is not None:
+            lines = [line for line in lines if line.number < first]
+        found += [(process, line) for line in lines[-LAST:]]
+    everyone = {process.key for process in run.ranked}
+    return () if failed and everyone and everyone <= failed else tuple(found)
+
+
+def completed(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) -> tuple[tuple[Process, Line], ...]:
+    """Return the lines that show that every rank came to its end without a failure; empty where one did not."""
+    if timeline.events or timeline.failures or run.launcher or any(process.traces for process in run.processes):
+        return ()
+    shown: list[tuple[Process, Line]] = []
+    for process in run.processes:
+        lines = work.get(process.key, ())
+        if not lines:
+            continue
+        if not any(says_finished(line.text) for line in lines[-5:]) and not reaches_its_end(
+            [line.text for line in lines]
+        ):
+            return ()
+        shown.append((process, lines[-1]))
+    return tuple(shown)
+
+
+def started_over(tries: Sequence[Mapping[str, Sequence[Line]]]) -> tuple[Line, Line] | None:
+    """Return how far an earlier try came and where a later one began, if that was where the first began too."""
+    reached: Line | None = None
+    began: tuple[int, int] | None = None
+    furthest: tuple[int, int] = (-1, -1)
+    for lines in tries:
+        places = list(_places(lines))
+        if not places:
+            continue
+        place, line = places[0]
+        if began is not None and reached is not None and place <= began and furthest > began:
+            return reached, line
+        began = place if began is None else began
+        top = max(places, key=lambda item: item[0])
+        if top[0] > furthest:
+            furthest, reached = top
+    return None
+
+
+def fallbacks(lines: Sequence[Line]) -> list[int]:
+    """Return where the output of one process begins anew: its first line comes again, and its counters fall back."""
+    if len(lines) < 2 * RESTART:
+        return []
+    templates = [say(line).template for line in lines]
+    again = [index for index, template in enumerate(templates) if index and template == templates[0]]
+    cuts: list[int] = []
+    for index in again if len(again) <= RESTART else ():
+        before = [place for place, _ in _places({"": lines[cuts[-1] if cuts else 0 : index]})]
+        after = [place for place, _ in _places({"": lines[index:]})]
+        if before and after and after[0] <= before[0] < max(before):
+            cuts.append(index)
+    return cuts
+
+
+def _places(lines: Mapping[str, Sequence[Line]]) -> Iterator[tuple[tuple[int, int], Line]]:
+    for line in chain.from_iterable(lines.values()):
+        progress = last_progress([line.text])
+        best = min(progress.values(), key=lambda p: (p.wording == "epoch", len(p.wording)), default=None)
+        if best is not None:
+            yield (best.epoch or 0, best.step), line

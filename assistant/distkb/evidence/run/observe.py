@@ -1,0 +1,170 @@
+"""What the model of the run shows beyond single lines: how the ranks parted, and what a few of them said alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.run.sayings import Alone, Talk, alone, last_differ, say
+from distkb.evidence.run.series import RELATIONS, Column, columns
+from distkb.evidence.run.timeline import quote
+from distkb.evidence.text.clean import quote_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from distkb.catalogue.model import Signature
+    from distkb.evidence.observation import Source
+    from distkb.evidence.run.parting import Parting
+    from distkb.evidence.run.processes import Line, Process
+    from distkb.evidence.run.timeline import Event, Timeline
+
+QUOTES = 6
+LAST = 0.8
+"""Certainty of what the last words of a rank say that others waited for, or of all where nobody says what failed."""
+OF_TWO = 0.35
+"""Certainty that rank 0 went another way than the rest where only one other rank is known."""
+SPOKESMAN = 0.6
+"""Certainty of a line that a rank printed alone before its last words: it may be the one that prints for all."""
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """What is concluded of a run before anything is believed about its cause."""
+
+    first: Event | None
+    """The first failure, where it is one rank's own."""
+    parting: Parting | None
+    """How the ranks parted, where no rank failed first."""
+    spoken: tuple[Talk, ...]
+    """What each rank said; of a console without ranks, what it said as a whole."""
+    troubled: bool
+    """Whether anything says that the run failed, froze or was ended: what a few said means nothing in a healthy one."""
+    last: tuple[tuple[Process, Line], ...]
+    """Last words of the ranks that left no failure."""
+    completed: tuple[tuple[Process, Line], ...]
+    """Lines that show that the run came to its end."""
+    started_over: tuple[Line, Line] | None
+    """How far an earlier attempt came, and where a later one began anew."""
+
+
+def first_failure(timeline: Timeline, failed_first: bool) -> Event | None:
+    """Return the failure of the rank that failed by itself before the others waited in vain.
+
+    The places of the others are then only where it left them. An error counts where it ended the rank and
+    `failed_first` says that it was the only one of its own.
+    """
+    first = next((event for event in timeline.events if event.kind != "echo"), None)
+    if first is None or first.rank is None:
+        return None
+    if first.kind == "signal":
+        return first if first is timeline.events[0] else None
+    ended = (
+        first.kind == "own"
+        or first.trace is not None
+        or any(f.rank == first.rank and f.root for f in timeline.failures)
+    )
+    return first if failed_first and ended else None
+
+
+def observe(model: Model, signatures: Iterable[Signature], timeline: Timeline) -> list[Observation]:
+    """Return the observations that the model of the run shows."""
+    few = alone(model.spoken) if model.troubled else ()
+    everyone = frozenset.intersection(*(talk.templates for talk in model.spoken)) if len(model.spoken) > 1 else ()
+    words = [(process, line) for process, line in model.last if say(line).template not in everyone]
+    numbers = columns(model.spoken)
+    differing = last_differ(model.spoken) if model.troubled else ()
+    found = [*_parted(model.parting), *_first(model.first, timeline), *_alone(few, timeline), *_ended(model, timeline)]
+    for signature in signatures:
+        relations = [relation for place, relation in RELATIONS.items() if place in signature.where]
+        if not relations and not {"alone", "last", "last-differs"} & set(signature.where):
+            continue
+        pattern = re.compile(signature.pattern)
+        said = [one for one in few if "alone" in signature.where and pattern.search(one.saying.line.text)]
+        found += _said(signature.id, said, timeline)
+        if "last" in signature.where and not said:
+            last = [_quote(line, process, timeline) for process, line in words if pattern.search(line.text)]
+            found += [Observation(id=signature.id, source="log", certainty=LAST, quotes=tuple(last[:QUOTES]))] * bool(
+                last
+            )
+        apart = differing if "last-differs" in signature.where else ()
+        if apart and all(pattern.search(line.text) for _, line in apart):
+            quotes = tuple(_quote(line, process, timeline) for process, line in apart[:QUOTES])
+            found.append(Observation(id=signature.id, source="log", quotes=quotes))
+        for relation in relations:
+            shown = [column for column in numbers if pattern.search(column.context) and relation(column)]
+            found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
+    return found
+
+
+_FIRST = {"signal": "run.killed-first", "own": "run.raised-first", "other": "run.failed-first"}
+
+
+def _first(first: Event | None, timeline: Timeline) -> list[Observation]:
+    """The first failure that is nobody's echo: what came after it is its consequence."""
+    if first is None:
+        return []
+    echoes = [event for event in timeline.events if event.kind == "echo" and event.process != first.process]
+    quotes = tuple(quote(event, timeline) for event in (first, *echoes[:2]))
+    return [Observation(id=_FIRST[first.kind], source="log", quotes=quotes)]
+
+
+def _ended(model: Model, timeline: Timeline) -> list[Observation]:
+    found: list[Observation] = []
+    if model.completed:
+        quotes = tuple(_quote(line, process, timeline) for process, line in model.completed[:QUOTES])
+        found.append(Observation(id="run.completed", source="log", quotes=quotes))
+    if model.started_over is not None:
+        quotes = tuple(
+            Quote(text=quote_text(line.text), path=line.path, line=line.number, time=timeline.times.of(line.stamp))
+            for line in model.started_over
+        )
+        found.append(Observation(id="run.started-over", source="log", quotes=quotes))
+    return found
+
+
+def _parted(parting: Parting | None) -> list[Observation]:
+    if parting is None:
+        return []
+    quotes = (*(p.quote for p in parting.odd[:3]), *(p.quote for p in parting.main[:3]))
+    dumped = all(p.how == "stack" for p in (*parting.odd, *parting.main))
+    source: Source = "probe" if dumped else "log"
+    reader = "stacks" if dumped else ""
+    found = [Observation(id=f"run.{parting.way}", source=source, reader=reader, quotes=quotes)]
+    if parting.first_alone:
+        certainty = 1.0 if parting.several else OF_TWO
+        found.append(
+            Observation(id="run.rank-0-parted-alone", source=source, reader=reader, certainty=certainty, quotes=quotes)
+        )
+    return found
+
+
+def _alone(few: Sequence[Alone], timeline: Timeline) -> list[Observation]:
+    last = [one for one in few if one.last and not one.again]
+    return _said("run.last-words-alone", last, timeline)
+
+
+def _said(name: str, few: Sequence[Alone], timeline: Timeline) -> list[Observation]:
+    if not few:
+        return []
+    quotes = tuple(_quote(one.saying.line, one.process, timeline) for one in few[:QUOTES])
+    certainty = 1.0 if any(one.last for one in few) else SPOKESMAN
+    return [Observation(id=name, source="log", certainty=certainty, quotes=quotes, count=len(few))]
+
+
+def _side_by_side(name: str, column: Column, timeline: Timeline) -> Observation:
+    """Quote the last line of each rank, one rank for each value first."""
+    first: dict[str, Quote] = {}
+    rest: list[Quote] = []
+    for process, cells in column.ranks:
+        quote = _quote(cells[-1].line, process, timeline)
+        if first.setdefault(cells[-1].text, quote) is not quote:
+            rest.append(quote)
+    return Observation(id=name, source="log", quotes=(*first.values(), *rest)[:QUOTES])
+
+
+def _quote(line: Line, process: Process, timeline: Timeline) -> Quote:
+    time = timeline.times.of(line.stamp)
+    return Quote(text=quote_text(line.text), path=line.path, line=line.number, rank=process.rank, time=time)

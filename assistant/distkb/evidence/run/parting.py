@@ -1,0 +1,146 @@
+"""Where the ranks went different ways: groups of ranks by place, and how the places lie to each other in the code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from distkb.evidence.run.positions import CALLS, STEP, Position, by_rank
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from distkb.evidence.readers.stacks.model import Frame
+
+Way = Literal[
+    "same-place", "behind-step", "before-step", "beside-step", "calls-side-by-side", "calls-swapped", "calls-apart",
+    "model-paths",     "one-works", "save-apart", "rest-in-step", "rest-in-call", "all-in-init", "all-in-loader",
+    "one-in-loader", "generation-apart",
+]  # fmt: skip
+"""How two groups of ranks lie to each other:
+
+- `same-place`: everyone in one statement.
+- `behind-step`: one group in a training step, the other at a later line of the function that makes the steps.
+- `before-step`: the other at an earlier line of it. `beside-step`: in a call that cannot be compared by lines.
+- `calls-side-by-side`: in a barrier and another call of one function of the user's. `calls-swapped`: in two calls of it
+  of which none is a barrier, or in two functions that one statement calls. `calls-apart`: in calls of two functions.
+- `model-paths`: both in the model's forward or backward, at different lines of it.
+- `one-works`: one group waits, the other does something that waits for nobody.
+- `save-apart`: one group collects the model's state, the other waits elsewhere.
+- `rest-in-step`, `rest-in-call`: the ranks that left a place all wait in one, and of the others nobody knows where.
+- `one-in-loader`: one group waits for a batch. `generation-apart`: one group is in the loop that generates.
+- `all-in-init`: everyone still sets up the process group. `all-in-loader`: everyone waits for a batch.
+"""
+
+
+class Parting(msgspec.Struct, frozen=True, kw_only=True):
+    """Two groups of ranks and how their places lie to each other; with more groups the two that tell most."""
+
+    way: Way
+    main: tuple[Position, ...]
+    """The ranks that wait for the others; in a training step where one of the groups is."""
+    odd: tuple[Position, ...]
+    """The others; empty where everyone is in one place."""
+    function: str = ""
+    """The innermost function that both groups are in."""
+
+    @property
+    def first_alone(self) -> bool:
+        """Whether the odd group, or the main one where both are calls, is rank 0 by itself."""
+        alone = [[p.rank for p in group] == [0] and group[0].stage in CALLS for group in (self.odd, self.main)]
+        calls = all(p.stage in CALLS for p in (*self.odd, *self.main))
+        return any(alone) and (self.several or not calls or not self.odd)
+
+    @property
+    def several(self) -> bool:
+        """Whether more than two ranks left a place, so that being alone means something."""
+        return len(self.main + self.odd) > 2
+
+
+def part(positions: Iterable[Position], world: int | None = None) -> Parting | None:
+    """Return how the ranks parted; None where no rank left a position, or none of them waits.
+
+    `world` is the number of ranks, where it is known.
+    """
+    known = by_rank(one for one in positions if one.stage != "unknown")
+    stages = {one.stage for one in known}
+    if known and stages <= {"init", "data"} and len(stages) == 1:
+        return Parting(way="all-in-init" if stages == {"init"} else "all-in-loader", main=tuple(known), odd=())
+    groups: dict[tuple[object, ...], list[Position]] = {}
+    for one in known:
+        groups.setdefault(_key(one), []).append(one)
+    if not any(one.waits for one in known):
+        return None
+    ordered = sorted(groups.values(), key=_weight, reverse=True)
+    if len(ordered) == 1 and len(known) < (world or 2):
+        return Parting(way="rest-in-step" if known[0].stage in STEP else "rest-in-call", main=tuple(known), odd=())
+    if len(ordered) == 1:
+        return Parting(way="same-place", main=tuple(ordered[0]), odd=(), function=known[0].place.op)
+    main = ordered[0]
+    odd = min(ordered[1:], key=lambda group: (_telling(group), len(group)))
+    way, function = _way(main[0], odd[0])
+    return Parting(way=way, main=tuple(main), odd=tuple(odd), function=function)
+
+
+def _key(one: Position) -> tuple[object, ...]:
+    return one.spot if one.waits else (*one.spot[-2:-1], one.stage)
+
+
+def _weight(group: Sequence[Position]) -> tuple[bool, bool, int, bool]:
+    """The main group waits; in a step rather than in a call, because calls are what somebody is sent into alone."""
+    one = group[0]
+    return one.waits, one.stage in STEP, len(group), [p.rank for p in group] != [0]
+
+
+def _telling(group: Sequence[Position]) -> int:
+    """Which of several odd groups tells most: one that works, then one in a call, then any other."""
+    stage = group[0].stage
+    return 0 if not group[0].waits else 1 if stage in CALLS else 2
+
+
+def _way(main: Position, odd: Position) -> tuple[Way, str]:
+    at = _fork(main.frames, odd.frames)
+    mine, theirs = _frame(main.frames, at), _frame(odd.frames, at)
+    together = mine is not None and theirs is not None and _name(mine) == _name(theirs)
+    function = mine.function if together and mine is not None else ""
+    stages = {main.stage, odd.stage}
+    if "data" in stages:
+        return "one-in-loader", function
+    if main.generates != odd.generates and stages & STEP:
+        return "generation-apart", main.place.op
+    if not odd.waits or (len(stages) > 1 and "save" in stages):
+        return ("save-apart" if odd.waits else "one-works"), function
+    if main.stage not in STEP:
+        return _calls(main, odd, at), function
+    if odd.stage in STEP:
+        return "model-paths", function
+    lines = (mine.line, theirs.line) if together and mine is not None and theirs is not None else (0, 0)
+    return ("behind-step" if lines[0] < lines[1] else "before-step" if lines[0] > lines[1] else "beside-step"), function
+
+
+def _calls(main: Position, odd: Position, at: int) -> Way:
+    """How two calls of the user's lie to each other; `at` is the first frame at which they differ."""
+    mine, theirs = _frame(main.frames, at), _frame(odd.frames, at)
+    ends = len(main.frames) == len(odd.frames) == at + 1
+    if mine is None or theirs is None or not ends or _name(mine)[0] != _name(theirs)[0]:
+        return "calls-apart"
+    if "barrier" in {main.stage, odd.stage}:
+        return "calls-side-by-side" if _name(mine) == _name(theirs) else "calls-apart"
+    return "calls-swapped" if _name(mine) == _name(theirs) or at else "calls-apart"
+
+
+def _fork(mine: Sequence[Frame], theirs: Sequence[Frame]) -> int:
+    """Index of the first of the frames, outermost first, at which two ranks differ."""
+    for index, (one, other) in enumerate(zip(mine, theirs, strict=False)):
+        if (*_name(one), one.line) != (*_name(other), other.line):
+            return index
+    return min(len(mine), len(theirs))
+
+
+def _name(frame: Frame) -> tuple[str, str]:
+    return frame.path.replace("\\", "/").rpartition("/")[2], frame.function
+
+
+def _frame(frames: Sequence[Frame], index: int) -> Frame | None:
+    return frames[index] if index < len(frames) else None

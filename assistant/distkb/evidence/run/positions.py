@@ -1,0 +1,209 @@
+"""Where each rank stood: from tracebacks, from a Ctrl-C's and from stack dumps alike, as one kind of value."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from distkb.evidence.observation import Quote
+from distkb.evidence.readers.stacks import known
+from distkb.evidence.readers.stacks.model import Frame, Thread
+from distkb.evidence.readers.stacks.place import Place, place_of, representative
+from distkb.evidence.text.clean import quote_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from distkb.evidence.readers.stacks.group import Standing
+    from distkb.evidence.run.processes import Process, Run, Trace
+    from distkb.evidence.run.timeline import Event, Timeline
+
+Stage = Literal[
+    "barrier", "own-call", "forward", "backward", "optimizer", "save", "data", "init", "finished", "work", "unknown"
+]
+"""What a rank was doing there: `own-call` is a collective that the user's code calls, `forward` to `optimizer` are the
+training step with the collectives that the library makes in it, `work` is Python that waits for no other rank."""
+
+STEP: frozenset[Stage] = frozenset({"forward", "backward", "optimizer"})
+CALLS: frozenset[Stage] = frozenset({"barrier", "own-call"})
+WAITS: frozenset[Stage] = STEP | CALLS | {"save", "init"}
+"""Stages in which a rank may stand because it waits for others."""
+
+
+class Position(msgspec.Struct, frozen=True, kw_only=True):
+    """One rank's place in the code."""
+
+    rank: int | None
+    who: str
+    """What tells this process from others: `rank 3`, `pid 4242`."""
+    how: Literal["traceback", "interrupt", "stack"]
+    stage: Stage
+    place: Place
+    frames: tuple[Frame, ...]
+    """The user's frames, outermost first."""
+    waits: bool
+    """Whether it stood there for others: it timed out, lost a peer or was dumped in a collective."""
+    quote: Quote
+
+    @property
+    def generates(self) -> bool:
+        """Whether it stands in a function that generates text, images or rollouts."""
+        return any(_GENERATES.search(f.function[-_NAME:]) for f in self.frames)
+
+    @property
+    def spot(self) -> tuple[tuple[str, str, int], ...]:
+        """What two ranks at the same place have in common. Nodes may keep the code in other folders."""
+        return (*((_base(f.path), f.function, f.line) for f in self.frames), ("", self.place.op, 0))
+
+
+def positions(run: Run, timeline: Timeline, standing: Iterable[Standing]) -> tuple[Position, ...]:
+    """Return one position for each rank that left any; a traceback of its own end counts before a dump of others."""
+    events = {id(event.trace): event for event in timeline.events if event.trace is not None}
+    found: dict[str, Position] = {}
+    for process in run.processes:
+        for trace in process.traces:
+            event = events.get(id(trace))
+            one = _of_trace(process, trace, event)
+            if one is not None:
+                found.setdefault(one.who, one)
+                break
+    ranks = _ranks_of_pids(timeline)
+    for dumped in standing:
+        position = _of_standing(dumped, ranks)
+        if position is not None:
+            old = found.get(position.who)
+            if old is None or old.how == "interrupt":
+                found[position.who] = position
+    return tuple(by_rank(found.values()))
+
+
+def by_rank(found: Iterable[Position]) -> list[Position]:
+    """Return positions in the order of ranks, those without one last."""
+    return sorted(found, key=lambda p: (p.rank is None, p.rank or 0, p.who))
+
+
+def _ranks_of_pids(timeline: Timeline) -> Mapping[int, int]:
+    """Pid → rank, as the launcher's table of failures gives them."""
+    return {failure.pid: failure.rank for failure in timeline.failures if failure.pid is not None}
+
+
+def _of_trace(process: Process, trace: Trace, event: Event | None) -> Position | None:
+    raised = trace.chain.first
+    interrupted = raised.type.rpartition(".")[2] in {"KeyboardInterrupt", "SignalException", "SystemExit"}
+    if event is None and not interrupted:
+        return None
+    frames = tuple(Frame(f.function, f.path, f.line, f.source) for f in reversed(raised.frames))
+    place = place_of(Thread(frames=frames))
+    mine = tuple(f for f in reversed(frames) if not known.is_library(f.path) and _is_users(f))
+    if not mine:
+        return None
+    last = next((f for f in reversed(raised.frames) if f.user), raised.frames[-1])
+    waited = event is not None and (event.kind == "echo" or _in_collective(frames))
+    quote = Quote(text=quote_text(last.text), path=trace.path, line=trace.line_of(last.at), rank=process.rank)
+    return Position(
+        rank=process.rank,
+        who=process.key,
+        how="interrupt" if interrupted else "traceback",
+        stage=stage(frames, place),
+        place=place,
+        frames=mine,
+        waits=waited or (interrupted and stage(frames, place) in WAITS),
+        quote=quote,
+    )
+
+
+def _is_users(frame: Frame) -> bool:
+    return not frame.path.startswith("<")
+
+
+def _of_standing(one: Standing, ranks: Mapping[int, int]) -> Position | None:
+    dump = one.dump
+    rank = dump.rank if dump.rank is not None else ranks.get(dump.pid or -1)
+    threads = dump.snapshots[-1] if dump.snapshots else ()
+    thread = representative(threads)
+    if thread is None:
+        return None
+    mine = tuple(f for f in reversed(thread.frames) if not known.is_library(f.path) and _is_users(f))
+    if not mine:
+        return None
+    where = stage(thread.frames, one.place)
+    inner = mine[-1]
+    text = f'File "{inner.path}", line {inner.line}, in {inner.function}  {inner.source}'.rstrip()
+    return Position(
+        rank=rank,
+        who=f"rank {rank}" if rank is not None else f"pid {dump.pid or dump.path}",
+        how="stack",
+        stage=where,
+        place=one.place,
+        frames=mine,
+        waits=where in WAITS and not one.moved,
+        quote=Quote(text=quote_text(text), path=dump.path, line=dump.line, rank=rank),
+    )
+
+
+def _in_collective(frames: Sequence[Frame]) -> bool:
+    return any(known.is_collective_file(frame.path) for frame in frames[:6])
+
+
+_NAME = 200
+"""Characters of a function's name that are looked at."""
+_GENERATES = re.compile(
+    r"(?i)(?:^|[._])(?:generate|sample|sampling|rollout|decode|beam_search|greedy|make_experience)\w*$"
+)
+_SAVES = re.compile(r"torch/distributed/checkpoint/|_state_dict_utils|/state_dict|full_tensor")
+_MODEL = re.compile(
+    r"torch/nn/|torch/distributed/(?:fsdp|_composable|tensor|_tensor|pipelining)/|deepspeed/runtime/zero/"
+)
+_LOADS = re.compile(r"torch/utils/data/|/data_loader\.py$")
+
+
+def stage(frames: Sequence[Frame], place: Place) -> Stage:
+    """Return what a rank was doing, by the innermost frames up to the user's own; `frames` has the innermost first."""
+    if place.kind == "barrier":
+        return "barrier"
+    if place.kind == "collective":
+        return _collective_stage(frames, place)
+    return _STAGES.get(place.kind, "unknown")
+
+
+def _collective_stage(frames: Sequence[Frame], place: Place) -> Stage:
+    if place.within == "backward":
+        return "backward"
+    between: list[str] = []
+    for frame in frames:
+        if not known.is_library(frame.path):
+            break
+        between.append(frame.path.replace("\\", "/"))
+    if any(_SAVES.search(path) for path in between):
+        return "save"
+    if any("torch/optim/" in path or path.endswith("clip_grad.py") for path in between):
+        return "optimizer"
+    if any(_LOADS.search(path) for path in between):
+        return "data"
+    return "forward" if any(_MODEL.search(path) for path in between) else "own-call"
+
+
+_STAGES: dict[str, Stage] = {
+    "barrier": "barrier",
+    "backward": "backward",
+    "forward": "forward",
+    "optimizer": "optimizer",
+    "cuda-sync": "forward",
+    "dataloader": "data",
+    "save": "save",
+    "init": "init",
+    "finished": "finished",
+    "eval": "work",
+    "log": "work",
+    "compile": "work",
+    "import": "work",
+    "io": "work",
+    "debugger": "work",
+    "user": "work",
+}
+
+
+def _base(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]

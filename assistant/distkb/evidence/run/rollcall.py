@@ -1,0 +1,95 @@
+"""The roll call: what became of every rank of the world."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distkb.evidence.observation import Quote, RankState
+from distkb.evidence.run.steps import says_finished
+from distkb.evidence.run.timeline import quote
+from distkb.evidence.text.clean import quote_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from distkb.evidence.run.positions import Position
+    from distkb.evidence.run.processes import Line, Process
+    from distkb.evidence.run.timeline import Event, Timeline
+
+SOURCES = 4
+BY_NAME = 0.8
+"""Certainty of a rank that no line says."""
+
+
+def roll_call(
+    processes: Sequence[Process],
+    timeline: Timeline,
+    places: Sequence[Position],
+    work: Mapping[str, Sequence[Line]],
+    world: int | None,
+) -> tuple[RankState, ...]:
+    """Return the state of every rank from 0 to the last that is known of, or to the world size."""
+    by_rank = {process.rank: process for process in processes if process.rank is not None}
+    stands = {place.rank: place for place in places if place.rank is not None}
+    events: dict[int, list[Event]] = {}
+    for event in timeline.events:
+        if event.rank is not None:
+            events.setdefault(event.rank, []).append(event)
+    known = by_rank.keys() | stands.keys() | events.keys()
+    if not known:
+        return ()
+    return tuple(
+        _state(rank, by_rank.get(rank), stands.get(rank), events.get(rank, ()), timeline, work)
+        for rank in range(max([*known, (world or 0) - 1]) + 1)
+    )
+
+
+def _state(
+    rank: int,
+    process: Process | None,
+    place: Position | None,
+    events: Sequence[Event],
+    timeline: Timeline,
+    work: Mapping[str, Sequence[Line]],
+) -> RankState:
+    lines = work.get(process.key, ()) if process is not None else ()
+    last = _line(lines[-1], rank, timeline) if lines else None
+    sources = tuple(dict.fromkeys(line.path for line in lines))[:SOURCES]
+    certainty = 1.0 if process is None or process.said or events else BY_NAME
+    own = next((event for event in events if event.kind != "echo"), None)
+    where = _where(place) if place is not None else ""
+    if own is not None:
+        return RankState(
+            rank=rank,
+            state="killed" if own.kind == "signal" else "failed",
+            place=where,
+            last=quote(own, timeline),
+            sources=sources,
+            certainty=certainty,
+        )
+    if place is not None or events:
+        waits = place.waits if place is not None else True
+        return RankState(
+            rank=rank,
+            state="waits" if waits else "works",
+            place=where,
+            last=last,
+            sources=sources or ((place.quote.path or "",) if place is not None else ()),
+            certainty=certainty,
+        )
+    if last is None:
+        return RankState(rank=rank, state="missing", sources=sources, certainty=certainty)
+    done = any(says_finished(line.text) for line in lines[-3:])
+    return RankState(rank=rank, state="done" if done else "silent", last=last, sources=sources, certainty=certainty)
+
+
+def _line(line: Line, rank: int, timeline: Timeline) -> Quote:
+    time = timeline.times.of(line.stamp)
+    return Quote(text=quote_text(line.text), path=line.path, line=line.number, rank=rank, time=time)
+
+
+def _where(place: Position) -> str:
+    inner = place.frames[-1]
+    file = inner.path.replace("\\", "/").rpartition("/")[2]
+    call = quote_text(inner.source) if inner.source else place.place.op or inner.function
+    return f"{call} ({file}:{inner.line})"

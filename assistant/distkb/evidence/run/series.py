@@ -1,0 +1,138 @@
+"""Numbers that the ranks printed again and again, as columns of their lines: how they go, and how ranks compare."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from distkb.evidence.run.processes import Line, Process
+    from distkb.evidence.run.sayings import Talk
+
+MARK = "§"
+"""Stands for the number of a column in its context; other numbers are `#`."""
+_BEFORE, _AFTER = 40, 24
+LEAST_ROWS = 4
+"""Rows from which the course of a number can be told."""
+PRECISE = 4
+"""Digits from which equal numbers are no accident."""
+
+
+class Cell(NamedTuple):
+    """One printed number."""
+
+    text: str
+    value: float
+    line: Line
+
+
+class Column(NamedTuple):
+    """One number of lines that are otherwise alike, for each rank that printed them."""
+
+    context: str
+    """The words around it, with `§` for the number itself."""
+    ranks: tuple[tuple[Process, tuple[Cell, ...]], ...]
+    beside: bool
+    """Whether another number of the same lines changes."""
+
+
+def columns(spoken: Iterable[Talk]) -> tuple[Column, ...]:
+    """Return all columns of what the ranks said."""
+    found: dict[tuple[str, int], list[tuple[Process, list[Cell]]]] = {}
+    for talk in spoken:
+        own: dict[tuple[str, int], list[Cell]] = {}
+        for saying in talk.sayings:
+            for index, text in enumerate(saying.numbers):
+                value = _number(text)
+                if value is not None:
+                    own.setdefault((saying.template, index), []).append(Cell(text, value, saying.line))
+        for key, cells in own.items():
+            found.setdefault(key, []).append((talk.process, cells))
+    varied = {
+        template
+        for (template, _), ranks in found.items()
+        if any(len({cell.text for cell in cells}) > 2 for _, cells in ranks)
+    }
+    return tuple(
+        Column(_context(template, index), tuple((p, tuple(cells)) for p, cells in ranks), template in varied)
+        for (template, index), ranks in found.items()
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _context(template: str, index: int) -> str:
+    at = -1
+    for _ in range(index + 1):
+        at = template.find("#", at + 1)
+    return template[max(0, at - _BEFORE) : at] + MARK + template[at + 1 : at + 1 + _AFTER]
+
+
+def _rows(column: Column) -> list[tuple[Cell, ...]]:
+    """Rows that every rank printed, in order."""
+    return list(zip(*(cells for _, cells in column.ranks), strict=False))
+
+
+def differs(column: Column) -> bool:
+    """Whether two ranks printed different values where they printed the same line."""
+    return len(column.ranks) > 1 and any(len({cell.text for cell in row}) > 1 for row in _rows(column))
+
+
+def agrees(column: Column) -> bool:
+    """Whether all ranks printed the same values, and precise ones, often enough to be no accident."""
+    rows = _rows(column) if len(column.ranks) > 1 else []
+    same = all(len({cell.text for cell in row}) == 1 for row in rows)
+    precise = {row[0].text for row in rows if len(row[0].text.strip("-0.").replace(".", "")) >= PRECISE}
+    return same and len(precise) >= LEAST_ROWS - 1
+
+
+def constant(column: Column) -> bool:
+    """Whether a precise number never changes although others of the same lines do."""
+    cells = column.ranks[0][1]
+    text = cells[0].text
+    precise = len(text.strip("-0.").replace(".", "")) >= PRECISE
+    return (
+        column.beside
+        and precise
+        and all(len(own) >= LEAST_ROWS and {c.text for c in own} == {text} for _, own in column.ranks)
+    )
+
+
+def ends_at_zero(column: Column) -> bool:
+    """Whether a number falls to zero and stays there for the last part of the lines."""
+    for _, cells in column.ranks:
+        values = [cell.value for cell in cells]
+        zeros = next((i for i in range(len(values)) if not any(values[i:])), len(values))
+        if len(values) >= LEAST_ROWS + 1 and max(values) > 0 and 1 < zeros <= 0.8 * len(values):
+            return True
+    return False
+
+
+def stands_out(column: Column) -> bool:
+    """Whether one rank's number is usually several times that of every other rank."""
+    if len(column.ranks) < 2 or any(len(cells) < LEAST_ROWS - 1 for _, cells in column.ranks):
+        return False
+    medians = sorted(_median([cell.value for cell in cells]) for _, cells in column.ranks)
+    return medians[-2] >= 0 and medians[-1] >= 3 * max(medians[-2], 1e-9) and medians[-1] > 0
+
+
+def _median(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+RELATIONS: Mapping[str, Callable[[Column], bool]] = {
+    "differs": differs,
+    "agrees": agrees,
+    "constant": constant,
+    "ends-at-zero": ends_at_zero,
+    "stands-out": stands_out,
+}
+"""What can be asked of a column, by the place in which a signature looks."""

@@ -1,0 +1,104 @@
+"""How far a rank came: the last step, batch or iteration that it printed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """The last counter of one wording."""
+
+    wording: str
+    """What the counter is called, so that only like is compared with like."""
+    epoch: int | None
+    step: int
+    total: int | None
+    index: int
+    """Position of its line among those given."""
+
+
+_NUMBER = r"[ \t]*[:=#]?[ \t]*\[?(?P<step>\d{1,10})(?!\.\d)(?:[ \t]*(?:/|of)[ \t]*(?P<total>\d{1,10}))?"
+_COUNTERS = (
+    re.compile(
+        r"(?i)\b(?P<word>global[_ ]?step|step|steps|iteration|iter|it|batch|batch_idx|minibatch|update|sample)s?\b"
+        + _NUMBER
+    ),
+    re.compile(r"(?P<word>\[)(?P<step>\d{1,10})/(?P<total>\d{1,10})\]"),
+    re.compile(r"(?P<word>\|) *(?P<step>\d{1,10})/(?P<total>\d{1,10}) *\["),
+)
+_DESCRIBED = re.compile(r"\s*([A-Za-z][A-Za-z _-]{0,40}):")
+_EPOCH = re.compile(r"(?i)\bepoch\b[ \t]*[:=#]?[ \t]*\[?(\d{1,6})")
+_EPOCH_ONLY = re.compile(r"(?i)(?P<word>epoch)\b" + _NUMBER)
+_WORDS = {"iter": "iteration", "it": "iteration", "batch_idx": "batch", "minibatch": "batch", "steps": "step"}
+_FINISHED = re.compile(
+    r"(?i)\b(?:training|train|epochs?|loop|steps|batches|data(?:set|loader)?|inputs?|rank \d+|worker|run|job|all)\b"
+    r".{0,40}\b(?:done|finished|completed?|over|ended|exhausted|ran out)\b"
+    r"|\b(?:done|finished|completed?|good ?bye|bye)\W*$"
+    r"|\b(?:end of (?:training|epoch|data)|exiting|exited (?:normally|cleanly))\b"
+    r"|\bdestroy(?:ed|ing)? (?:the )?process group\b"
+    r"|\b(?:no more (?:data|batches)|ran out of (?:data|batches|inputs)|shutting down|shut down)\b"
+    r"|(?:학습|훈련|에폭|에포크|전체|모두|작업).{0,20}(?:완료|끝났|끝남|마쳤|종료)|(?:완료|종료)\W*$"
+)
+_UNFINISHED = re.compile(
+    r"(?i)\b(?:not|never|un)\s*(?:done|finished|complete)|\d{1,3}\s{0,2}% ?(?:done|complete)|\bincomplete"
+)
+
+
+def last_progress(lines: Iterable[str]) -> dict[str, Progress]:
+    """The last counter of each wording in some lines of one rank, oldest line first."""
+    last: dict[str, Progress] = {}
+    epoch: int | None = None
+    for index, line in enumerate(lines):
+        if not any(character.isdecimal() for character in line):
+            continue
+        line = line[:600]  # noqa: PLW2901
+        found_epoch = _EPOCH.search(line)
+        epoch = int(found_epoch[1]) if found_epoch else epoch
+        for kind, pattern in enumerate(_COUNTERS):
+            if (found := pattern.search(line)) is not None:
+                word = found["word"].lower().replace(" ", "_")
+                word = _WORDS.get(word, word)
+                name = word + (_name(line, found.start()) if kind else "")
+                last[name] = _progress(name, epoch, found, index)
+                break
+        else:
+            if (found := _EPOCH_ONLY.search(line)) is not None:
+                last["epoch"] = _progress("epoch", None, found, index)
+    return last
+
+
+def _name(line: str, end: int) -> str:
+    """What stands before a bare counter, without the numbers and the bar that change from line to line."""
+    described = _DESCRIBED.match(line)
+    return (described[1] if described else re.sub(r"[^A-Za-z]+", "#", line[max(0, end - 12) : end])).strip()
+
+
+def _progress(wording: str, epoch: int | None, found: re.Match[str], index: int) -> Progress:
+    total = found["total"]
+    return Progress(
+        wording=wording, epoch=epoch, step=int(found["step"]), total=int(total) if total else None, index=index
+    )
+
+
+def reaches_its_end(lines: Sequence[str]) -> bool:
+    """Whether the last counter with a total came to it, or as near as it prints at all."""
+    counters = [(p, lines[p.index]) for p in last_progress(lines).values() if p.total]
+    if not counters:
+        return False
+    for last, _ in counters:
+        before = last_progress(lines[: last.index]).get(last.wording)
+        stride = last.step - before.step if before is not None and last.step - before.step > 0 else 1
+        if last.total is not None and last.step + stride < last.total:
+            return False
+    return True
+
+
+def says_finished(line: str) -> bool:
+    """Whether a line says that its writer has come to an end."""
+    return _FINISHED.search(line) is not None and _UNFINISHED.search(line) is None

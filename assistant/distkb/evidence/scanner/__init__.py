@@ -1,0 +1,1 @@
+"""Looks for all of the catalogue's patterns in files of any size, in one pass."""

@@ -1,0 +1,143 @@
+"""Literal texts without which a regular expression cannot match: what finds lines that are worth a closer look."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SHORTEST = 3
+"""Characters of a literal that is of use."""
+CHOICES = 32
+"""Texts that a part of a pattern may stand for before it counts as unknown."""
+CASES = 32
+"""Cases that a pattern is told apart into."""
+
+
+class _Shape(NamedTuple):
+    """What a part of a pattern says about the text that it matches."""
+
+    exact: list[str] | None
+    """All texts that it can match; None where there are too many."""
+    best: list[str] | None
+    """Literals of which every match contains at least one."""
+    cases: list[tuple[str, ...]] | None = None
+    """The same with all that is known: every match is of one case, and contains all literals of its case."""
+
+
+def required_literals(pattern: str) -> list[str] | None:
+    """Literals of which every match contains at least one, each 3 characters or more; None where there are none.
+
+    They are spelled as in the pattern, whose flags are not looked at. None contains a line break.
+    """
+    best = _parsed(pattern).best
+    return best if best and min(map(len, best)) >= SHORTEST else None
+
+
+def telling_literals(pattern: str) -> list[str] | None:
+    """The same, and where there are none, shorter ones in which a syllable of Hangul counts as three characters."""
+    return _parsed(pattern).best
+
+
+def required_cases(pattern: str) -> list[tuple[str, ...]] | None:
+    """Kinds of match, each with literals that all its matches contain; None where one has none.
+
+    Every match is of at least one kind. Literals are spelled as those of `required_literals`.
+    """
+    return _parsed(pattern).cases
+
+
+def _parsed(pattern: str) -> _Shape:
+    try:
+        parser = importlib.import_module("re._parser")
+    except ImportError:
+        parser = importlib.import_module("sre_parse")
+    return _sequence(parser.parse(pattern))
+
+
+def _sequence(items: Iterable[Any]) -> _Shape:
+    """Texts side by side: neighbours that are known are put together."""
+    best: list[str] | None = None
+    cases: list[tuple[str, ...]] | None = None
+    run = [""]
+    whole = True
+    for operator, argument in items:
+        shape = _item(str(operator), argument)
+        if shape.exact is not None:
+            joined = [left + right for left in run for right in shape.exact]
+            if len(joined) <= CHOICES:
+                run = joined
+                continue
+            best, cases = _better(best, run), _both(cases, _single(run))
+            run, whole = shape.exact, False
+            continue
+        best = _better(_better(best, run), shape.best)
+        cases = _both(_both(cases, _single(run)), shape.cases)
+        run, whole = [""], False
+    return _Shape(run if whole else None, _better(best, run), _both(cases, _single(run)))
+
+
+def _item(operator: str, argument: Any) -> _Shape:  # noqa: PLR0911 - one line for each kind
+    if operator == "LITERAL":
+        return _Shape([chr(argument)] if chr(argument) not in "\r\n" else None, None)
+    if operator == "AT":
+        return _Shape([""], None)
+    if operator == "IN":
+        return _Shape(_members(argument), None)
+    if operator == "SUBPATTERN":
+        return _sequence(argument[3])
+    if operator == "BRANCH":
+        return _branches([_sequence(branch) for branch in argument[1]])
+    if operator in {"MAX_REPEAT", "MIN_REPEAT"}:
+        return _repeat(argument[0], argument[1], _sequence(argument[2]))
+    return _Shape(None, None)
+
+
+def _members(items: Any) -> list[str] | None:
+    """Characters of a small class."""
+    if len(items) > 4 or any(str(operator) != "LITERAL" for operator, _ in items):
+        return None
+    found = [chr(argument) for _, argument in items]
+    return None if "\n" in found or "\r" in found else found
+
+
+def _branches(shapes: list[_Shape]) -> _Shape:
+    exact: list[str] | None = []
+    best: list[str] | None = []
+    cases: list[tuple[str, ...]] | None = []
+    for shape in shapes:
+        exact = None if exact is None or shape.exact is None else exact + shape.exact
+        best = None if best is None or shape.best is None else best + shape.best
+        cases = None if cases is None or shape.cases is None else cases + shape.cases
+    return _Shape(exact if exact and len(exact) <= CHOICES else None, best or None, cases or None)
+
+
+def _repeat(least: int, most: int, inner: _Shape) -> _Shape:
+    if inner.exact is not None and (least, most) == (0, 1):
+        return _Shape(["", *inner.exact], None)
+    if inner.exact is not None and (least, most) == (1, 1):
+        return inner
+    return _Shape(None, inner.best, inner.cases) if least >= 1 else _Shape(None, None)
+
+
+def _better(old: list[str] | None, new: list[str] | None) -> list[str] | None:
+    """The one whose shortest text is longer."""
+    if not new or min(len(text.encode()) for text in new) < SHORTEST:
+        return old
+    return new if old is None or min(map(len, new)) > min(map(len, old)) else old
+
+
+def _single(run: list[str]) -> list[tuple[str, ...]] | None:
+    """Cases of texts side by side; None where one is too short to be of use."""
+    return [(text,) for text in run] if min(map(len, run)) >= SHORTEST else None
+
+
+def _both(old: list[tuple[str, ...]] | None, new: list[tuple[str, ...]] | None) -> list[tuple[str, ...]] | None:
+    """Cases of matches that are of one case each of two lists; where they are too many, of the longer texts."""
+    if old is None or new is None:
+        return new if old is None else old
+    if len(old) * len(new) > CASES:
+        return max(old, new, key=lambda cases: min(max(map(len, case)) for case in cases))
+    return [left + right for left in old for right in new]

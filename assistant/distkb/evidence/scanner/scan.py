@@ -1,0 +1,199 @@
+"""Reads one log file from start to end and keeps what matters: signature hits, tracebacks, its start and its end."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+
+import msgspec
+
+from distkb.catalogue.effort import LOG_REPEAT
+from distkb.catalogue.patterns import bounded
+from distkb.evidence.inventory import LogFile
+from distkb.evidence.observation import Quote
+from distkb.evidence.scanner.blocks import SMALL, Block, blocks
+from distkb.evidence.scanner.feeds import fast, plain
+from distkb.evidence.scanner.matcher import Candidates, Matcher
+from distkb.evidence.scanner.partner import Located, divisible, shared_blocks
+from distkb.evidence.text.lines import Stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+    from pathlib import Path
+
+    from distkb.catalogue.model import Signature
+    from distkb.evidence.scanner.feeds import Count
+    from distkb.evidence.text.opening import Readable
+
+WINDOW = 1 << 16
+"""Bytes on either side of a candidate in which a long line is looked at."""
+EARLY = 8 << 20
+"""Bytes of a file up to which the cheap first look is not worth making it ready."""
+
+_ANCHORS = (
+    r"Traceback \(most recent call last\):",
+    r"Root Cause \(first observed failure\)",
+    r"Fatal Python error: ",
+)
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """One line that matches a signature."""
+
+    signature: str
+    line: int
+    rank: int | None
+    weak: int | None
+    own: int | None
+    source: str
+    stamp: Stamp | None
+    exact: bool
+    """True where the line itself carries the time; else it is that of a line before it."""
+    text: str
+    """Fit to be shown."""
+    values: dict[str, str]
+    order: int
+    """Bytes of the file before it."""
+
+
+class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
+    """The lines around an anchor, to be parsed later."""
+
+    kind: int
+    """Index into the anchors: 0 traceback, 1 torchrun's table, 2 fatal error."""
+    before: str
+    text: str
+    line: int
+    """Number of the first line of `text`."""
+    stamp: Stamp | None
+    order: int
+
+
+class FileScan(msgspec.Struct, kw_only=True):
+    """What one file holds."""
+
+    file: LogFile
+    hits: list[Hit] = []
+    counts: dict[str, int] = {}
+    excerpts: list[Excerpt] = []
+    start: str = ""
+    end: str = ""
+    end_line: int = 1
+    """Number of the first line of `end`."""
+    end_offset: int = 0
+    """Bytes before `end`."""
+    lines: int = 0
+    size: int = 0
+    damage: str = ""
+    """Code of a `Skipped` where the file was not read to its end."""
+
+
+class Scanner:
+    """All signatures of the catalogue that are looked for in logs, ready to scan files."""
+
+    def __init__(self, signatures: Sequence[Signature], cache_dir: Path | None = None) -> None:
+        self.signatures = tuple(signature for signature in signatures if "log" in signature.where)
+        self._matcher = Matcher([*(s.pattern for s in self.signatures), *_ANCHORS], cache_dir=cache_dir)
+        self._compiled: dict[int, re.Pattern[bytes]] = {}
+        self._count: Count = plain
+
+    def regex(self, index: int) -> re.Pattern[bytes]:
+        """The confirming expression of one signature or anchor, compiled when it is first needed."""
+        compiled = self._compiled.get(index)
+        if compiled is None:
+            known = len(self.signatures)
+            pattern = self.signatures[index].pattern if index < known else _ANCHORS[index - known]
+            compiled = self._compiled[index] = re.compile(bounded(pattern, LOG_REPEAT).encode(), re.MULTILINE)
+        return compiled
+
+    def scan(self, file: LogFile, stream: Readable, progress: Callable[[int], None] | None = None) -> FileScan:
+        """Read a whole stream; memory does not grow with its length. `progress` is told how many bytes were read."""
+        from distkb.evidence.scanner.reading import Reading
+
+        reading = Reading(file, self.signatures, self.regex)
+        with closing(self._located(stream)) as parts:
+            for block, located in parts:
+                reading.take(block, located)
+                if progress is not None:
+                    progress(block.raw or block.stop)
+        return reading.finish(damage=str(getattr(stream, "damage", "")))
+
+    def _located(self, stream: Readable) -> Generator[tuple[Block, Located], None, None]:
+        """Blocks with their candidates; a large file is shared with a second process."""
+        if divisible(stream):
+            self._matcher.open()
+            self._count = fast()
+            yield from shared_blocks(cast("BinaryIO", stream), self._locate)
+            return
+        for block in blocks(stream):
+            yield block, self._locate(block, early=block.begin < EARLY)
+
+    def _locate(self, block: Block, *, early: bool = False) -> Located:
+        data, stop = block.data, block.stop
+        view = memoryview(data)[:stop]
+        sieve = None if early or stop <= SMALL else self._matcher.sieve()
+        ends = sieve.ends(view) if sieve is not None else None
+        if ends is not None:
+            found = self._matcher.candidates_on(data, _lines_around(data, ends, stop))
+        elif data.find(b"\r", 0, stop) >= 0:
+            found = self._matcher.candidates(bytes(view).replace(b"\r", b"\n"))
+        else:
+            found = self._matcher.candidates(view)
+        return locate(block, found, self._count)
+
+
+class Candidate(NamedTuple):
+    """A place where a pattern may match."""
+
+    pattern: int
+    end: int
+    low: int
+    """Start of its line in the block."""
+    high: int
+    line: int
+    """Lines of the block before it."""
+
+
+def _lines_around(data: bytes | bytearray, ends: Sequence[int], stop: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each line that holds one of the offsets."""
+    high = -1
+    for end in ends:
+        if end > high:
+            low, high = _line(data, end, stop)
+            yield low, high
+
+
+def _line(data: bytes | bytearray, end: int, stop: int) -> tuple[int, int]:
+    """Start and end of the line in which something ends; a carriage return ends a line too."""
+    low = data.rfind(b"\n", 0, end) + 1
+    low = max(low, data.rfind(b"\r", low, end) + 1)
+    high = data.find(b"\n", end, stop)
+    high = stop if high < 0 else high
+    earlier = data.find(b"\r", end, high)
+    return low, high if earlier < 0 else earlier
+
+
+def locate(block: Block, candidates: Candidates, count: Count = plain) -> Located:
+    """Find the lines in which candidates lie, counting each line feed of the block once."""
+    found: list[Candidate] = []
+    low = high = -1
+    line = counted = 0
+    seen: set[int] = set()
+    data, stop = block.data, block.stop
+    for pattern, end in candidates:
+        if not low <= end <= high:
+            low, high = _line(data, end, stop)
+            line += count(data, counted, low)
+            counted = low
+            seen.clear()
+        elif pattern in seen and high - low < WINDOW:
+            continue  # the whole line is looked at for the first candidate
+        seen.add(pattern)
+        found.append(Candidate(pattern, end, low, high, line))
+    return Located(found, line + count(data, counted, stop))
+
+
+def hit_quote(scan: FileScan, hit: Hit, rank: int | None, time: float | None) -> Quote:
+    """Place of a hit as it is shown."""
+    return Quote(text=hit.text, path=scan.file.name, line=hit.line, rank=rank, time=time)

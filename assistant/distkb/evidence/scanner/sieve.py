@@ -1,0 +1,180 @@
+"""A first, cheap look at large files: short pieces of text, one of which is in every line that may match.
+
+Far fewer and simpler than the patterns themselves, they are looked for about twice as fast; only the lines in which
+one is found are then scanned with the patterns. What healthy logs are full of is no such piece; where a file turns out
+to be full of one, others are chosen for it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distkb.evidence.scanner.literals import required_cases
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+SHORTEST = 4
+"""Bytes of a piece at first: shorter ones are found everywhere, longer ones are shared by fewer patterns."""
+LONGEST = 8
+"""Bytes up to which it is made longer where all that share it agree: more are not looked at together."""
+WHOLE = 40
+"""Patterns without a piece up to which the first look is worth it."""
+OFTEN = 4
+"""Times that text must be in an example of usual lines to be taken for usual."""
+EXAMPLE = 1 << 16
+"""Bytes of such an example."""
+PATIENCE = 256
+"""Blocks with too many pieces after which others are chosen, which takes as long as they do, and how often that is."""
+
+_ANCHOR = re.compile(r"(?P<other>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|[\^$]", re.DOTALL)
+
+_USUAL = b"""
+2026-11-21 10:15:32,123 [rank0] info step 1200 loss=2.3456 lr=3.0e-04 tokens/s=12345 grad_norm: 0.531 perplexity
+info:root:epoch: [3][ 40/500] time 0.123 (0.130) data 0.002 loss 1.2345e+00 acc@1 71.09 global_step learning_rate
+iteration 100/ 5000 | consumed samples: 800 | elapsed time per iteration (ms): 531.2 | throughput per gpu (tflop/s)
+node1:12345:12367 [0] nccl info channel 00/0 : 0[1000] -> 1[2000] via p2p/ipc/read net/ib/socket gdrdma connected
+[1] nccl info comm 0x7f rank 1 nranks 8 cudadev 1 nvmldev 1 busid commid init complete bootstrap : using eth0:10.0.0<0>
+nccl info setting affinity for gpu 0 to ffff trees [0] 1/-1/-1->0->-1 rings threadthresholds 8/8/64 coll channels peer
+training:  30%|###       | 4000/12500 [01:23<12:34, 11.26it/s, loss=0.512] evaluating validation: 100% map: examples/s
+loading checkpoint shards saving model checkpoint to output/checkpoint-500 configuration saved in config.json model
+***** running training ***** num examples = 1000 num epochs = 3 gradient accumulation total optimization steps = 375
+userwarning: the argument will be removed in a future version, please use this instead. warnings.warn(
+[rank1]:[w1121 10:15:32.123456789 utils.hpp:136] warning: nccl_blocking_wait is deprecated, use torch_nccl (function)
+{'loss': 2.1, 'grad_norm': 1.1, 'learning_rate': 2e-05, 'epoch': 0.01} wandb: syncing run dataset started finished
+debug memory allocated max reserved samples per second forward backward optimizer step time evaluation accuracy
+the of and to in is that for with as was on are by this be from not have all been which you can or an at it has will
+/usr/lib/python3/dist-packages/torch/nn/parallel/distributed.py site-packages/transformers/trainer.py accelerate logging
+train batch 30/400 batch_size=32 micro-batch size 4 device: cuda:0 local rank 0 world_size 8 process rate data timeout
+number of parameters tensor shape loaded state steps/s process group ready node host local worker dataloader cpu core
+"""
+"""What healthy logs are full of, in lower case: a piece that is in it would let them through."""
+
+Case = tuple[bytes, ...]
+"""Texts that are all in each match of one kind."""
+
+
+class Choice(NamedTuple):
+    """What the first look is for."""
+
+    pieces: list[bytes]
+    """In lower case. A match of any pattern that is not in `whole` contains one."""
+    whole: list[str]
+    """Patterns whose matches need contain nothing but what healthy logs are full of: they are looked for themselves."""
+
+
+def choose(patterns: Iterable[str], usual: bytes = b"") -> Choice:
+    """Pieces that tell the matches of all patterns from healthy lines, of which `usual` may be more examples."""
+    common = {*_grams(_USUAL), *(gram for gram, count in Counter(_grams(usual)).items() if count >= OFTEN)}
+    holders: dict[bytes, set[Case]] = {}
+    needed: set[Case] = set()
+    whole: list[str] = []
+    for pattern in patterns:
+        cases = {tuple(text.encode().lower() for text in case) for case in required_cases(pattern) or ()}
+        found = {case: {gram for text in case for gram in _grams(text) if gram not in common} for case in cases}
+        if not found or not all(found.values()):
+            whole.append(pattern)
+            continue
+        needed |= cases
+        for case, pieces in found.items():
+            for piece in pieces:
+                holders.setdefault(piece, set()).add(case)
+    return Choice(_cover(needed, holders), whole)
+
+
+def _grams(text: bytes) -> Iterator[bytes]:
+    """All shortest pieces of a text."""
+    return (text[at : at + SHORTEST] for at in range(len(text) - SHORTEST + 1))
+
+
+def _cover(left: set[Case], holders: dict[bytes, set[Case]]) -> list[bytes]:
+    """Few pieces of which all cases have one, the most useful first."""
+    waiting = [(-len(found), piece) for piece, found in holders.items()]
+    heapq.heapify(waiting)
+    chosen: list[bytes] = []
+    while left:
+        expected, piece = heapq.heappop(waiting)
+        now = holders[piece] & left
+        if -len(now) > expected:  # others have taken some of its cases since
+            if now:
+                heapq.heappush(waiting, (-len(now), piece))
+            continue
+        chosen.append(_longer(piece, now))
+        left -= now
+    return chosen
+
+
+def _longer(piece: bytes, cases: Collection[Case]) -> bytes:
+    """A piece with what stands beside it in all cases."""
+    for length in range(LONGEST, len(piece), -1):
+        for text in min(cases):
+            for at in range(len(text) - length + 1):
+                longer = text[at : at + length]
+                if piece in longer and all(any(longer in other for other in case) for case in cases):
+                    return longer
+    return piece
+
+
+def compile_choice(choice: Choice) -> Any:
+    """Database that finds the pieces, capitals or not, and the patterns that have none; None where these are many."""
+    import hyperscan
+
+    if len(choice.whole) > WHOLE:
+        return None
+    expressions = [b"".join(b"\\x%02x" % byte for byte in piece) for piece in choice.pieces]
+    flags = [hyperscan.HS_FLAG_CASELESS] * len(expressions)
+    # A carriage return ends a line too, so anchors are left out: what they forbid is found out at the second look.
+    expressions += [_ANCHOR.sub(lambda match: match["other"] or "", pattern).encode() for pattern in choice.whole]
+    flags += [0] * len(choice.whole)
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    try:
+        database.compile(expressions=expressions, ids=[0] * len(flags), elements=len(flags), flags=flags)
+    except hyperscan.error:  # without its anchors, a pattern may match nothing at all
+        return None
+    return database
+
+
+class Sieve:
+    """Finds the places in a block that deserve a closer look."""
+
+    def __init__(self, database: Any, other: Callable[[bytes], Any]) -> None:
+        """Take a database of pieces; `other` makes one for files that are full of what is in its example."""
+        self.database = database
+        self._other = other
+        self._skip = self._rest = self._wasted = 0
+
+    def ends(self, data: memoryview) -> list[int] | None:
+        """Offsets after the pieces found; None where they are so many that the patterns are faster themselves."""
+        import hyperscan
+
+        if self._skip > 0:
+            self._skip -= 1
+            return None
+        found: list[int] = []
+        keep = found.append
+        limit = len(data) // 8192 + 16
+
+        def on_match(_index: int, _start: int, end: int, _flags: int, _context: object) -> bool | None:
+            keep(end)
+            return True if len(found) > limit else None
+
+        try:
+            self.database.scan(data, match_event_handler=on_match)
+        except hyperscan.ScanTerminated:
+            self._flooded(data)
+            return None
+        self._rest = 0
+        return found
+
+    def _flooded(self, data: memoryview) -> None:
+        """Leave out the next blocks, which will be like this one, or choose other pieces."""
+        self._rest = min(64, 2 * self._rest + 4)
+        self._skip = self._rest
+        self._wasted += 1 + self._rest
+        if self._wasted > PATIENCE:
+            self.database = self._other(bytes(data[-EXAMPLE:]).lower()) or self.database
+            self._wasted = -4 * PATIENCE  # where that is of no use, it is not tried soon again
+            self._skip = self._rest = 0

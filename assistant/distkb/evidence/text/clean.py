@@ -1,0 +1,81 @@
+"""Makes untrusted log text fit to be shown: no control characters, no secrets, a readable length."""
+
+from __future__ import annotations
+
+import re
+
+from distkb_probes.secret_kinds import MASK
+from distkb_probes.secret_kinds import mask as _mask
+
+WIDTH = 240
+"""Characters of a quote."""
+
+_CONTEXT = 2048
+"""Characters around the match that are cleaned; the rest of a long line is dropped unread."""
+
+_ESCAPES = re.compile(
+    r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC: titles, hyperlinks
+    r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor movement
+    r"|\x1b[ -/]*[0-~]?"  # other escapes
+)
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
+
+
+def strip_escapes(text: str) -> str:
+    """Remove terminal escape sequences."""
+    return _ESCAPES.sub("", text) if "\x1b" in text or "\x9b" in text else text
+
+
+def plain(text: str) -> str:
+    """Remove everything that a terminal, an editor or a reader's eye could be misled by.
+
+    Escape sequences, control characters, bidirectional overrides and zero-width characters go;
+    tabs and line breaks become blanks.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = strip_escapes(text).replace("\t", "    ")
+    text = _INVISIBLE.sub("", text.replace("\r", " ").replace("\n", " "))
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def mask(text: str) -> str:
+    """Replace every secret with `***`: tokens, keys, passwords, credentials in addresses."""
+    return _mask(text)
+
+
+def mask_value(name: str, value: str) -> str:
+    """Return the value of a setting as it may be shown: `***` where the name says that it is a secret."""
+    shown = _mask(f"{name}={value}")
+    return shown[len(name) + 1 :] if shown.startswith(f"{name}=") else MASK
+
+
+def quote_text(text: str, start: int = 0, end: int = 0, width: int = WIDTH) -> str:
+    """Text of a quote: cleaned, masked, and cut to `width` characters around `text[start:end]`."""
+    if len(text) > 2 * _CONTEXT:
+        text, start, end = _window(text, start, end)
+    shown = mask(plain(text)).strip()
+    if len(shown) <= width:
+        return shown
+    core = plain(text[start:end])[: width // 2]
+    at = shown.find(core) if core else 0
+    if at < 0:
+        at = round(len(shown) * start / max(1, len(text)))
+    first = 0 if at + len(core) <= width else max(0, min(at - width // 4, len(shown) - width))
+    last = min(len(shown), first + width)
+    head = "…" if first else ""
+    tail = "…" if last < len(shown) else ""
+    return head + shown[first + len(head) : last - len(tail)] + tail
+
+
+def _window(text: str, start: int, end: int) -> tuple[str, int, int]:
+    """Cut a long line near blanks, so that no secret loses the beginning by which it is recognised."""
+    low = max(0, start - _CONTEXT)
+    if low:
+        blank = text.find(" ", low, start)
+        low = blank + 1 if blank >= 0 else low
+    high = min(len(text), max(end, start) + _CONTEXT)
+    return text[low:high], start - low, min(end, high) - low

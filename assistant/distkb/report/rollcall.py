@@ -1,0 +1,47 @@
+"""The roll call for people: what became of the ranks, those first that one looks for first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import get_args
+
+from distkb.evidence.observation import RankState, State
+from distkb.evidence.text.ranks import listed
+from distkb.locale import Say
+from distkb.report.layout import cut
+from distkb.report.story import message
+
+GROUPS, WORDS = 6, 90
+"""Lines of the roll call, and columns of what a rank said or where it stood."""
+_NUMBERS = re.compile(r"\d+")
+"""Ranks that stopped at one step print other losses: what they said is told once."""
+_ORDER = {state: place for place, state in enumerate(get_args(State))}
+
+
+def lines(ranks: Iterable[RankState], say: Say) -> list[str]:
+    """Return a line for each group of ranks of one state and place; nothing where only one rank is known."""
+    groups: dict[tuple[State, str], list[RankState]] = {}
+    for one in ranks:
+        groups.setdefault((one.state, _NUMBERS.sub("#", _about(one))), []).append(one)
+    if sum(map(len, groups.values())) < 2:
+        return []
+    ordered = sorted(groups.items(), key=lambda item: (_ORDER[item[0][0]], len(item[1])))
+    shown = [_said(state, _about(members[0]), members, say) for (state, _), members in ordered[:GROUPS]]
+    left = sum(len(members) for _, members in ordered[GROUPS:])
+    return [*shown, say("roll.more", n=left)] if left else shown
+
+
+def _about(one: RankState) -> str:
+    """Where the rank stood, or what it said last: ranks that have it in common are told together."""
+    if one.state in ("waits", "works") and one.place:
+        return one.place
+    if one.state in ("missing", "done") or one.last is None:
+        return ""
+    return message(one.last)
+
+
+def _said(state: State, about: str, members: list[RankState], say: Say) -> str:
+    who = say("roll.ranks" if len(members) > 1 else "report.rank", rank=listed(one.rank for one in members))
+    key = f"roll.{state}" if about or state in ("missing", "done") else f"roll.{state}.unknown"
+    return say(key, who=who, about=cut(about, WORDS).replace("`", "'"))

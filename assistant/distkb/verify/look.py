@@ -1,0 +1,121 @@
+"""Searches the sources and compiled parts of a package for many texts at once."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+import zipfile
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from distkb.verify.claims import Claim
+
+SOURCES = re.compile(r".*\.(?:py|pyx|h|hpp|cpp|cc|cu|cuh|go)$")
+COMPILED = re.compile(r".*(?:/lib[^/]*\.(?:so[.\d]*|dylib)|/wandb-(?:core|service)|\.so)$")
+_ASIDE = re.compile(r"(?:^|/)(?:tests?|testing|benchmarks?|examples?)/")
+"""Parts of a package whose texts no training prints."""
+_JOINED = re.compile(rb"""["'](?:\s|\\\n|\+)*[rbfuRBFU]{0,2}["']""")
+"""Where a text ends and the next begins, with nothing between them: one text to Python and C++."""
+_ESCAPED = re.compile(rb"""\\(["'`])""")
+_NEAR: Final = 600
+"""Characters within which the pieces of one message stand in a source."""
+_APART: Final = b"\n" + b" " * _NEAR + b"\n"
+_CHUNK: Final = 1 << 26
+_OVERLAP: Final = 1 << 10
+
+Found = Literal["whole", "part"]
+Wording = tuple[str, tuple[str, ...]]
+"""The id of a claim, and one of its wordings."""
+
+
+class Finder:
+    """Finds the wordings of claims in packages."""
+
+    def __init__(self, claims: Sequence[Claim]) -> None:
+        import hyperscan
+
+        self._wanted = [(claim, wording) for claim in claims for wording in claim.wordings]
+        pieces = {(piece, claim.any_case, claim.name) for claim, wording in self._wanted for piece in wording}
+        self._pieces = {piece: number for number, piece in enumerate(sorted(pieces))}
+        self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        expressions = [
+            (rf"(?:^|[^\w-]){re.escape(text)}(?:[^\w-]|$)" if name else re.escape(text), number, any_case)
+            for (text, any_case, name), number in self._pieces.items()
+        ]
+        # A compiler may put a name behind the end of another text: it is there, but not as a word.
+        expressions += [
+            (rf"[\w-]{re.escape(text)}[^\w-]", number + len(self._pieces), any_case)
+            for (text, any_case, name), number in self._pieces.items()
+            if name
+        ]
+        self._database.compile(
+            expressions=[expression.encode() for expression, _, _ in expressions],
+            ids=[number for _, number, _ in expressions],
+            flags=[hyperscan.HS_FLAG_CASELESS if any_case else 0 for _, _, any_case in expressions],
+        )
+
+    def look(self, path: Path) -> dict[Wording, Found]:
+        """Return the wordings of which a package holds all pieces, or the longest one."""
+        found: dict[Wording, Found] = {}
+        for compiled, content in _parts(path):
+            places = self._places(content)
+            for claim, wording in self._wanted:
+                numbers = [self._pieces[piece, claim.any_case, claim.name] for piece in wording]
+                longest = numbers[max(range(len(wording)), key=lambda index: len(wording[index]))]
+                inside = compiled and longest + len(self._pieces) in places
+                if not (longest in places or inside) or found.get((claim.id, wording)) == "whole":
+                    continue
+                lists = [places.get(number, []) for number in numbers]
+                whole = all(lists) if compiled else _in_order(lists)
+                found[claim.id, wording] = "whole" if whole else "part"
+        return found
+
+    def _places(self, content: bytes) -> dict[int, list[int]]:
+        places: dict[int, list[int]] = {}
+
+        def hit(number: int, _start: int, end: int, *_: object) -> None:
+            places.setdefault(number, []).append(offset + end)
+
+        for offset in range(0, len(content), _CHUNK):
+            self._database.scan(content[max(0, offset - _OVERLAP) : offset + _CHUNK], hit)
+        return places
+
+
+def _in_order(lists: list[list[int]]) -> bool:
+    """Whether there is a place of each piece, each a little behind the one before."""
+    reached = lists[0]
+    for places in lists[1:]:
+        reached = [place for place in places if any(0 < place - before <= _NEAR for before in reached)]
+    return bool(reached)
+
+
+def _parts(path: Path) -> Iterator[tuple[bool, bytes]]:
+    """Yield the compiled parts of a package one by one, and its sources together."""
+    sources: list[bytes] = []
+    for name, content in _members(path):
+        if COMPILED.match(name):
+            yield True, content
+        else:
+            sources += [_ESCAPED.sub(rb"\1", _JOINED.sub(b"", content)), _APART, f" {name} ".encode(), _APART]
+    yield False, b"".join(sources)
+
+
+def _members(path: Path) -> Iterator[tuple[str, bytes]]:
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as wheel:
+            for name in wheel.namelist():
+                if _is_read(name):
+                    yield name, wheel.read(name)
+        return
+    with tarfile.open(path) as archive:
+        for member in archive:
+            file = archive.extractfile(member) if member.isfile() and _is_read(member.name) else None
+            if file is not None:
+                yield member.name, file.read()
+
+
+def _is_read(name: str) -> bool:
+    return not _ASIDE.search(name) and bool(SOURCES.match(name) or COMPILED.match(name))

@@ -1,0 +1,96 @@
+"""Looks every claim up in every package, and writes what was found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distkb.catalogue.verified import FILE, Looked, Packages, Spans, Verified, mark, spans
+from distkb.verify.claims import claims
+from distkb.verify.look import Finder
+from distkb.verify.packages import package, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from distkb.catalogue.model import Catalogue
+    from distkb.verify.claims import Claim
+    from distkb.verify.look import Found, Wording
+    from distkb.verify.packages import Kind
+
+Held = dict[str, dict["Wording", "Found"]]
+"""By version, what one kind of package holds."""
+BETWEEN = " … "
+
+
+def look_up(
+    catalogue: Catalogue, kinds: Sequence[Kind], cache: Path, told: Callable[[Path, int], None], before: Verified | None
+) -> Verified:
+    """Look into packages of these kinds; of other kinds what was found before is kept."""
+    names = {kind.name for kind in kinds}
+    packages = {name: held for name, held in (before.packages if before else {}).items() if name not in names}
+    wanted = claims(catalogue, [held.component for held in packages.values()] + [kind.component for kind in kinds])
+    found: dict[str, Held] = {}
+    for kind in kinds:
+        own = [claim for claim in wanted if kind.component in claim.components]
+        if own:
+            listed = versions(kind)
+            found[kind.name] = _look_into(kind, listed, own, cache, told)
+            packages[kind.name] = Packages(component=kind.component, versions=tuple(listed))
+    old = before.claims if before else {}
+    return Verified(
+        packages=dict(sorted(packages.items())),
+        claims={
+            claim.id: _looked(claim, found, packages, old.get(claim.id))
+            for claim in sorted(wanted, key=lambda claim: claim.id)
+        },
+    )
+
+
+def write(directory: Path, verified: Verified) -> None:
+    """Write the results beside the knowledge base that they are about, one line for each package and claim."""
+    tables = msgspec.to_builtins(verified, order="deterministic")
+    parts = []
+    for table, rows in tables.items():
+        lines = [f"  {_json(name)}: {_json(row)}" for name, row in rows.items()]
+        parts.append(f" {_json(table)}: {{\n" + ",\n".join(lines) + "\n }")
+    (directory / FILE).write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _look_into(
+    kind: Kind, listed: Sequence[str], own: Sequence[Claim], cache: Path, told: Callable[[Path, int], None]
+) -> Held:
+    finder = Finder(own)
+    held: Held = {}
+    for version in listed:
+        path = package(kind, version, cache)
+        held[version] = finder.look(path)
+        told(path, sum(found == "whole" for found in held[version].values()))
+    return held
+
+
+def _looked(claim: Claim, found: dict[str, Held], packages: dict[str, Packages], old: Looked | None) -> Looked:
+    fixed = mark(claim.fixed)
+    kept = {name: spans for name, spans in old.found.items() if name in packages} if old and old.fixed == fixed else {}
+    for name, held in found.items():
+        kept.pop(name, None)
+        by_wording = {BETWEEN.join(wording): _spans(claim.id, wording, held) for wording in claim.wordings}
+        seen = {wording: one for wording, one in by_wording.items() if one.whole}
+        if seen:
+            kept[name] = seen
+    return Looked(fixed=fixed, found=dict(sorted(kept.items())))
+
+
+def _spans(identity: str, wording: tuple[str, ...], held: Held) -> Spans:
+    listed = list(held)
+    by_kind = {
+        kind: [version for version in listed if held[version].get((identity, wording)) == kind]
+        for kind in ("whole", "part")
+    }
+    return Spans(whole=spans(by_kind["whole"], listed), part=spans(by_kind["part"], listed))

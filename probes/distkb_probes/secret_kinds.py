@@ -1,0 +1,255 @@
+"""The kinds of secrets that logs, reports and settings hold, in one table, and the masking of all of them.
+
+Each kind is an expression whose first group is what stays before the secret. None takes long on any text: repeats are
+bounded, and where one is not, nothing follows that could fail. `tests/benchmarks/secret_strings.py` measures what is missed and what
+is masked without need.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+MASK = "***"
+
+
+class Kind(NamedTuple):
+    """One kind: its expression, texts of which the part behind `|` is secret, and harmless texts that look like it."""
+
+    name: str
+    pattern: re.Pattern[str]
+    secret: tuple[str, ...]
+    harmless: tuple[str, ...] = ()
+
+
+_WORDS = (
+    r"(?!\*\*\*)(?!(?:None|null|nil|true|false|str|string|bytes|int|bool|Optional|Any|required|missing|invalid|incorrect|wrong"
+    r"|not|is|was|has|for|and|or|the|empty|unset|yes|no|set|given|file|expired|denied|failed|error|os\.environ|getenv"
+    r"|getpass|self|args|config|cfg)(?![A-Za-z0-9]))"
+    r"(?!<\||<\w{0,40}>|\$\{|\$\(|\$[A-Z_]{2}|%\(|\{)"
+)
+"""What stands where a value would and is none."""
+_NUMBER = r"(?!\d{1,9}(?:[^\w]|$))"
+_SEPARATOR = r"[\\]{0,2}[\"']?\s{0,4}(?:=>|:=|[=:])\s{0,4}"
+_BARE = r"[^\s\"',;&)}\]\\]"
+
+
+def _named(name: str, least: int, also: str = "") -> tuple[str, str, str]:
+    """Return the expressions for a value behind a name: in double quotes, in single ones, and bare."""
+    head = rf"(?i)({name}{_SEPARATOR}"
+    return (
+        rf"{head}[\\]{{0,2}}\"){_WORDS}{also}(?=[^\"\\]{{{least}}})[^\"\\]{{1,400}}",
+        rf"{head}'){_WORDS}{also}(?=[^']{{{least}}})[^']{{1,400}}",
+        rf"{head})(?![\"'\\]){_WORDS}{also}{_BARE}{{{least},}}",
+    )
+
+
+_NO_TOKEN = (
+    r"(?<!(?:pad|eos|bos|unk|sep|cls|end|new|max|per|num|any|bad|eot|eom|one)[_ .-])(?<!(?:mask|stop|next|last|each|text)[_ .-])"
+    r"(?<!(?:start|image|first|audio|video|added|input)[_ .-])(?<!(?:special|decoder|current|unknown)[_ .-])"
+)
+_PASSWORD = r"(?:passw(?:or)?d\d?|passphrase|(?<![A-Za-z])pwd|(?<=_)pass|\b(?:db|my|ssh|smtp|ftp|user|root|admin)pass)"
+_OPENED = r"(?!\s{0,2}/|~/|\.{0,2}/)"
+"""PWD is where a shell stands, too."""
+_SECRET = (
+    r"(?:api[_-]?keys?|(?:access|private|auth|secret|signing|encryption|account|shared|license|master|subscription)[_-]?key"
+    r"(?:[_-]id)?|secret(?:[_-](?:access|token|value))?|credentials?|webhook[_-]url|connection[_-]?string|(?<![A-Za-z])dsn)"
+)
+_KOREAN_PASSWORD = r"(?:비밀\s?번호|비번|패스워드|암호)(?:는|은)?"
+_KOREAN_SECRET = r"(?:토큰|시크릿|비밀\s?키|인증\s?키|액세스\s?키|API\s?키)(?:는|은)?"
+
+_PREFIXED = (
+    r"hf_[A-Za-z0-9]{8,}|api_org_[A-Za-z0-9]{16,}"
+    r"|sk-(?:[A-Za-z0-9]{20,}|(?=[a-z_-]{0,100}[0-9A-Z])[\w-]{16,})"
+    r"|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[\w-]{16,}"
+    r"|(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}|xox[abceoprs](?:\.xox[abp])?-[\w-]{10,}|xapp-\d-[\w-]{10,}"
+    r"|AIza[\w-]{30,}|ya29\.[\w.-]{16,}|GOCSPX-[\w-]{16,}|nvapi-[\w-]{16,}|wandb_v\d_\w{16,}|local-[0-9a-f]{40}"
+    r"|[srp]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[\w+/=]{16,}|npm_[A-Za-z0-9]{16,}|pypi-AgE[\w-]{10,}"
+    r"|hv[sbr]\.[\w-]{16,}|s\.(?=[A-Za-z]{0,23}\d)[A-Za-z0-9]{24}(?![\w.])|dapi[0-9a-f]{32}(?:-\d)?|dckr_(?:pat|oat)_[\w-]{16,}"
+    r"|SG\.[\w-]{16,}\.[\w-]{16,}|r8_[A-Za-z0-9]{20,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|lsv2_(?:pt|sk)_\w{16,}"
+    r"|ATATT[\w=-]{20,}|dop_v1_[0-9a-f]{32,}|rpa_[A-Z0-9]{20,}|glsa_\w{16,}|tskey-[\w-]{16,}|AGE-SECRET-KEY-1[0-9A-Z]{20,}"
+    r"|pul-[0-9a-f]{40}|shp(?:at|ss|ca|pa)_[0-9a-f]{32}|sq0(?:atp|csp)-[\w-]{20,}|figd_[\w-]{20,}|lin_api_\w{20,}|sbp_[0-9a-f]{32,}"
+    r"|key-[0-9a-f]{32}(?![\w-])|\d{8,10}:AA[\w-]{30,}|[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.[\w-]{27,}"
+    r"|eyJ[A-Za-z0-9+/_-]{12,}={0,2}(?:\.[\w-]*){0,2}"
+)
+
+_TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
+    (
+        "key block",
+        r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:[^\n]{0,20000}?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+        r"|[^\n]*)",
+        ("-----BEGIN RSA PRIVATE KEY-----| MIIEpAIBAAKCAQEAxyz -----END RSA PRIVATE KEY-----",),
+        ("-----BEGIN CERTIFICATE-----", "BEGIN PRIVATE KEY is missing"),
+    ),
+    (
+        "key body",
+        (
+            r"()(?<![\w+/])MII[A-Za-z0-9+/]{40,}={0,2}",
+            r"()^(?=[^A-Z\n]{0,63}[A-Z])(?=[^a-z\n]{0,63}[a-z])(?=[^0-9\n]{0,63}[0-9])[A-Za-z0-9+/]{64}$",
+        ),
+        ("|MIIEpAIBAAKCAQEAabcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ",),
+        ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "MIIMetrics"),
+    ),
+    (
+        "provider",
+        rf"()(?<![A-Za-z0-9])(?:{_PREFIXED})",
+        ("login |hf_AbCdEfGhIjKlMnOpQrStUvWx", "key |sk-proj-AbCdEfGhIjKlMnOpQrStUv", "|npm_0123456789abcdefghij"),
+        (
+            "sk-learn-contrib-something-long",
+            "pypi-simple-index-of-names",
+            "key-value-store",
+            "args.someattributeofthemodel",
+        ),
+    ),
+    (
+        "webhook",
+        (
+            r"(?i)(hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/)[\w/-]{1,400}",
+            r"(?i)(discord(?:app)?\.com/api/(?:v\d{1,3}/)?webhooks/\d{1,24}/)[\w-]{1,200}",
+            r"(?i)(webhook\.office\.com/|open\.feishu\.cn/open-apis/bot/v2/hook/)[^\s\"'<>]{1,400}",
+        ),
+        ("https://hooks.slack.com/services/|T00000000/B00000000/ZZZZZZZZZZZZZZZZ",),
+        ("https://hooks.slack.com", "https://discord.com/channels/1/2"),
+    ),
+    (
+        "login in an address",
+        (
+            r"(?i)(\b[a-z][a-z0-9+.-]{1,20}://(?!\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}:)[^\s/@:\"'<>]{0,100}:)(?!\d{1,5}/)[^\s@\"'<>]{1,300}@",
+            r"(?i)(\bhttps?://)(?:[^\s/@:\"'<>]{20,200}|(?=[^\s/@:\d]{0,100}\d)[^\s/@:\"'<>]{12,200})@",
+            r"(?<![\w/.:@=-])([A-Za-z][\w.-]{0,40}:)(?!\d{1,12}@)(?!//)[^\s:/@\"'<>(),]{2,200}@(?!sha256)(?=[A-Za-z0-9-]{1,60}(?:\.[A-Za-z0-9-]|:\d|/|\s|$))",
+        ),
+        ("https://user:|s3cr3t@host/x", "https://|TOKENonlyUSER123456@git.example.com/x", "redis://:|pw@redis:6379/0"),
+        (
+            "ssh://git@github.com:22/x",
+            "s3://bucket@1234567:path",
+            "file:///a:b@c",
+            "http://registry:5000/image@sha256:0a",
+        ),
+    ),
+    (
+        "signed address",
+        r"(?i)([?&;](?:sig|signature|x-(?:amz|goog)-(?:signature|credential|security-token)|access_token|auth|sas_?token|code"
+        r"|password|secret|api_?key|(?:key|token)(?==[^\s&]{12}))=)[^\s&\"'<>]{1,2000}",
+        ("https://a.blob.core.windows.net/c?sp=r&sig=|ABCDEF%3D",),
+        ("https://host/x?key=loss&token=512", "signature=forward(x)"),
+    ),
+    (
+        "account key",
+        r"(?i)(\b(?:account|sharedaccess|primary|secondary|instrumentation)(?:key|signature)(?:value|name)?=)[A-Za-z0-9+/=%-]{12,}",
+        ("AccountName=a;AccountKey=|Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6",),
+        ("AccountKey=",),
+    ),
+    (
+        "authorization",
+        r"(?i)((?:proxy-)?authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?)(?!\*\*\*)(?!(?:required|failed|denied|header|none|null|missing"
+        r"|error)\b)(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,4})?[^\s\"',;]{1,2000}",
+        ("Authorization: |Bearer abcdef.ghij-klm", "authorization=|Basic dXNlcjpwYXNz"),
+        ("Authorization: required",),
+    ),
+    (
+        "bearer",
+        r"(?i:(\bbearer\s{1,4}))(?:(?=[a-z.~+/=_-]{0,200}[0-9A-Z])[\w.~+/=-]{8,}|[a-z]{20,})",
+        ("Bearer |abc123def456",),
+        ("bearer torch.distributed", "bearer of news"),
+    ),
+    (
+        "key of Weights & Biases",
+        r"(?i)(\b(?:wandb[ :.]{1,2}login|api[ _-]?key)\b[^\n]{0,30}?)\b[0-9a-f]{40}\b",
+        ("wandb: login with api key |0123456789abcdef0123456789abcdef01234567",),
+        ("wandb: Syncing run 0123456789abcdef0123456789abcdef01234567",),
+    ),
+    (
+        "cookie",
+        r"(?i)(\b(?:set-)?cookie[\"']?\s{0,2}[:=]\s{0,2}[\"']?)[\w.-]{1,64}=[^\"'\n]{1,2000}",
+        ("Cookie: |session=ABCDEFGHIJ",),
+        ("cookie: none", "magic cookie 0x6d4f"),
+    ),
+    (
+        "password",
+        _named(_PASSWORD, 1, _OPENED),
+        (
+            "password: |Pw1",
+            "password=|48151623",
+            "pwd: |hunter22",
+            "DB_PASS=|secret55",
+            'password: "|correct horse battery"',
+        ),
+        ("PWD=/home/me", "backward pass: 12.3 ms", "password: str = None", "password = os.environ['X']"),
+    ),
+    (
+        "secret",
+        _named(_SECRET, 4, _NUMBER),
+        ("aws_secret_access_key = |wJalrXUtnFEMI/K7MDENG", "api_key: '|zzzz-yyyy'", "client_secret=|abcd1234"),
+        ("secret_sauce.py:12", "access_key_id is missing", "private_key file /etc/ssl/key.pem missing"),
+    ),
+    (
+        "token",
+        _named(_NO_TOKEN + "token", 8, r"(?!\d{1,18}(?:[^\w]|$))"),
+        ("HF_TOKEN=|abcdefghijkl", '{"access_token": "|JSONTOKsecret12"}', "    token: |KUBEtokABCDEFG"),
+        ("eos_token: <|im_end|>", 'pad_token="<|endoftext|>"', "token: 151936", "num_tokens: 123456789012"),
+    ),
+    (
+        "비밀번호",
+        (*_named(_KOREAN_PASSWORD, 1, _OPENED), *_named(_KOREAN_SECRET, 4, _NUMBER)),
+        ("비밀번호: |한글비번99", "토큰=|secret99xyz", "비번은: |abcd"),
+        ("토큰: 512", "비밀번호가 틀렸습니다", "토큰 수: 4096"),
+    ),
+    (
+        "option",
+        (
+            r"(?i)(--?(?:\w{1,20}[-_]){0,3}(?:password|passwd|passphrase|pass|pw|pwd|secret|(?:api|access|secret|private)[-_]?key"
+            rf"|credentials?|auth[-_]?token)(?:=|\s{{1,4}})[\"']?){_WORDS}(?!-)[^\s\"']{{1,400}}",
+            rf"(?i)(--(?:[a-z]{{1,20}}[-_]){{0,3}}{_NO_TOKEN}token(?:=|\s{{1,4}})[\"']?){_WORDS}(?!-)(?!\d{{1,18}}(?:\s|$))[^\s\"']{{4,400}}",
+            r"(?i)(\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)\b[^\n|;&]{0,120}?\s-p)(?!\*\*\*)[^\s\"']{1,200}",
+            r"(?i)(\bsshpass\s{1,4}(?:-[ve]\s{1,4}){0,3}-p\s{0,4}[\"']?)(?!\*\*\*)[^\s\"']{1,200}",
+            r"(?i)(\b(?:(?:docker|podman|nerdctl|helm registry|az|buildah|skopeo)\s{1,4}login|twine|mongo|mongosh|mongodump|ldapsearch)\b"
+            r"[^\n|;&]{0,120}?\s-[pw]\s{1,4}[\"']?)(?!\*\*\*)[^\s\"'-][^\s\"']{0,400}",
+            r"(?i)(\bredis-cli\b[^\n|;&]{0,120}?\s-a\s{1,4}[\"']?)(?!\*\*\*)[^\s\"']{1,400}",
+            r"(?i)(\bcurl\b[^\n|;&]{0,160}?\s(?:-u|--user)\s{0,4}[\"']?[^\s:\"']{1,100}:)(?!\*\*\*)[^\s\"']{1,400}",
+        ),
+        (
+            "mysql -uroot -p|secret55",
+            "sshpass -p |secret12 ssh h",
+            "tool --password |hunter2 --x",
+            "docker login -u me -p |abcdefgh",
+        ),
+        ("docker run -p 8080:80 image", "mkdir -p logs", "--max-token 512", "--pad_token <pad>"),
+    ),
+    (
+        "password behind a word",
+        (
+            r"(?i)(\blogin\s{1,4}\S{1,100}\s{1,4}password\s{1,4})(?!\*\*\*)\S{1,400}",
+            r"(?i)(\b(?:password|passwd|passphrase)\s{1,4}(?:is\s{1,4})?[\"']?)(?=[^\s\d]{0,100}\d)(?=[^\sA-Za-z]{0,100}[A-Za-z])[^\s\"']{6,400}",
+        ),
+        ("machine h login u password |NETRCsecret1234",),
+        ("password authentication failed for user", "password-less ssh to node1 failed"),
+    ),
+)
+
+
+@cache
+def kinds() -> tuple[Kind, ...]:
+    """Return all kinds, in the order in which they are masked; made when the first text is."""
+    return tuple(
+        Kind(name, re.compile(pattern), secret if number == 0 else (), harmless if number == 0 else ())
+        for name, patterns, secret, harmless in _TABLE
+        for number, pattern in enumerate((patterns,) if isinstance(patterns, str) else patterns)
+    )
+
+
+TELLTALE = re.compile(
+    r"(?i)key|secret|passw|passphrase|pass\b|pass[=:\"']|pwd|pw|credential|token|authoriz|bearer|login|cookie|hook|sig|auth"
+    r"|code=|dsn|connection|mysql|maria|curl|redis-cli|mongo|twine|ldap|[\uac00-\ud7a3]"
+)
+"""Without any of these only secrets of their own form, and those in addresses, need be looked for."""
+SELF_EVIDENT = ("key block", "key body", "provider", "login in an address")
+
+
+def mask(text: str) -> str:
+    """Return the text with `***` in the place of every secret."""
+    telling = TELLTALE.search(text) is not None
+    for kind in kinds():
+        if telling or kind.name in SELF_EVIDENT:
+            text = kind.pattern.sub(rf"\1{MASK}", text)
+    return text

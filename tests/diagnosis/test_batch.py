@@ -1,0 +1,82 @@
+"""The answer to what was given at once: verdict, fix and next step."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from diagnosis_build import ask, cause, entry, guide, seen, signature
+from hypothesis import given
+from hypothesis import strategies as st
+
+from distkb.catalogue.model import Finding, Step, Text
+from distkb.diagnosis.batch import diagnose
+from distkb.diagnosis.conclude import entry_probabilities
+from distkb.diagnosis.guide import Guide
+from distkb.diagnosis.information import make_row
+from distkb.evidence.observation import Evidence, Observation
+
+STACK = Finding(id="stacks.odd", means=Text(en="odd", ko="odd"), background="sometimes")
+
+
+def two_causes(*steps: Step) -> Guide:
+    """Two causes that only the stacks tell apart."""
+    return guide(
+        entry("D1", cause("D1.a", {"stacks.odd": "always", "both.line": "usually"})),
+        entry("D2", cause("D2.a", {"stacks.odd": "never", "both.line": "usually"})),
+        signatures=(signature("both.line"),),
+        findings=(STACK,),
+        steps=steps,
+    )
+
+
+@given(st.floats(0.001, 0.999))
+def test_information_is_never_negative_and_never_more_than_there_is_to_know(p: float) -> None:
+    """The expected gain lies between 0 and the entropy of the belief."""
+    t = two_causes()
+    gain = make_row(t.table, ("stacks.odd",)).gain_bits([p, 1.0 - p, 0.0])
+    assert 0.0 <= gain <= 1.0
+
+
+def test_causes_that_only_share_a_line_are_not_told_apart_with_confidence() -> None:
+    """The verdict is not `named`, and something to do is proposed: what would tell, or the fix if that costs less."""
+    t = two_causes(msgspec.structs.replace(ask("stacks", "stacks.odd", seconds=60), kind="collect"))
+    answer = diagnose(t, Evidence(observations=(seen("both.line"),)))
+    assert answer.verdict in ("leading", "undecided")
+    assert answer.next is not None
+    assert answer.next.kind in ("collect", "fix")
+
+
+def test_a_named_cause_comes_with_its_fix_and_the_advice_to_try_it() -> None:
+    """With the evidence complete, the next step is the fix."""
+    t = two_causes()
+    answer = diagnose(t, Evidence(observations=(seen("both.line"), seen("stacks.odd"))))
+    assert answer.verdict == "named"
+    assert answer.causes[0].cause.id == "D1.a"
+    assert answer.fix is not None
+    assert answer.fix.id == "D1.a.1"
+    assert answer.next is not None
+    assert answer.next.kind == "fix"
+
+
+def test_answers_alone_name_nothing() -> None:
+    """However well the facts fit, a cause is named only when something of it was seen."""
+    t = guide(
+        entry("D1", cause("D1.a", {"symptom=slow": "always"})), entry("D2", cause("D2.a", {"symptom=slow": "never"}))
+    )
+    answer = diagnose(t, Evidence(observations=(Observation(id="symptom=slow", source="fact"),)))
+    assert answer.verdict == "leading"
+
+
+def test_nothing_read_and_nothing_wrong_are_no_diagnosis() -> None:
+    """Without evidence, or with lines that only say how the run is set up, no cause is put forward."""
+    t = guide(entry("D1", cause("D1.a", {"version": "always"})), signatures=(signature("version", "context"),))
+    assert diagnose(t, Evidence()).verdict == "no-evidence"
+    assert diagnose(t, Evidence(observations=(seen("version"),))).verdict == "no-evidence"
+
+
+def test_entries_are_ranked_by_the_sum_of_their_causes() -> None:
+    """Two half-probable causes of one entry come before one cause of another."""
+    t = guide(entry("D1", cause("D1.a", {}), cause("D1.b", {})), entry("D2", cause("D2.a", {}, "uncommon")))
+    totals = entry_probabilities(diagnose(t, Evidence()))
+    assert list(totals) == ["D1", "D2"]
+    assert totals["D1"] == pytest.approx(2 * totals["D2"])

@@ -1,0 +1,70 @@
+"""What the files of a run show together."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_samples import TEXTS, derived, observed, scan
+
+from distkb.evidence.run.observe import LAST
+
+RAISED = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 9, in train\n    dist.barrier()\n'
+
+
+@given(st.dictionaries(st.integers(0, 3), st.lists(TEXTS, max_size=8), max_size=3), st.booleans())
+def test_any_files_make_a_run(said: dict[int, list[str]], named: bool) -> None:
+    """Putting files together never fails, and whatever it shows has an id, a certainty and quotes of those files."""
+    files = [scan("\n".join(texts), f"rank_{rank}.log", rank if named else None) for rank, texts in said.items()]
+    result = derived(*files)
+    names = {one.file.name for one in files}
+    for seen in result.observations:
+        assert 0 < seen.certainty <= 1
+        assert all(quote.path in names for quote in seen.quotes)
+    assert 0 <= result.coverage <= 1
+
+
+def test_the_order_of_files_changes_nothing() -> None:
+    """The same files in another order show the same."""
+    files = [
+        scan("step 1\nstep 2\nno more batches\n", "rank_2.log", 2),
+        scan(f"step 1\nstep 2\n{RAISED}RuntimeError: Connection closed by peer\n", "rank_0.log", 0),
+        scan(f"step 1\nstep 2\n{RAISED}RuntimeError: Connection closed by peer\n", "rank_1.log", 1),
+    ]
+    ids = [sorted(observed(*order)) for order in (files, files[::-1], [files[1], files[2], files[0]])]
+    assert ids[0] == ids[1] == ids[2]
+
+
+def test_a_run_that_began_anew_in_the_same_file_started_over() -> None:
+    """A requeued job that appends to its file and counts from the start again is seen, one that resumes is not."""
+    once = "world size 2\n" + "".join(f"step {step} loss 0.5\n" for step in range(9))
+    assert "run.started-over" in observed(scan(once + once))
+    resumed = "world size 2\n" + "".join(f"step {step} loss 0.5\n" for step in range(9, 18))
+    assert "run.started-over" not in observed(scan(once + resumed))
+
+
+def test_a_run_that_came_to_its_end_has_no_last_words() -> None:
+    """What a rank printed shortly before all of them finished is nothing that anybody waited for."""
+    text = "step 1\nstep 2\n{}training finished\n"
+    files = [scan(text.format("saving the model\n" if rank == 0 else ""), f"{rank}.log", rank) for rank in (0, 1)]
+    seen = observed(*files)
+    assert "run.completed" in seen
+    assert "run.last-words-alone" not in seen
+    assert "alone.saves" not in seen or seen["alone.saves"].certainty < LAST
+
+
+def test_frames_of_tracebacks_are_matched_once_a_rank() -> None:
+    """A signature of frames is observed with the frame of each rank."""
+    files = [scan(f"{RAISED}RuntimeError: Timed out\n", f"rank_{rank}.log", rank) for rank in (0, 1)]
+    one = observed(*files)["frame.barrier"]
+    assert (one.count, [quote.rank for quote in one.quotes], [quote.line for quote in one.quotes]) == (
+        2,
+        [0, 1],
+        [2, 2],
+    )
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "\0\0", "\r\r\r"])
+def test_files_that_say_nothing(text: str) -> None:
+    """Empty files, zeros and redrawn lines make a run of which nothing is observed."""
+    assert derived(scan(text, "rank_0.log", 0), scan(text, "rank_1.log", 1)).observations == ()

@@ -1,0 +1,133 @@
+"""How a run came to its end, and the last words of those who did not say why."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_samples import TEXTS, assembled, derived, lines, observed, scan, signatures
+
+from distkb.evidence.run.ends import RESTART, before_endings, fallbacks, last_words, started_over
+from distkb.evidence.run.work import own_words, work_of
+
+CANCELLED = "slurmstepd-node1: error: *** JOB 55 ON node1 CANCELLED AT 2026-11-23T09:45:30 DUE TO TIME LIMIT ***"
+KILLED = "srun: error: node1: task 0: Killed"
+RAISED = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 4, in main\n    f()\n'
+TIMEOUT = f"{RAISED}RuntimeError: [gloo/unbound_buffer.cc:78] Timed out waiting 5000ms for recv operation to complete\n"
+
+
+def ids(text: str) -> list[str]:
+    """What a launcher's reports say that stay after endings are taken into account."""
+    (left,) = before_endings([scan(text)], signatures())
+    assert set(left.counts) == {hit.signature for hit in left.hits}
+    return [hit.signature for hit in left.hits]
+
+
+def test_a_task_that_slurm_kills_at_the_end_was_not_killed_before() -> None:
+    """What Slurm reports of tasks after it ended the job is the ending's; before it, it is a failure."""
+    assert "ending.task-killed" not in ids(f"step 1\n{CANCELLED}\nsrun: forcing job termination\n{KILLED}\n")
+    assert "ending.task-killed" in ids(f"step 1\n{KILLED}\n{CANCELLED}\n")
+
+
+@pytest.mark.parametrize("how", ["Killed", "Out Of Memory", "Segmentation fault", "Bus error"])
+def test_a_task_that_was_killed_comes_before_those_that_lost_it(how: str) -> None:
+    """A task that Slurm says was killed failed first, although its report stands behind the others' errors."""
+    closed = TIMEOUT.replace("Timed out waiting 5000ms for recv operation to complete", "Connection closed by peer")
+    text = "".join(f"[rank1]: {line}\n" for line in closed.splitlines())
+    seen = observed(scan(f"[rank0]: step 1\n[rank1]: step 1\n{text}{KILLED.replace('Killed', how)}\n"))
+    assert seen["run.killed-first"].quotes[0].rank == 0
+
+
+def test_reports_of_a_thousand_nodes_belong_to_one_ending() -> None:
+    """Each report counts from the one before it, so that the last of many nodes is no failure either."""
+    reports = "\n".join(f"srun: error: node{node}: task {node}: Killed" for node in range(1000))
+    assert set(ids(f"step 1\n{CANCELLED}\n{reports}\n")) == {"ending.time-limit"}
+
+
+def test_a_run_that_goes_on_after_a_requeue_can_fail() -> None:
+    """A task that is killed long after an ending in the same file was killed in the next run."""
+    next_run = "\n".join(f"step {step} loss 0.5" for step in range(200))
+    assert "ending.task-killed" in ids(f"{CANCELLED.replace('TIME LIMIT', 'JOB REQUEUE')}\n{next_run}\n{KILLED}\n")
+
+
+def test_no_rank_is_said_to_have_been_ended_alone_by_the_label_of_a_step() -> None:
+    """A job that was killed at its time limit shows no rank that failed first."""
+    text = f"0: step 1\n1: step 1\n{CANCELLED}\n0: {CANCELLED.replace('JOB 55', 'STEP 55.0')}\n{KILLED}\n"
+    assert not {"run.killed-first", "logs.one-rank-failed-first", "logs.only-echoes"} & set(observed(scan(text)))
+
+
+def test_last_words_are_those_of_the_silent() -> None:
+    """Where some ranks timed out, the last words are those of the rank that says nothing of it."""
+    result = derived(scan(f"step 1\nstep 2\n{TIMEOUT}", "rank_0.log", 0), scan("step 1\ntokenizing\n", "rank_1.log", 1))
+    said = own_words(result.run, work_of(result.run, result.timeline, warnings=True))
+    found = last_words(result.run, result.timeline, said)
+    assert {process.rank for process, _ in found} == {1}
+    assert found[-1][1].text == "tokenizing"
+
+
+def test_nobody_has_last_words_where_one_says_what_failed() -> None:
+    """Where a rank raised an exception of its own, what the others printed last says nothing."""
+    result = derived(
+        scan(f"step 1\n{RAISED}ValueError: no\n", "rank_0.log", 0), scan("step 1\nsaving\n", "rank_1.log", 1)
+    )
+    assert last_words(result.run, result.timeline, work_of(result.run, result.timeline)) == ()
+
+
+@pytest.mark.parametrize("text", ["epoch 2 done\n", "step 99/100\nstep 100/100\n", "Training finished.\n"])
+def test_a_run_that_came_to_its_end_is_completed(text: str) -> None:
+    """Every rank said that it finished, or counted to its end."""
+    assert "run.completed" in observed(scan(text, "rank_0.log", 0), scan(text, "rank_1.log", 1))
+
+
+@pytest.mark.parametrize("text", ["step 98/100\n", "step 1\n", f"epoch 2 done\n{CANCELLED}\n"])
+def test_a_run_of_which_one_did_not_finish_is_not_completed(text: str) -> None:
+    """One rank that stopped midway is enough, and so is an ending from outside."""
+    assert "run.completed" not in observed(scan("epoch 2 done\n", "rank_0.log", 0), scan(text, "rank_1.log", 1))
+
+
+def test_a_restart_that_forgets_is_told_from_one_that_resumes() -> None:
+    """A later try that begins where the first began started over; one that begins where it left off did not."""
+    first, again, resumed = (
+        {"": lines(*(f"step {step}" for step in steps))} for steps in (range(5), range(5), range(5, 9))
+    )
+    forgot = started_over([first, again])
+    assert forgot is not None
+    assert [line.text for line in forgot] == ["step 4", "step 0"]
+    assert started_over([first, resumed]) is None
+    assert started_over([first]) is None
+
+
+def test_a_file_that_begins_anew_is_cut_there() -> None:
+    """Where the first line comes again and the counter falls back, another run begins in the same file."""
+    once = ["world size 4", *(f"step {step}" for step in range(5))]
+    assert fallbacks(lines(*once, *once)) == [len(once)]
+    assert fallbacks(lines(*once, "world size 4", *(f"step {step}" for step in range(5, 9)))) == []
+    assert fallbacks(lines(*itertools.chain.from_iterable([once] * (RESTART + 3)))) == []
+
+
+@given(st.lists(TEXTS, max_size=30))
+def test_cuts_lie_in_the_file_and_where_its_first_line_comes_again(texts: list[str]) -> None:
+    """Whatever a process prints, cuts are places behind its beginning, in order and without repeats."""
+    cuts = fallbacks(lines(*texts))
+    assert cuts == sorted(set(cuts))
+    assert all(0 < cut < len(texts) for cut in cuts)
+
+
+@given(st.lists(st.lists(TEXTS, max_size=12), max_size=4))
+def test_any_tries_can_be_compared(tries: list[list[str]]) -> None:
+    """Comparing tries never fails, and what it shows are lines of two of them."""
+    given_lines = [{"": lines(*texts, path=f"{index}.log")} for index, texts in enumerate(tries)]
+    shown = started_over(given_lines)
+    if shown is not None:
+        assert shown[0].path < shown[1].path
+
+
+def test_a_console_without_ranks_speaks_before_its_first_failure() -> None:
+    """On a console whose lines carry no rank the last words are those before somebody gave up."""
+    text = f"step 1\nexporting\n{TIMEOUT}bye\n"
+    run = assembled(text)
+    result = derived(scan(text, "0.log"))
+    found = last_words(result.run, result.timeline, work_of(run, result.timeline, warnings=True))
+    assert [line.text for _, line in found] == ["step 1", "exporting"]

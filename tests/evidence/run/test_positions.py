@@ -1,0 +1,156 @@
+"""Where each rank stood, from tracebacks, interrupts and stack dumps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_samples import derived, position, scan
+
+from distkb.evidence.readers.stacks.group import Standing, standings
+from distkb.evidence.readers.stacks.model import Dump, Frame, Thread
+from distkb.evidence.readers.stacks.place import place_of
+from distkb.evidence.run.positions import Position, Stage, positions, stage
+from distkb.evidence.scanner.scan import FileScan
+
+TORCH = "/opt/env/lib/python3.11/site-packages/torch"
+C10D = f"{TORCH}/distributed/distributed_c10d.py"
+USER = Frame("train", "/home/user/train.py", 45, "loss.backward()")
+BARRIER = (Frame("barrier", C10D, 5356, "work.wait()"), Frame("wrapper", f"{TORCH}/distributed/c10d_logger.py", 83))
+REDUCE = (Frame("all_reduce", C10D, 3197, "work.wait()"),)
+TIMEOUT = "RuntimeError: [gloo/unbound_buffer.cc:78] Timed out waiting 5000ms for recv operation to complete"
+
+
+def traceback(*frames: Frame, error: str = TIMEOUT, label: str = "") -> str:
+    """What Python prints of an exception; frames innermost first."""
+    shown = [
+        text for f in reversed(frames) for text in (f'  File "{f.path}", line {f.line}, in {f.function}', "    f()")
+    ]
+    lines = ["Traceback (most recent call last):", *shown, error]
+    return "".join(f"{label}{line}\n" for line in lines)
+
+
+def dump(rank: int | None, *frames: Frame, pid: int = 4000) -> Dump:
+    """One process's stack, innermost frame first."""
+    return Dump(path="stacks.txt", line=1, rank=rank, pid=pid, snapshots=((Thread(main=True, frames=frames),),))
+
+
+def placed(*scans: FileScan, dumped: tuple[Standing, ...] = ()) -> tuple[Position, ...]:
+    """Positions of all ranks of some files and dumps."""
+    result = derived(*scans)
+    return positions(result.run, result.timeline, dumped)
+
+
+@pytest.mark.parametrize(
+    ("between", "expected"),
+    [
+        (BARRIER, "barrier"),
+        (REDUCE, "own-call"),
+        ((*REDUCE, Frame("forward", f"{TORCH}/nn/modules/batchnorm.py", 9)), "forward"),
+        ((*REDUCE, Frame("step", f"{TORCH}/optim/optimizer.py", 9)), "optimizer"),
+        ((*REDUCE, Frame("clip_grad_norm_", f"{TORCH}/nn/utils/clip_grad.py", 9)), "optimizer"),
+        ((*REDUCE, Frame("save", f"{TORCH}/distributed/checkpoint/state_dict_saver.py", 9)), "save"),
+        ((Frame("_engine_run_backward", f"{TORCH}/autograd/graph.py", 9),), "backward"),
+        ((*REDUCE, Frame("_engine_run_backward", f"{TORCH}/autograd/graph.py", 9)), "backward"),
+        ((Frame("_store_based_barrier", C10D, 9),), "init"),
+        ((Frame("__next__", f"{TORCH}/utils/data/dataloader.py", 9),), "data"),
+        ((Frame("destroy_process_group", C10D, 9),), "finished"),
+        ((), "work"),
+    ],
+)
+def test_what_a_rank_was_doing(between: tuple[Frame, ...], expected: Stage) -> None:
+    """The library's frames below the user's innermost one tell the stage."""
+    user = Frame("work", "/home/user/train.py", 7, "run()")
+    frames = (*between, user)
+    assert stage(frames, place_of(Thread(frames=frames))) == expected
+
+
+@given(
+    st.lists(
+        st.builds(
+            Frame,
+            st.text(max_size=20),
+            st.sampled_from([C10D, f"{TORCH}/optim/adam.py", "train.py", "C:\\me\\a.py", "<string>", ""]),
+            st.integers(0, 9),
+            st.text(max_size=20),
+        ),
+        max_size=8,
+    )
+)
+def test_any_frames_are_some_stage(frames: list[Frame]) -> None:
+    """Whatever is on a stack, it is a stage, and taking a dump of it apart never fails."""
+    place = place_of(Thread(frames=tuple(frames)))
+    assert isinstance(stage(frames, place), str)
+    result = derived(scan("step 1\n"))
+    for one in positions(result.run, result.timeline, standings([dump(0, *frames)])):
+        assert one.frames
+        assert isinstance(one.generates, bool)
+
+
+def test_a_rank_that_timed_out_waits_where_its_traceback_ends() -> None:
+    """A timeout's traceback is a place, and the rank waited there."""
+    (one,) = placed(scan(traceback(*BARRIER, USER), "rank_2.log", 2))
+    assert (one.rank, one.stage, one.how, one.waits) == (2, "barrier", "traceback", True)
+    assert one.frames == (Frame("train", "/home/user/train.py", 45, "f()"),)
+    assert one.quote.line == 2
+
+
+def test_an_interrupt_is_a_stack_dump() -> None:
+    """Where Ctrl-C found a rank in a collective, it waited; where it found it at work, it did not."""
+    waits, works = placed(
+        scan(traceback(*REDUCE, USER, error="KeyboardInterrupt"), "rank_0.log", 0),
+        scan(traceback(USER, error="KeyboardInterrupt"), "rank_1.log", 1),
+    )
+    assert (waits.how, waits.stage, waits.waits) == ("interrupt", "own-call", True)
+    assert (works.how, works.stage, works.waits) == ("interrupt", "work", False)
+
+
+def test_an_exception_of_ones_own_is_no_waiting() -> None:
+    """A rank that raised an error of its own stood there for nobody."""
+    (one,) = placed(scan(traceback(USER, error="ValueError: no"), "rank_0.log", 0))
+    assert not one.waits
+
+
+def test_a_traceback_counts_before_a_dump_and_a_dump_before_an_interrupt() -> None:
+    """Each rank has one place: that of its own end, else that of the dump taken while it hung."""
+    dumped = tuple(standings([dump(rank, Frame("prepare", "/home/user/data.py", 3), USER) for rank in (0, 1, 2)]))
+    found = placed(
+        scan(traceback(*BARRIER, USER), "rank_0.log", 0),
+        scan(traceback(USER, error="KeyboardInterrupt"), "rank_1.log", 1),
+        dumped=dumped,
+    )
+    assert [(one.rank, one.how) for one in found] == [(0, "traceback"), (1, "stack"), (2, "stack")]
+
+
+def test_the_launchers_table_tells_the_rank_of_a_dumped_pid() -> None:
+    """A dump that knows only a pid is of the rank that torchrun gives for it."""
+    table = Path(__file__).parents[1] / "data"
+    text = next(
+        (text for path in sorted(table.rglob("*.log")) if "Root Cause (first" in (text := path.read_text())), None
+    )
+    assert text is not None
+    result = derived(scan(text))
+    failure = next(one for one in result.timeline.failures if one.pid is not None)
+    found = positions(result.run, result.timeline, standings([dump(None, *BARRIER, USER, pid=failure.pid or 0)]))
+    assert failure.rank in {one.rank for one in found if one.how == "stack"} | {
+        one.rank for one in found if one.how == "traceback"
+    }
+
+
+@pytest.mark.parametrize(
+    ("function", "generates"),
+    [
+        ("generate", True),
+        ("Sampler.sample_images", True),
+        ("greedy_decode", True),
+        ("rollout", True),
+        ("train", False),
+        ("degenerate", False),
+        ("subsample", False),
+    ],
+)
+def test_functions_that_generate(function: str, *, generates: bool) -> None:
+    """A rank generates where one of its functions is called so."""
+    assert position(0, "forward", ("main", 1), (function, 5)).generates is generates

@@ -1,0 +1,89 @@
+"""What the ranks said of their work, side by side."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_samples import TEXTS, lines, spoken
+
+from distkb.evidence.run.sayings import alone, say
+
+SAID = st.dictionaries(st.integers(0, 5), st.lists(TEXTS, min_size=1, max_size=8), min_size=1, max_size=5)
+
+
+@given(TEXTS)
+def test_any_line_can_be_taken_apart(text: str) -> None:
+    """A line comes apart into a template and as many numbers as the template has places for."""
+    (line,) = lines(text)
+    said = say(line)
+    assert said.line is line
+    assert said.template.count("#") >= len(said.numbers)
+    assert not any(character.isdecimal() and character.isascii() for character in said.template)
+
+
+@given(st.integers(0, 9999), st.integers(0, 9999), st.sampled_from(["rank {}: ", "[rank {}] ", "rank={} ", "[{}/16] "]))
+def test_the_number_of_the_rank_is_no_number_of_the_line(one: int, other: int, label: str) -> None:
+    """Two ranks that say the same thing say the same template and the same numbers."""
+    mine, theirs = (say(lines(label.format(rank) + "step 7 loss 0.25")[0]) for rank in (one, other))
+    assert (mine.template, mine.numbers) == (theirs.template, theirs.numbers)
+    assert mine.numbers == ("7", "0.25")
+
+
+@pytest.mark.parametrize(
+    "text", ["12:00:01 step 7 loss 0.25", "2026-11-23 12:00:01,250 INFO step 7 loss 0.25", "[INFO] step 7 loss 0.25"]
+)
+def test_time_and_level_are_no_part_of_what_is_said(text: str) -> None:
+    """Numbers of a line are those that the program says, not those of the clock before it."""
+    assert say(lines(text)[0]).numbers == ("7", "0.25")
+
+
+@given(SAID)
+def test_what_everyone_says_is_said_by_nobody_alone(said: dict[int, list[str]]) -> None:
+    """No line that all ranks printed is one that a few printed alone, unless one came further with it than the rest."""
+    talking = spoken(said)
+    everyone = frozenset[str]().union(*(talk.templates for talk in talking)) if talking else frozenset()
+    for talk in talking:
+        everyone &= talk.templates
+    assert not everyone & {one.saying.template for one in alone(talking) if not one.again}
+
+
+@given(SAID)
+def test_what_is_said_alone_was_said_and_last_words_come_first(said: dict[int, list[str]]) -> None:
+    """Each line alone is one of its rank's own lines, said once, and last words stand before the others."""
+    found = alone(spoken(said))
+    for one in found:
+        assert one.saying.line.text in said[one.process.rank or 0]
+    assert len({(one.process.key, one.saying.template) for one in found}) == len(found)
+    assert [one.last for one in found] == sorted((one.last for one in found), reverse=True)
+
+
+def test_the_last_word_of_one_rank_is_found() -> None:
+    """What one rank of several said after their last common line are its last words."""
+    said = {rank: ["step 1 loss 2.0", "step 2 loss 1.9"] for rank in range(4)}
+    said[2] = [*said[2], "no more batches"]
+    (found,) = alone(spoken(said))
+    assert (found.process.rank, found.saying.line.text, found.last) == (2, "no more batches", True)
+
+
+def test_what_a_rank_says_after_every_epoch_are_no_last_words() -> None:
+    """The line that rank 0 has printed for all before, and went on after, says nothing when a run ends behind it."""
+    steps = [f"step {step} loss 0.5" for step in range(5)]
+    said = {rank: list(steps) for rank in range(4)}
+    said[0] = [text for step, text in enumerate(steps) for text in (text, f"epoch {step} done, accuracy 0.9")]
+    assert alone(spoken(said)) == ()
+
+
+def test_what_rank_0_says_for_the_first_time_are_its_last_words() -> None:
+    """Of a rank that prints for all, what it had never said before still counts at the end."""
+    steps = [f"step {step} loss 0.5" for step in range(5)]
+    said = {rank: list(steps) for rank in range(4)}
+    said[0] = [text for step, text in enumerate(steps) for text in (text, f"epoch {step} done, accuracy 0.9")]
+    said[0].append("writing the checkpoint")
+    assert [(one.saying.line.text, one.last) for one in alone(spoken(said))] == [("writing the checkpoint", True)]
+
+
+def test_ranks_that_have_nothing_in_common_are_not_compared() -> None:
+    """One rank alone, or ranks that print different things, say nothing alone."""
+    assert alone(spoken({0: ["step 1"]})) == ()
+    assert alone(spoken({0: ["hello"], 1: ["world"]})) == ()

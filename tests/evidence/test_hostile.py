@@ -1,0 +1,287 @@
+"""Hostile and broken input: each ends with a line, in good time, and the rest is read."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from evidence_samples import DATA, SIGNATURES, by_id, read
+
+from distkb.catalogue.effort import ROW
+from distkb.evidence import artifacts
+from distkb.evidence.artifact import ArtifactReading
+from distkb.evidence.guarded import guarded, guarded_together
+from distkb.evidence.observation import Skipped
+from distkb.evidence.readers.error_files import parse_error_file
+from distkb.evidence.readers.flight_recorder import read_flight_recorder
+from distkb.evidence.readers.probe_answers import read_document
+from distkb.evidence.readers.report.read import ReportReader, take_apart
+from distkb.evidence.readers.stacks.read import parse
+from distkb.evidence.text.opening import open_text
+from distkb.evidence.text.patience import Patience
+from distkb.evidence.text.unpacking import FREE
+
+GOOD = "step 1\nRuntimeError: Timed out waiting 5000ms for recv operation to complete\n"
+PACKERS: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+def _skips(*paths: Path) -> dict[str, str]:
+    """Codes by file name, read beside a good log that must come through."""
+    evidence = read(*paths, DATA / "barrier.mixed.log")
+    assert "gloo.timeout" in by_id(evidence)
+    return {Path(skipped.path).name: skipped.code for skipped in evidence.skipped}
+
+
+# ---- unpacking
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_damage_never_ends_the_program(tmp_path: Path, suffix: str) -> None:
+    """Whatever byte is damaged, a process reads the file to there and lives: bz2 that is used again corrupts memory."""
+    source = random.Random(suffix)
+    text = "".join(f"loss {source.random()}\n" for _ in range(20_000)).encode()
+    whole = PACKERS[suffix](text)
+    for number in range(12):
+        data = bytearray(whole)
+        for _ in range(3):
+            data[source.randrange(16, len(data))] ^= 1 << source.randrange(8)
+        (tmp_path / f"rank{number}.log.{suffix}").write_bytes(data)
+    code = "import sys, pathlib, evidence_samples as e; print(len(e.read(pathlib.Path(sys.argv[1])).skipped))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_packed_pieces_put_together_are_one_log(tmp_path: Path, suffix: str) -> None:
+    """Several streams in one file, with padding behind the last, are read as one, and nothing is reported."""
+    pack = PACKERS[suffix]
+    padding = b"\0" * 512 if suffix != "bz2" else b""
+    (tmp_path / f"rank0.log.{suffix}").write_bytes(pack(b"step 0\n") + pack(b"") + pack(GOOD.encode()) + padding)
+    evidence = read(tmp_path)
+    assert by_id(evidence)["gloo.timeout"].quotes[0].line == 3
+    assert evidence.skipped == ()
+
+
+def test_what_was_unpacked_before_the_damage_is_read(tmp_path: Path) -> None:
+    """A flipped byte late in a packed log costs what comes after it."""
+    data = bytearray(gzip.compress(GOOD.encode() + random.Random(1).randbytes(60_000).hex().encode()))
+    data[-20_000] ^= 0xFF
+    (tmp_path / "rank0.log.gz").write_bytes(data)
+    evidence = read(tmp_path)
+    assert by_id(evidence)["gloo.timeout"].quotes[0].line == 2
+    assert [skipped.code for skipped in evidence.skipped] == ["bad-gzip"]
+
+
+def test_a_bomb_ends_with_a_line(tmp_path: Path) -> None:
+    """A few megabytes that unpack to gigabytes are read to the bound, and said."""
+    packer = zlib.compressobj(9, wbits=31)
+    zeros = bytes(1 << 24)
+    with (tmp_path / "bomb.log.gz").open("wb") as file:
+        file.write(packer.compress(GOOD.encode()))
+        for _ in range(128):
+            file.write(packer.compress(zeros))
+        file.write(packer.flush())
+    evidence = read(tmp_path)
+    assert [skipped.code for skipped in evidence.skipped] == ["too-packed"]
+    assert by_id(evidence)["gloo.timeout"].quotes[0].line == 2
+    assert evidence.bytes_read <= FREE + (2 << 20)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs files with holes")
+def test_holes_are_not_read(tmp_path: Path) -> None:
+    """Of a file of 50 GB that was hardly written, what was written is read, and what was not is said."""
+    with (tmp_path / "rank0.log").open("wb") as file:
+        file.write(b"start\n")
+        file.truncate(50 << 30)
+        file.seek(0, os.SEEK_END)
+        file.write(GOOD.encode())
+    with (tmp_path / "hole.log").open("wb") as file:
+        file.truncate(50 << 30)
+    evidence = read(tmp_path)
+    assert by_id(evidence)["gloo.timeout"].count == 1
+    assert {Path(s.path).name: s.code for s in evidence.skipped} == {"rank0.log": "holes", "hole.log": "holes"}
+
+
+def test_a_whole_log_is_whatever_it_was(tmp_path: Path) -> None:
+    """A plain log is read from the file itself, which a second process may share."""
+    path = tmp_path / "x.log"
+    path.write_text(GOOD)
+    raw, reader = open_text(path)
+    with raw:
+        assert reader is raw
+
+
+# ---- one reader's failure
+
+
+def test_one_bad_file_of_each_kind_is_one_note(tmp_path: Path) -> None:
+    """A broken archive, an error.json and a saved answer that are no UTF-8: the logs beside them are diagnosed."""
+    broken = bytearray(lzma.compress(random.Random(3).randbytes(4000).hex().encode()))
+    broken[40:60] = b"\xff" * 20
+    (tmp_path / "rank7.log.xz").write_bytes(broken)
+    (tmp_path / "probe.json").write_bytes(b'{"schema": "distkb.probe/1", "found": [{"id": "\xff"}]}')
+    error = tmp_path / "attempt_0" / "0" / "error.json"
+    error.parent.mkdir(parents=True)
+    error.write_bytes(b'{"message": "\xff"}')
+    (tmp_path / "rank0.log").write_text(GOOD)
+    codes = _skips(tmp_path)
+    assert codes["rank7.log.xz"] == "bad-gzip"
+    assert codes["probe.json"] == "bad-document"
+    assert parse_error_file(b'{"message": "\xff"}') is None
+    assert read_document(b"[" * 100_000) is None
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), MemoryError(), RecursionError("deep"), lzma.LZMAError("bad"), KeyError(3)]
+)
+def test_whatever_a_reader_raises_is_a_note(error: Exception) -> None:
+    """The note names the file and the kind of the error; nothing is raised."""
+    skipped: list[Skipped] = []
+
+    def fail() -> int:
+        raise error
+
+    assert guarded(fail, "x.log", skipped) is None
+    assert [(s.path, s.code) for s in skipped] == [("x.log", "failed")]
+    assert type(error).__name__ in skipped[0].detail
+
+
+def test_only_the_file_that_fails_is_left_out() -> None:
+    """Of several files that are read together, those with which the reader fails are named, and the others are read."""
+    skipped: list[Skipped] = []
+
+    def total(items: object) -> int:
+        numbers = list(items)  # type: ignore[call-overload]
+        if 13 in numbers:
+            raise ValueError("unlucky")
+        return sum(numbers)
+
+    assert guarded_together(total, [1, 13, 2, 13, 4], str, skipped) == 7
+    assert [s.path for s in skipped] == ["13", "13"]
+    assert guarded_together(lambda items: 1 // (5 - len(items)), [1, 2, 3, 4, 5], str, skipped) is None
+    assert len(skipped) == 3
+
+
+def test_a_kind_whose_reader_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader of stacks that raises on anything costs the stacks; the scripts beside them are read."""
+    (tmp_path / "stack-1.txt").write_text('Thread 1 (active): "MainThread"\n    f (a.py:1)\n')
+    (tmp_path / "train.py").write_text("import torch.distributed as dist\ndist.init_process_group()\n")
+
+    def fail(_paths: object) -> ArtifactReading:
+        raise OSError("gone")
+
+    monkeypatch.setattr("distkb.evidence.readers.stacks.read_stacks", fail)
+    found = artifacts.read_artifacts([tmp_path], (), {})
+    assert [s.code for s in found.skipped() if s.code == "failed"] == ["failed"]
+    assert tmp_path / "train.py" in found.files
+
+
+# ---- readers of dumps and stacks
+
+
+def _text(text: str) -> bytes:
+    return b"X" + struct.pack("<I", len(text)) + text.encode()
+
+
+def _dump(version: bytes = b"X\x04\x00\x00\x002.10", entry: bytes = b"") -> bytes:
+    entries = _text("entries") + b"](" + entry + b"e"
+    return b"\x80\x04}(" + entries + _text("version") + version + _text("pg_config") + b"}u."
+
+
+def test_nested_references_cost_nothing(tmp_path: Path) -> None:
+    """A version of lists in lists, each ten times the one before, is not written out: a dump's version is a text."""
+    levels = [b"](" + (b"h" + bytes([level])) * 10 + b"e\x94" for level in range(60)]
+    laughs = b"0".join([b"]\x94", *levels])
+    path = tmp_path / "nccl_trace_rank_0"
+    path.write_bytes(_dump(laughs))
+    reading = read_flight_recorder([path])
+    assert reading.facts["versions"] == ["?"]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        b"}(" + b"".join(b"J" + struct.pack("<i", n) + b"K\x01" for n in range(60_000)) + b"u" + b"\x94" * 60_000,
+        b"}("
+        + b"".join(_text(name) + b"N" for name in ("record_id", "profiling_name", "process_group"))
+        + b"u"
+        + b"".join(b"J" + struct.pack("<i", n) + b"Ns" for n in range(150_000)),
+    ],
+    ids=["memo", "items"],
+)
+def test_large_dicts_of_a_dump_are_read_in_linear_time(tmp_path: Path, entry: bytes) -> None:
+    """A dict that is remembered again and again, or made item by item: quadratic, these would outlast the test."""
+    path = tmp_path / "nccl_trace_rank_0"
+    path.write_bytes(_dump(entry=entry))
+    assert not read_flight_recorder([path]).skipped
+
+
+def test_shapes_that_entries_share_are_read_once(tmp_path: Path) -> None:
+    """One list of 4,000 shapes in 10,000 entries."""
+    head = b"".join(
+        (_text("profiling_name"), _text("nccl:all_reduce"), _text("process_group"), _text("0"), _text("d"), b"\x86")
+    )
+    shapes = b"]q\x20(" + b"](K\x01K\x02e" * 4000 + b"e"
+    entry = b"".join(
+        b"}(" + head + _text("input_sizes") + (b"h\x20" if n else shapes) + _text("x") + b"Nu" for n in range(10_000)
+    )
+    path = tmp_path / "nccl_trace_rank_0"
+    path.write_bytes(_dump(entry=entry))
+    assert read_flight_recorder([path]).facts["entries"] == 10_000
+
+
+def test_many_documents_of_stacks_are_read_in_linear_time() -> None:
+    """Lines are counted once, and a document that breaks off is not begun again inside."""
+    dumps = parse('[{"pid":1}]\n' * 100_000, "stacks.json")
+    assert len(dumps) == 100_000
+    assert dumps[-1].line == 100_000
+    assert parse('[{"pid":1,"a":' * 900 + "[" + "1," * 200_000, "stacks.json") == []
+
+
+# ---- reports and documents
+
+
+def test_a_pattern_sees_a_bounded_part_of_a_line() -> None:
+    """What a report says in the middle of an endless line is found, and no row is longer than the bound."""
+    text = "e" * 9000 + " RuntimeError: Timed out waiting 5000ms for recv operation to complete " + "e" * 9000
+    found = {o.id: o for o in ReportReader(SIGNATURES).observations(take_apart(f"one\n{text}"), None)}
+    assert found["gloo.timeout"].quotes[0].line == 2
+    assert ROW < 9000
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
+def test_a_search_that_takes_too_long_is_ended() -> None:
+    """An expression that would take years gives up, and the next one finds what it looks for."""
+    import re
+
+    with Patience() as patience:
+        assert patience.search(re.compile("(a|aa)+b"), "a" * 80) is None
+        assert patience.given_up == 1
+        assert patience.search(re.compile("a+"), "aaa") is not None
+    assert signal.getsignal(signal.SIGVTALRM) is not patience._tick
+
+
+def test_documents_of_probes_lose_what_misleads() -> None:
+    """Names in a saved answer have no bidirectional overrides and no control characters, whether found or not."""
+    data = '{"schema":"distkb.probe/1","found":[{"id":"a\u202eb\\u001b[31m"}],"clear":["c\u2066d\\u0007"]}'.encode()
+    observations = read_document(data)
+    assert observations is not None
+    assert [o.id for o in observations] == ["ab", "cd"]

@@ -1,0 +1,51 @@
+"""Makes inputs out of others: the plain way, seeded, so that a number stands for an input."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+_TOKEN = re.compile(rb"[A-Za-z_]+|\d+|\s+|.", re.DOTALL)
+_ODD = (
+    b"\0", b"\xff", b"\n", b"\r", b"\x1b[31m", b"\xe2\x80\xae", b'"', b"'", b"{", b"[", b"(", b")", b"-1", b"9" * 25,
+    b"1e999", b"nan", b"None", b"\\", b"%s", b"\x80\x04", b"}", b"\x94", b"h\x00", b"File \"", b"Thread 1 (idle)",
+    b"Traceback (most recent call last):\n", b"[rank0]: ", b"://", b"@", b"=", b": ", b"password=", "비밀번호".encode(),
+)  # fmt: skip
+
+
+def mutated(source: random.Random, seeds: Sequence[bytes], most: int = 1 << 14) -> bytes:
+    """Return a few changes of one seed, or of two put together."""
+    data = bytearray(source.choice(seeds)[:most])
+    for _ in range(source.choice((1, 1, 2, 4, 8))):
+        if not data:
+            data += source.choice(_ODD)
+        at, other = source.randrange(len(data)), source.randrange(len(data))
+        low, high = min(at, other), max(at, other)
+        match source.randrange(7):
+            case 0:
+                data[at] = source.randrange(256)
+            case 1:
+                data[at:at] = source.choice(_ODD)
+            case 2:
+                del data[low : min(high, low + 64)]
+            case 3:
+                data[at:at] = data[low:high] * source.choice((1, 2, 8))
+            case 4:
+                data[low:high] = source.choice(seeds)[: high - low]
+            case 5:
+                del data[at:]
+            case _:
+                data[at:at] = data[at : at + 4] * 64
+        del data[most:]
+    return bytes(data)
+
+
+def pumps(source: random.Random, seeds: Sequence[bytes]) -> tuple[bytes, bytes, bytes]:
+    """Return what stands before, what is to be repeated, and what stands behind, out of one seed."""
+    tokens = _TOKEN.findall(source.choice(seeds)[: 1 << 12]) or [b"x"]
+    start = source.randrange(len(tokens))
+    stop = start + source.choice((1, 1, 2, 3, 6))
+    before = b"".join(tokens[max(0, start - source.choice((0, 4, 40))) : start])
+    behind = b"".join(tokens[stop : stop + source.choice((0, 4, 40))])
+    return before, b"".join(tokens[start:stop]), behind

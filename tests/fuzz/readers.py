@@ -1,0 +1,207 @@
+"""One target for each reader, and the texts to begin with: what `test_fuzz.py`, `campaign.py` and Atheris feed."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import functools
+import gzip
+import importlib
+import io
+import lzma
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+KEPT = Path(__file__).parent / "kept"
+"""Inputs that once found something, in a folder for each target."""
+SIZES = {"report": 2 << 10, "quotes": 2 << 10, "config": 4 << 10}
+"""Bytes of an input to begin with, where a reader takes long on a whole one."""
+Target = Callable[[bytes], None]
+
+
+@functools.cache
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="distkb-fuzz-"))
+
+
+def _file(name: str, data: bytes) -> Path:
+    path = _folder() / name
+    path.write_bytes(data)
+    return path
+
+
+@functools.cache
+def _catalogue():  # type: ignore[no-untyped-def]
+    from distkb.knowledge import open_knowledge
+
+    return open_knowledge().catalogue()
+
+
+@functools.cache
+def _scanner():  # type: ignore[no-untyped-def]
+    from distkb.catalogue.places import cache_directory
+    from distkb.evidence.scanner.scan import Scanner
+
+    return Scanner(_catalogue().signatures, cache_directory())
+
+
+@functools.cache
+def _reports():  # type: ignore[no-untyped-def]
+    from distkb.catalogue.places import cache_directory
+    from distkb.evidence.readers.report.read import ReportReader
+
+    return ReportReader(_catalogue().signatures, cache_directory())
+
+
+def log(data: bytes) -> None:
+    """A log, as it is opened, scanned and put together."""
+    from distkb.evidence.inventory import LogFile
+    from distkb.evidence.run.derive import derive
+    from distkb.evidence.text.opening import UnreadableError, open_text
+
+    path = _file("rank0.log", data)
+    with contextlib.suppress(UnreadableError):
+        raw, stream = open_text(path)
+        with raw:
+            scan = _scanner().scan(LogFile(path=path, name="rank0.log"), stream)
+        derive([scan], (), _catalogue().signatures)
+
+
+def report(data: bytes) -> None:
+    """What a person wrote."""
+    from distkb.evidence.readers.report.read import facts_of, pasted, take_apart
+
+    parts = take_apart(data.decode("utf-8", "replace"))
+    _reports().observations(parts, None)
+    pasted(parts, _catalogue().signatures, None)
+    facts_of(parts, _catalogue().facts, None)
+
+
+def recorder(data: bytes) -> None:
+    """A dump of the flight recorder."""
+    from distkb.evidence.readers.flight_recorder import read_flight_recorder
+
+    read_flight_recorder([_file("nccl_trace_rank_0", data)])
+
+
+def stacks(data: bytes) -> None:
+    """Stacks of processes, as text and as JSON."""
+    from distkb.evidence.readers.stacks.judge import judge
+    from distkb.evidence.readers.stacks.read import parse
+
+    judge(parse(data.decode("utf-8", "replace"), "stacks.txt"))
+
+
+def trace(data: bytes) -> None:
+    """Checkpoints of ranks."""
+    from distkb.evidence.readers.traces import read_traces
+
+    read_traces([_file("trace-rank-0.log", data)])
+
+
+def script(data: bytes) -> None:
+    """A training script, and a configuration in Python."""
+    from distkb.evidence.readers.configs import read_configs
+    from distkb.evidence.readers.scripts import read_scripts
+
+    path = _file("train.py", data)
+    read_scripts([path])
+    read_configs([path], _catalogue().settings, {})
+
+
+def config(data: bytes) -> None:
+    """A configuration in each of the languages that there are."""
+    from distkb.evidence.readers.configs import read_configs
+
+    for name in ("ds_config.json", "accelerate.yaml", "job.sbatch"):
+        read_configs([_file(name, data)], _catalogue().settings, {})
+
+
+def documents(data: bytes) -> None:
+    """What torchrun and probes leave behind."""
+    from distkb.evidence.readers.error_files import parse_error_file, parse_table
+    from distkb.evidence.readers.probe_answers import read_document
+
+    read_document(data)
+    parse_error_file(data)
+    parse_table(data.decode("utf-8", "replace"))
+
+
+def packed(data: bytes) -> None:
+    """Packed files, whole and damaged."""
+    from distkb.evidence.text.opening import UnreadableError, open_text
+
+    with contextlib.suppress(UnreadableError):
+        raw, stream = open_text(_file("x.log.gz", data))
+        with raw:
+            while stream.read(1 << 20):
+                pass
+
+
+def quotes(data: bytes) -> None:
+    """What is shown of a line."""
+    from distkb.evidence.text.clean import mask, plain, quote_text
+
+    text = data.decode("utf-8", "replace")
+    shown = quote_text(text)
+    masked = mask(plain(text))
+    if any(ord(character) < 32 for character in shown + masked):
+        raise AssertionError("a control character is shown")
+
+
+TARGETS: dict[str, Target] = {
+    one.__name__: one for one in (log, report, recorder, stacks, trace, script, config, documents, packed, quotes)
+}
+
+
+def seeds(name: str) -> Iterator[bytes]:
+    """Yield inputs to begin with: what is kept, then recorded artifacts."""
+    kept = sorted((KEPT / name).glob("*")) if (KEPT / name).is_dir() else []
+    yield from (path.read_bytes() for path in kept)
+    patterns = {
+        "log": ("tests/replay/recorded/**/*.log", "tests/evidence/data/*.log"),
+        "report": ("tests/evidence/data/*.log", "kb/entries/*/*/accounts.yaml"),
+        "recorder": (
+            "kb/entries/**/nccl_trace*",
+            "tests/evidence/flight_recorder/data/**/*",
+            "kb/**/recorded/**/*rank*[0-9]",
+        ),
+        "stacks": ("kb/**/recorded/**/stack*", "tests/evidence/data/**/*stack*", "tests/evidence/data/**/*spy*"),
+        "trace": ("kb/**/recorded/**/trace-rank-*.log", "tests/evidence/data/**/*trace*"),
+        "script": ("kb/entries/*/*/repro.py",),
+        "config": ("kb/**/*.json", "kb/**/*.yaml"),
+        "documents": ("kb/**/recorded/**/error.json", "kb/**/recorded/**/*.json"),
+        "packed": ("tests/evidence/data/*.log",),
+        "quotes": ("tests/evidence/data/*.log",),
+    }[name]
+    found = [path for pattern in patterns for path in sorted(ROOT.glob(pattern)) if path.is_file()][:12]
+    for number, path in enumerate(found):
+        data = path.read_bytes()[: SIZES.get(name, 16 << 10)]
+        yield (gzip.compress, bz2.compress, lzma.compress)[number % 3](data) if name == "packed" else data
+    if not found:
+        yield b'{"schema": "distkb.probe/1", "found": [{"id": "a.b", "values": {"x": "y"}}], "clear": ["c.d"]}\n'
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep what is printed by accident away from the answer."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def main() -> None:
+    """Feed one target by Atheris, where it is installed: `python tests/fuzz/readers.py log [options of libFuzzer]`."""
+    atheris = importlib.import_module("atheris")
+
+    target = TARGETS[sys.argv.pop(1)]
+    with atheris.instrument_imports(include=["distkb"]):
+        target(b"")
+    atheris.Setup(sys.argv, target)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
