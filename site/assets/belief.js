@@ -42,7 +42,7 @@
     data.facts.forEach(fact => {
       fact[1].forEach(value => { names.push(fact[0] + "=" + value[0]); });
       facts.set(fact[0], {
-        id: fact[0], multi: fact[2] === 1, seconds: fact[3], when: fact[4],
+        id: fact[0], multi: fact[2] === 1, seconds: fact[3], when: fact[4], answeredBy: fact[5],
         values: fact[1].map(value => { return { value: value[0], share: value[1] }; })
       });
     });

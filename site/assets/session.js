@@ -307,9 +307,14 @@
         all.push(o.id);
         if (o.present) observed.add(o.id);
       });
-      var seen = knownNames(all);
+      var seen = knownNames(all), held = new Set(observed);
+      observed.forEach(id => {
+        var kind = table.kinds.get(id);
+        if (kind && kind.group) held.add(kind.group);
+      });
       table.facts.forEach((fact, name) => {
-        if (known.facts.has(name) || seen.has(name) || !presumed(belief, fact.when, observed)) return;
+        if (known.facts.has(name) || seen.has(name) || fact.answeredBy.some(id => held.has(id))) return;
+        if (!presumed(belief, fact.when, observed)) return;
         found = found.concat(asked(factQuestion(fact), row([name], constants.mistake), belief));
       });
       lines.forEach(line => {

@@ -194,6 +194,8 @@ class Fact(Record, frozen=True, kw_only=True):
     """Whether several values may hold at once."""
     when: tuple[str, ...] = ()
     """Facts, as `fact=value`, of which one must hold for the question to make sense; empty where it always does."""
+    answered_by: tuple[str, ...] = ()
+    """Findings and signatures, or groups of them, that hold the answer: once one was seen, nobody is asked."""
 
 
 class Finding(Record, frozen=True, kw_only=True):
