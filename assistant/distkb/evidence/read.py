@@ -34,6 +34,8 @@ Progress = Callable[[int, int], None]
 
 QUOTES = 6
 """Quotes of one observation."""
+CONSEQUENCE = 0.3
+"""Certainty that an error tells of the cause although another rank had failed by itself before."""
 
 
 class Logs(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +81,8 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     hanging = given.get("symptom") == "hang" or any(o.id == "symptom=hang" for o in words)
     scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging)
     endings = {signature.id for signature in signatures if signature.ending}
-    seen = signature_observations(scans, result, endings)
+    errors = {signature.id for signature in signatures if signature.role != "context"} - endings
+    seen = _consequences(signature_observations(scans, result, endings), errors, result.first)
     known = {signature.id for signature in signatures} | set(findings)
     observations = merge([*seen, *result.observations, *logs.probed, *words, *stated.observed(given)])
     return Evidence(
@@ -275,6 +278,18 @@ def signature_observations(
             Observation(id=name, source="log", quotes=_spread(quotes), count=counts[name], values=first.values)
         )
     return found
+
+
+def _consequences(seen: Sequence[Observation], errors: Collection[str], first: int | None) -> list[Observation]:
+    """The observations, those less sure that only other ranks printed than the one that failed by itself first."""
+    if first is None:
+        return list(seen)
+    return [
+        msgspec.structs.replace(o, certainty=CONSEQUENCE * o.certainty)
+        if o.id in errors and all(quote.rank not in {None, first} for quote in o.quotes)
+        else o
+        for o in seen
+    ]
 
 
 def _time(hit: Hit, timeline: Timeline) -> float | None:

@@ -41,6 +41,8 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
     timeline: Timeline
     ranks: tuple[RankState, ...] = ()
     """The roll call."""
+    first: int | None = None
+    """The rank that failed by itself before all others, whose errors are then its consequences."""
 
 
 def derive(
@@ -90,6 +92,7 @@ def derive(
         run=run,
         timeline=timeline,
         ranks=roll_call(run.ranked, timeline, places, own_words(run, work), world),
+        first=None if first is None else first.rank,
     )
 
 

@@ -135,4 +135,4 @@ def _places(lines: Mapping[str, Sequence[Line]]) -> Iterator[tuple[tuple[int, in
         progress = last_progress([line.text])
         best = min(progress.values(), key=lambda p: (p.wording == "epoch", len(p.wording)), default=None)
         if best is not None:
-            yield (best.epoch or 0, best.step), line
+            yield ((best.step, 0) if best.wording == "epoch" else (best.epoch or 0, best.step)), line

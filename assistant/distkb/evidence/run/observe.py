@@ -133,6 +133,8 @@ def _parted(parting: Parting | None) -> list[Observation]:
     source: Source = "probe" if dumped else "log"
     reader = "stacks" if dumped else ""
     found = [Observation(id=f"run.{parting.way}", source=source, reader=reader, quotes=quotes)]
+    if min(len(parting.odd), len(parting.main)) > 1:
+        found.append(Observation(id="run.several-on-each-side", source=source, reader=reader, quotes=quotes))
     if parting.first_alone:
         certainty = 1.0 if parting.several else OF_TWO
         found.append(
