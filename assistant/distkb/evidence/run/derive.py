@@ -17,6 +17,7 @@ from distkb.evidence.run.parting import part
 from distkb.evidence.run.positions import positions
 from distkb.evidence.run.processes import Line, Run, Trace, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
+from distkb.evidence.run.said import resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import talks
 from distkb.evidence.run.timeline import Timeline, build, notes
 from distkb.evidence.run.work import own_words, work_of
@@ -79,6 +80,8 @@ def derive(
         last=last_words(run, timeline, said) if troubled else (),
         completed=done,
         started_over=started_over(_tries(scans, roles) or _restarts(said)),
+        resumed_behind=resumed_behind(said),
+        shorter_limit=shorter_limit(said, timeline),
     )
     found = [
         *shown,
@@ -127,6 +130,7 @@ def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]
     for place in places:
         if place.how == "stack":
             text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
+            text += f"\n{place.place.op}("  # the call that the user's innermost frame makes
             shown += [(name, place.quote) for name, pattern in wanted if pattern.search(text)]
     found: dict[str, list[Quote]] = {}
     for name, quote in shown:

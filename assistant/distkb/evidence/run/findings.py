@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.run.sayings import say
 from distkb.evidence.run.steps import Progress, last_progress, reaches_its_end, says_finished
 from distkb.evidence.run.timeline import Event, Timeline, quote
 from distkb.evidence.run.watchdog import different_ops
@@ -189,6 +190,7 @@ def _last_steps(run: Run, timeline: Timeline, work: dict[str, list[Line]]) -> Ob
     if not timeline.events and all(_finished(process) for process in run.ranked):
         return None  # uneven or not, everyone came to the end
     counters: list[tuple[Process, dict[str, Progress]]] = []
+    work = _alike({process.key: work[process.key] for process in run.ranked})
     for process in run.ranked:
         lines = work[process.key]
         if lines and (progress := last_progress(line.text for line in lines)):
@@ -209,6 +211,17 @@ def _last_steps(run: Run, timeline: Timeline, work: dict[str, list[Line]]) -> Ob
     if not waited or not wordings:
         return None
     return _finding("last-step-same", _step_quotes(wordings[0], counters, timeline, work))
+
+
+def _alike(work: dict[str, list[Line]]) -> dict[str, list[Line]]:
+    """The lines that every process printed which printed any: only those tell how far one came beside another."""
+    templates = {key: [say(line).template for line in lines] for key, lines in work.items()}
+    said = [frozenset(own) for own in templates.values() if own]
+    shared = frozenset.intersection(*said) if said else frozenset()
+    return {
+        key: [line for line, template in zip(lines, templates[key], strict=True) if template in shared]
+        for key, lines in work.items()
+    }
 
 
 def _finished(process: Process) -> bool:

@@ -48,6 +48,10 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Lines that show that the run came to its end."""
     started_over: tuple[Line, Line] | None
     """How far an earlier attempt came, and where a later one began anew."""
+    resumed_behind: tuple[Line, Line] | None = None
+    """The newest checkpoint that was saved, and the older one from which the run went on."""
+    shorter_limit: tuple[Line, Event] | None = None
+    """A time limit that the run stated, and a wait that ended long before it."""
 
 
 def first_failure(timeline: Timeline, failed_first: bool) -> Event | None:
@@ -116,13 +120,19 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
     if model.completed:
         quotes = tuple(_quote(line, process, timeline) for process, line in model.completed[:QUOTES])
         found.append(Observation(id="run.completed", source="log", quotes=quotes))
-    if model.started_over is not None:
-        quotes = tuple(
-            Quote(text=quote_text(line.text), path=line.path, line=line.number, time=timeline.times.of(line.stamp))
-            for line in model.started_over
-        )
-        found.append(Observation(id="run.started-over", source="log", quotes=quotes))
+    for name, lines in (("run.started-over", model.started_over), ("run.resumed-behind", model.resumed_behind)):
+        if lines is not None:
+            quotes = tuple(_plain_quote(line, timeline) for line in lines)
+            found.append(Observation(id=name, source="log", quotes=quotes))
+    if model.shorter_limit is not None:
+        line, event = model.shorter_limit
+        quotes = (_plain_quote(line, timeline), quote(event, timeline))
+        found.append(Observation(id="run.shorter-limit", source="log", quotes=quotes))
     return found
+
+
+def _plain_quote(line: Line, timeline: Timeline) -> Quote:
+    return Quote(text=quote_text(line.text), path=line.path, line=line.number, time=timeline.times.of(line.stamp))
 
 
 def _parted(parting: Parting | None) -> list[Observation]:

@@ -20,6 +20,8 @@ _RANK = re.compile(
     r"|\b(?:global_?|local_?)?(?:rank|worker|proc(?:ess)?|gpu|device)[ =:_#]*\d+(?: ?(?:/|of) ?\d+)?"
 )
 _NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][-+]?\d+)?")
+_QUOTES = str.maketrans("", "", "\"'")
+"""JSON and Python print the names of numbers in quotes."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LONGEST = 400
 
@@ -55,7 +57,7 @@ def say(line: Line) -> Saying:
     """Take a line apart into what it says and its numbers."""
     text = line.text[:_LONGEST]
     text = _RANK.sub("rank", text[lead(text) :])
-    return Saying(_NUMBER.sub("#", text).strip(), tuple(_NUMBER.findall(text)), line)
+    return Saying(_NUMBER.sub("#", text).strip().translate(_QUOTES), tuple(_NUMBER.findall(text)), line)
 
 
 def talks(processes: Iterable[Process], work: Mapping[str, Sequence[Line]]) -> tuple[Talk, ...]:

@@ -94,6 +94,15 @@ def agrees(column: Column) -> bool:
     return same and len(precise) >= LEAST_ROWS - 1
 
 
+def drifts(column: Column) -> bool:
+    """Whether a precise number began alike on all ranks and then went apart: what had to stay the same did not."""
+    rows = _rows(column) if len(column.ranks) > 1 else []
+    if len(rows) < LEAST_ROWS - 1 or len({cell.text for cell in rows[0]}) > 1:
+        return False
+    precise = "." in rows[0][0].text and len(rows[0][0].text.strip("-0.").replace(".", "")) >= PRECISE
+    return precise and all(len({cell.text for cell in row}) > 1 for row in rows[-2:])
+
+
 def constant(column: Column) -> bool:
     """Whether a precise number never changes although others of the same lines do."""
     cells = column.ranks[0][1]
@@ -131,6 +140,7 @@ def _median(values: Sequence[float]) -> float:
 RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "differs": differs,
     "agrees": agrees,
+    "drifts": drifts,
     "constant": constant,
     "ends-at-zero": ends_at_zero,
     "stands-out": stands_out,

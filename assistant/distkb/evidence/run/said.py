@@ -1,0 +1,76 @@
+"""What a run said of its own settings, held against what it then did: time limits, and the checkpoint it resumed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from distkb.evidence.run.processes import Line
+    from distkb.evidence.run.timeline import Event, Timeline
+
+APART = 2.0
+"""A limit that ended a wait after less than this share of the limit that was printed is another one."""
+_LIMIT = re.compile(
+    r"(?i)time_?out\w{0,12}['\"]?(?:[ =:]{1,3}|(?: is| of| set to) )"
+    r"(?:(?:datetime\.)?timedelta\((?P<unit>seconds|minutes|hours|days)=(?P<of>\d{1,7})\)"
+    r"|(?P<hours>\d{1,3}):(?P<minutes>\d\d):(?P<seconds>\d\d)"
+    r"|(?P<number>\d{1,9}(?:\.\d{1,3})?) ?(?P<short>ms|s|secs?|min|mins|m|h|seconds|minutes|hours?|milliseconds)?\b)"
+)
+_OTHER = re.compile(r"(?i)(?:http|request|download|load|worker|socket|connect|read|lock|kill|grace|store)\w{0,12}[ _-]?$")
+"""What stands before the word where it is the timeout of something else than the communication."""
+_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "": 1.0}
+_CHECKPOINT = re.compile(
+    r"(?i)(?P<word>checkpoint|ckpt|snapshot|global_?step|step|epoch|iter)s?[-_=]?0{0,9}(?P<number>\d{1,9})\b"
+)
+_SAVES = re.compile(r"(?i)\b(?:sav(?:ed|ing)|wrote|writ(?:ing|ten))\b")
+_RESUMES = re.compile(r"(?i)resum\w*|\b(?:restor(?:ed|ing)|continu(?:ed|ing))\b")
+
+
+def limit_of(text: str) -> float | None:
+    """Seconds of the time limit that a line states as a setting; None where it states none."""
+    found = _LIMIT.search(text)
+    if found is None or _OTHER.search(text[: found.start()]):
+        return None
+    if found["of"]:
+        return float(found["of"]) * _SECONDS[found["unit"][0].lower()]
+    if found["hours"]:
+        return 3600.0 * int(found["hours"]) + 60.0 * int(found["minutes"]) + int(found["seconds"])
+    short = (found["short"] or "").lower()
+    return float(found["number"]) * (0.001 if short.startswith(("ms", "mil")) else _SECONDS[short[:1]])
+
+
+def shorter_limit(work: Mapping[str, Sequence[Line]], timeline: Timeline) -> tuple[Line, Event] | None:
+    """Return the line that states a time limit and the wait that ended long before it; None where none did."""
+    waits = [event for event in timeline.events if event.kind == "echo" and not event.gone and event.delay]
+    if not waits:
+        return None
+    fired = max(waits, key=lambda event: event.delay or 0.0)
+    said = [(limit, line) for lines in work.values() for line in lines if (limit := limit_of(line.text[:400]))]
+    limit, line = max(said, key=lambda item: item[0], default=(0.0, None))
+    return (line, fired) if line is not None and limit >= APART * (fired.delay or 0.0) else None
+
+
+def resumed_behind(work: Mapping[str, Sequence[Line]]) -> tuple[Line, Line] | None:
+    """Return the line of the newest checkpoint that was saved and that of an older one from which the run went on."""
+    for lines in work.values():
+        newest: dict[str, tuple[int, Line]] = {}
+        for word, number, line, resumes in _checkpoints(lines):
+            top = newest.get(word)
+            if not resumes and (top is None or number > top[0]):
+                newest[word] = number, line
+            elif resumes and top is not None and number < top[0]:
+                return top[1], line
+    return None
+
+
+def _checkpoints(lines: Iterable[Line]) -> Iterator[tuple[str, int, Line, bool]]:
+    """The numbers of checkpoints that lines name, and whether a line resumes from it or saves it."""
+    for line in lines:
+        text = line.text[:400]
+        resumes = _RESUMES.search(text) is not None
+        if resumes or _SAVES.search(text):
+            for found in _CHECKPOINT.finditer(text):
+                yield found["word"].lower(), int(found["number"]), line, resumes
