@@ -111,13 +111,13 @@ Role = Literal["primary", "collateral", "context"]
 `context`: says what the run was doing or how it is set up, and is no failure."""
 Place = Literal[
     "log", "report", "frame", "alone", "last", "last-differs", "differs", "agrees", "constant", "ends-at-zero",
-    "stands-out", "drifts",
+    "stands-out", "drifts", "starts-over", "falls-behind",
 ]  # fmt: skip
 """Where a pattern is looked for: program output, a person's words, the user's frames of a traceback; in the ranks'
 output side by side: `alone`, lines that only a few ranks printed, `last`, the last words of ranks that left no failure,
 `last-differs`, last words that name different things; and in the words around a number, which `§` stands for, where the
-ranks differ in it, all agree, it never changes, falls to zero, is several times as large on one, or begins alike on all
-and goes apart."""
+ranks differ in it, all agree, it never changes, falls to zero, is several times as large on one, begins alike on all
+and goes apart, goes through its first values once more, or falls behind another number of its lines."""
 Severity = Literal["error", "warning", "note"]
 """`error`: the run cannot work like this. `warning`: it may fail or misbehave. `note`: worth knowing, nothing wrong."""
 Cost = Literal["seconds", "edit", "rerun", "reinstall", "admin"]

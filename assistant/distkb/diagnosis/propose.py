@@ -122,7 +122,9 @@ def questions(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Ite
     belief = guide.belief(posterior)
     observed = frozenset(o.id for o in known.evidence.observations if o.present)
     seen = known_names(o.id for o in known.evidence.observations)
-    held = observed | {kind.group for key in observed if (kind := guide.table.kinds.get(key)) is not None and kind.group}
+    held = observed | {
+        kind.group for key in observed if (kind := guide.table.kinds.get(key)) is not None and kind.group
+    }
     for name, fact in guide.facts.items():
         if name in known.facts or name in seen or not held.isdisjoint(fact.answered_by):
             continue

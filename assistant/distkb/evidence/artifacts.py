@@ -25,6 +25,8 @@ Read = Callable[[Sequence[Path]], ArtifactReading]
 
 IMPLIED = 0.6
 """How far an intake fact that follows from a configuration or a script is trusted."""
+UNSEEN = 0.3
+"""How far it counts that nothing was found in a script: much is hidden behind helpers, containers and libraries."""
 
 
 class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,14 +47,20 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
             if o.id in known
         ]
         present = {o.id for o in found}
-        clear = {name for reading in self.readings for name in reading.clear if name in known} - present
+        clear = {
+            name: 1.0 if reading.reader != "script" else UNSEEN
+            for reading in self.readings
+            for name in reading.clear
+            if name in known and name not in present
+        }
         facts: dict[str, Observation] = {}
         for reading in self.readings:
             for fact in reading.facts.get("implies", ()):
                 name = str(fact).partition("=")[0]
                 if name not in said:
                     facts.setdefault(name, Observation(id=str(fact), source="probe", certainty=IMPLIED))
-        return (*found, *absent(sorted(clear)), *facts.values())
+        missing = [msgspec.structs.replace(o, certainty=clear[o.id]) for o in absent(sorted(clear))]
+        return (*found, *missing, *facts.values())
 
     def standing(self) -> tuple[Standing, ...]:
         """Return where the dumped processes stand."""

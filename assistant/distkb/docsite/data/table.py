@@ -107,7 +107,14 @@ def table(library: Library) -> dict[str, Any]:
         ],
         "causes": causes,
         "facts": [
-            [fact.id, [[v.value, v.share] for v in fact.values], int(fact.multi), fact.seconds, list(fact.when), list(fact.answered_by)]
+            [
+                fact.id,
+                [[v.value, v.share] for v in fact.values],
+                int(fact.multi),
+                fact.seconds,
+                list(fact.when),
+                list(fact.answered_by),
+            ]
             for fact in catalogue.facts
         ],
         "steps": [

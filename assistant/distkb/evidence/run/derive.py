@@ -11,7 +11,7 @@ from distkb.evidence.inventory import LogFile
 from distkb.evidence.observation import Observation, Quote, RankState
 from distkb.evidence.readers.error_files import ErrorFile
 from distkb.evidence.run import findings
-from distkb.evidence.run.ends import completed, fallbacks, last_words, started_over
+from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over
 from distkb.evidence.run.observe import Model, first_failure, observe
 from distkb.evidence.run.parting import part
 from distkb.evidence.run.positions import positions
@@ -82,6 +82,7 @@ def derive(
         started_over=started_over(_tries(scans, roles) or _restarts(said)),
         resumed_behind=resumed_behind(said),
         shorter_limit=shorter_limit(said, timeline),
+        quiet=quiet(run, timeline, work, signatures),
     )
     found = [
         *shown,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,17 +11,23 @@ import msgspec
 from distkb.evidence.run.sayings import say
 from distkb.evidence.run.steps import last_progress, reaches_its_end, says_finished
 from distkb.evidence.run.work import SEEN
+from distkb.evidence.scanner.scan import hit_quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from distkb.catalogue.model import Signature
+    from distkb.evidence.observation import Quote
     from distkb.evidence.run.processes import Line, Process, Run
     from distkb.evidence.run.timeline import Timeline
     from distkb.evidence.scanner.scan import FileScan, Hit
 
 LAST = 3
 """Lines at the end of a rank's output that count as its last words."""
+QUIET = 5.0
+"""Seconds from which a pause is one."""
+PAUSES = 2.0
+"""And how many of the run's longest pauses it has to be."""
 RESTART = 4
 """Most restarts in one file; a first line that comes more often is no start."""
 REPORTS = 100
@@ -77,6 +83,35 @@ def last_words(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]])
         found += [(process, line) for line in lines[-LAST:]]
     everyone = {process.key for process in run.ranked}
     return () if failed and everyone and everyone <= failed else tuple(found)
+
+
+def quiet(
+    run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]], signatures: Iterable[Signature]
+) -> tuple[Process, Line, Quote] | None:
+    """Return the last line of the run's work and the ending from outside that came long after it; None else.
+
+    Long is several times as long as the run ever paused between two of its lines. A failure tells more, and nothing
+    is said where one was printed.
+    """
+    if timeline.events:
+        return None
+    outside = {s.id for s in signatures if s.ending or (s.printed_by == "launcher" and s.role == "primary")}
+    known = {key: [(timeline.times.of(line.stamp), line) for line in lines] for key, lines in work.items()}
+    times = sorted(time for own in known.values() for time, _ in own if time is not None)
+    ended = [
+        (time, hit_quote(scan, hit, None, time))
+        for scan in run.scans
+        for hit in scan.hits
+        if hit.signature in outside and (time := timeline.times.of(hit.stamp)) is not None
+    ]
+    if len(times) < 2 * RESTART or not ended:
+        return None
+    end, shown = min(ended, key=lambda item: item[0])
+    pause = max(later - earlier for earlier, later in pairwise(times))
+    if end - times[-1] < max(QUIET, PAUSES * pause):
+        return None
+    process, last = next((p, line) for p in run.processes for t, line in known.get(p.key, ()) if t == times[-1])
+    return process, last, shown
 
 
 def completed(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) -> tuple[tuple[Process, Line], ...]:

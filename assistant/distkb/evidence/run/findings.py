@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.run.sayings import say
+from distkb.evidence.run.sayings import bare, say
 from distkb.evidence.run.steps import Progress, last_progress, reaches_its_end, says_finished
 from distkb.evidence.run.timeline import Event, Timeline, quote
 from distkb.evidence.run.watchdog import different_ops
@@ -193,7 +193,7 @@ def _last_steps(run: Run, timeline: Timeline, work: dict[str, list[Line]]) -> Ob
     work = _alike({process.key: work[process.key] for process in run.ranked})
     for process in run.ranked:
         lines = work[process.key]
-        if lines and (progress := last_progress(line.text for line in lines)):
+        if lines and (progress := last_progress(bare(line) for line in lines)):
             counters.append((process, progress))
     if len(counters) < 2 or len(counters) < len([p for p in run.ranked if p.tail]):
         return None

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.run.sayings import Alone, Talk, alone, last_differ, say
+from distkb.evidence.run.sayings import Alone, Talk, alone, bare, last_differ, say
 from distkb.evidence.run.series import RELATIONS, Column, columns
+from distkb.evidence.run.steps import counts_on
 from distkb.evidence.run.timeline import quote
 from distkb.evidence.text.clean import quote_text
 
@@ -50,6 +51,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """How far an earlier attempt came, and where a later one began anew."""
     resumed_behind: tuple[Line, Line] | None = None
     """The newest checkpoint that was saved, and the older one from which the run went on."""
+    quiet: tuple[Process, Line, Quote] | None = None
+    """The last line of the run's work, and the ending from outside that came long after it."""
     shorter_limit: tuple[Line, Event] | None = None
     """A time limit that the run stated, and a wait that ended long before it."""
 
@@ -78,9 +81,13 @@ def observe(model: Model, signatures: Iterable[Signature], timeline: Timeline) -
     few = alone(model.spoken) if model.troubled else ()
     everyone = frozenset.intersection(*(talk.templates for talk in model.spoken)) if len(model.spoken) > 1 else ()
     words = [(process, line) for process, line in model.last if say(line).template not in everyone]
+    counting = [(process, line) for process, line in words[-1:] if counts_on(bare(line))]
     numbers = columns(model.spoken)
     differing = last_differ(model.spoken) if model.troubled else ()
     found = [*_parted(model.parting), *_first(model.first, timeline), *_alone(few, timeline), *_ended(model, timeline)]
+    if counting:
+        quotes = tuple(_quote(line, process, timeline) for process, line in counting)
+        found.append(Observation(id="run.still-counting", source="log", quotes=quotes))
     for signature in signatures:
         relations = [relation for place, relation in RELATIONS.items() if place in signature.where]
         if not relations and not {"alone", "last", "last-differs"} & set(signature.where):
@@ -124,6 +131,11 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
         if lines is not None:
             quotes = tuple(_plain_quote(line, timeline) for line in lines)
             found.append(Observation(id=name, source="log", quotes=quotes))
+    if model.quiet is not None and model.parting is None:
+        process, line, end = model.quiet
+        found.append(
+            Observation(id="run.quiet-before-end", source="log", quotes=(_quote(line, process, timeline), end))
+        )
     if model.shorter_limit is not None:
         line, event = model.shorter_limit
         quotes = (_plain_quote(line, timeline), quote(event, timeline))

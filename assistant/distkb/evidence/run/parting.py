@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Way = Literal[
     "same-place", "behind-step", "before-step", "beside-step", "calls-side-by-side", "calls-swapped", "calls-apart",
     "model-paths",     "one-works", "save-apart", "rest-in-step", "rest-in-call", "all-in-init", "all-in-loader",
-    "one-in-loader", "generation-apart",
+    "one-in-loader", "generation-apart", "making-groups",
 ]  # fmt: skip
 """How two groups of ranks lie to each other:
 
@@ -30,6 +30,7 @@ Way = Literal[
 - `save-apart`: one group collects the model's state, the other waits elsewhere.
 - `rest-in-step`, `rest-in-call`: the ranks that left a place all wait in one, and of the others nobody knows where.
 - `one-in-loader`: one group waits for a batch. `generation-apart`: one group is in the loop that generates.
+- `making-groups`: one group, or everyone, still makes a process group that not all of them make.
 - `all-in-init`: everyone still sets up the process group. `all-in-loader`: everyone waits for a batch.
 """
 
@@ -73,6 +74,9 @@ def part(positions: Iterable[Position], world: int | None = None) -> Parting | N
     if not any(one.waits for one in known):
         return None
     ordered = sorted(groups.values(), key=_weight, reverse=True)
+    if any(one.stage == "group" for one in known):
+        odd = [one for one in known if one.stage == "group"]
+        return Parting(way="making-groups", main=tuple(one for one in known if one not in odd), odd=tuple(odd))
     if len(ordered) == 1 and len(known) < (world or 2):
         return Parting(way="rest-in-step" if known[0].stage in STEP else "rest-in-call", main=tuple(known), odd=())
     if len(ordered) == 1:

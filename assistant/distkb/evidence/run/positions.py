@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from distkb.evidence.run.timeline import Event, Timeline
 
 Stage = Literal[
-    "barrier", "own-call", "forward", "backward", "optimizer", "save", "data", "init", "finished", "work", "unknown"
-]
-"""What a rank was doing there: `own-call` is a collective that the user's code calls, `forward` to `optimizer` are the
-training step with the collectives that the library makes in it, `work` is Python that waits for no other rank."""
+    "barrier", "own-call", "group", "wrap", "forward", "backward", "optimizer", "save", "data", "init", "finished",
+    "work", "unknown",
+]  # fmt: skip
+"""What a rank was doing there: `own-call` is a collective that the user's code calls, `group` makes a process group,
+`wrap` gives the model to DDP or FSDP, `forward` to `optimizer` are the training step with the collectives that the
+library makes in it, `work` is Python that waits for no other rank."""
 
 STEP: frozenset[Stage] = frozenset({"forward", "backward", "optimizer"})
-CALLS: frozenset[Stage] = frozenset({"barrier", "own-call"})
+CALLS: frozenset[Stage] = frozenset({"barrier", "own-call", "group", "wrap"})
 WAITS: frozenset[Stage] = STEP | CALLS | {"save", "init"}
 """Stages in which a rank may stand because it waits for others."""
 
@@ -156,6 +158,8 @@ _SAVES = re.compile(r"torch/distributed/checkpoint/|_state_dict_utils|/state_dic
 _MODEL = re.compile(
     r"torch/nn/|torch/distributed/(?:fsdp|_composable|tensor|_tensor|pipelining)/|deepspeed/runtime/zero/"
 )
+_WRAPS = re.compile(r"torch/(?:nn/parallel|distributed/fsdp)/.{0,80}:(?:\w{1,80}\.)?__init__$")
+_GROUPS = frozenset({"new_group", "new_subgroups", "split_group", "new_subgroups_by_enumeration"})
 _LOADS = re.compile(r"torch/utils/data/|/data_loader\.py$")
 
 
@@ -169,13 +173,15 @@ def stage(frames: Sequence[Frame], place: Place) -> Stage:
 
 
 def _collective_stage(frames: Sequence[Frame], place: Place) -> Stage:
-    if place.within == "backward":
-        return "backward"
+    if place.within == "backward" or place.op in _GROUPS:
+        return "backward" if place.within == "backward" else "group"
     between: list[str] = []
     for frame in frames:
         if not known.is_library(frame.path):
             break
         between.append(frame.path.replace("\\", "/"))
+        if _WRAPS.search(f"{between[-1]}:{frame.function}"):
+            return "wrap"
     if any(_SAVES.search(path) for path in between):
         return "save"
     if any("torch/optim/" in path or path.endswith("clip_grad.py") for path in between):

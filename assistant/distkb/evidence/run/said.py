@@ -19,7 +19,9 @@ _LIMIT = re.compile(
     r"|(?P<hours>\d{1,3}):(?P<minutes>\d\d):(?P<seconds>\d\d)"
     r"|(?P<number>\d{1,9}(?:\.\d{1,3})?) ?(?P<short>ms|s|secs?|min|mins|m|h|seconds|minutes|hours?|milliseconds)?\b)"
 )
-_OTHER = re.compile(r"(?i)(?:http|request|download|load|worker|socket|connect|read|lock|kill|grace|store)\w{0,12}[ _-]?$")
+_OTHER = re.compile(
+    r"(?i)(?:http|request|download|load|worker|socket|connect|read|lock|kill|grace|store)\w{0,12}[ _-]?$"
+)
 """What stands before the word where it is the timeout of something else than the communication."""
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "": 1.0}
 _CHECKPOINT = re.compile(

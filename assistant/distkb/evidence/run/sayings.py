@@ -53,10 +53,15 @@ class Alone(msgspec.Struct, frozen=True):
     """Whether the others have said it too, but not as often: they have not come as far."""
 
 
+def bare(line: Line) -> str:
+    """What a line says, without its time, its labels and the number of the rank."""
+    text = line.text[:_LONGEST]
+    return _RANK.sub("rank", text[lead(text) :])
+
+
 def say(line: Line) -> Saying:
     """Take a line apart into what it says and its numbers."""
-    text = line.text[:_LONGEST]
-    text = _RANK.sub("rank", text[lead(text) :])
+    text = bare(line)
     return Saying(_NUMBER.sub("#", text).strip().translate(_QUOTES), tuple(_NUMBER.findall(text)), line)
 
 

@@ -36,6 +36,8 @@ class Column(NamedTuple):
     ranks: tuple[tuple[Process, tuple[Cell, ...]], ...]
     beside: bool
     """Whether another number of the same lines changes."""
+    behind: bool = False
+    """Whether it was equal to another number of its lines and fell behind it later."""
 
 
 def columns(spoken: Iterable[Talk]) -> tuple[Column, ...]:
@@ -55,10 +57,31 @@ def columns(spoken: Iterable[Talk]) -> tuple[Column, ...]:
         for (template, _), ranks in found.items()
         if any(len({cell.text for cell in cells}) > 2 for _, cells in ranks)
     }
+    late = {
+        (template, index)
+        for (template, index), ranks in found.items()
+        for other in range(index)
+        for process, cells in ranks
+        for before in (own for p, own in found.get((template, other), ()) if p is process)
+        if _fell_behind(before, cells)
+    }
     return tuple(
-        Column(_context(template, index), tuple((p, tuple(cells)) for p, cells in ranks), template in varied)
+        Column(
+            _context(template, index),
+            tuple((p, tuple(cells)) for p, cells in ranks),
+            template in varied,
+            (template, index) in late,
+        )
         for (template, index), ranks in found.items()
     )
+
+
+def _fell_behind(leader: Sequence[Cell], cells: Sequence[Cell]) -> bool:
+    """Whether whole numbers that rose together went apart by a few."""
+    if len(cells) < LEAST_ROWS - 1 or len(leader) != len(cells) or not cells[-1].text.isdecimal():
+        return False
+    gaps = [one.value - own.value for one, own in zip(leader, cells, strict=True)]
+    return gaps[0] == 0 < gaps[-1] <= max(3.0, 0.05 * leader[-1].value) and cells[0].value < cells[-2].value
 
 
 def _number(text: str) -> float | None:
@@ -125,6 +148,23 @@ def ends_at_zero(column: Column) -> bool:
     return False
 
 
+def starts_over(column: Column) -> bool:
+    """Whether a number that changes goes through its first values once more later."""
+    for _, cells in column.ranks:
+        values = [cell.value for cell in cells]
+        first = values[: LEAST_ROWS - 1]
+        if len(set(first)) == LEAST_ROWS - 1 and any(
+            values[at : at + len(first)] == first for at in range(LEAST_ROWS, len(values) - len(first) + 1)
+        ):
+            return True
+    return False
+
+
+def falls_behind(column: Column) -> bool:
+    """Whether it fell behind a number of the same lines that it had kept up with."""
+    return column.behind
+
+
 def stands_out(column: Column) -> bool:
     """Whether one rank's number is usually several times that of every other rank."""
     if len(column.ranks) < 2 or any(len(cells) < LEAST_ROWS - 1 for _, cells in column.ranks):
@@ -144,5 +184,7 @@ RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "constant": constant,
     "ends-at-zero": ends_at_zero,
     "stands-out": stands_out,
+    "starts-over": starts_over,
+    "falls-behind": falls_behind,
 }
 """What can be asked of a column, by the place in which a signature looks."""

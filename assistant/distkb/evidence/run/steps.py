@@ -86,6 +86,16 @@ def _progress(wording: str, epoch: int | None, found: re.Match[str], index: int)
     )
 
 
+_COUNT = re.compile(r"(?<![\d/.:-])(\d{1,9}) ?(?:/|of) ?(\d{1,9})(?![\d/.:-])")
+_TRAINING = re.compile(r"(?i)\b(?:step|iter|epoch|batch|update|rank|worker|gpu|node_rank|loss|lr)")
+
+
+def counts_on(line: str) -> bool:
+    """Whether a line counts through something other than training steps and has not come to its end."""
+    found = _COUNT.search(line)
+    return found is not None and int(found[1]) < int(found[2]) > 2 and _TRAINING.search(line) is None
+
+
 def reaches_its_end(lines: Sequence[str]) -> bool:
     """Whether the last counter with a total came to it, or as near as it prints at all."""
     counters = [(p, lines[p.index]) for p in last_progress(lines).values() if p.total]
