@@ -85,7 +85,7 @@ def _naive(text: str) -> dict[str, list[int]]:
 @settings(max_examples=300)
 @given(logs)
 def test_equals_re_line_by_line(text: str) -> None:
-    """Signatures, counts, line numbers and groups are those of `re.search` on each line; the first and last are kept."""
+    """Signatures, counts, lines and groups are those of `re.search` on each line; the first and last are kept."""
     scan = SCANNER.scan(FILE, io.BytesIO(text.encode()))
     expected = _naive(text)
     assert scan.counts == {name: len(lines) for name, lines in expected.items()}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.run.sayings import Alone, Talk, alone, bare, last_differ, say
+from distkb.evidence.run.sayings import Alone, Talk, alone, bare, last_differ, say, unequal
 from distkb.evidence.run.series import RELATIONS, Column, columns
 from distkb.evidence.run.steps import counts_on
 from distkb.evidence.run.timeline import quote
@@ -80,22 +81,33 @@ def observe(model: Model, signatures: Iterable[Signature], timeline: Timeline) -
     """Return the observations that the model of the run shows."""
     few = alone(model.spoken) if model.troubled else ()
     everyone = frozenset.intersection(*(talk.templates for talk in model.spoken)) if len(model.spoken) > 1 else ()
-    words = [(process, line) for process, line in model.last if say(line).template not in everyone]
+    ends = Counter(talk.sayings[-1].template for talk in model.spoken)
+    words = [
+        (process, line)
+        for process, line in model.last
+        if (template := say(line).template) not in everyone
+        or (ends[template] == 1 and _ends_with(process, line, model))
+    ]
     counting = [(process, line) for process, line in words[-1:] if counts_on(bare(line))]
     numbers = columns(model.spoken)
     differing = last_differ(model.spoken) if model.troubled else ()
+    uneven = unequal(model.spoken) if model.troubled else ()
     found = [*_parted(model.parting), *_first(model.first, timeline), *_alone(few, timeline), *_ended(model, timeline)]
     if counting:
         quotes = tuple(_quote(line, process, timeline) for process, line in counting)
         found.append(Observation(id="run.still-counting", source="log", quotes=quotes))
     for signature in signatures:
         relations = [relation for place, relation in RELATIONS.items() if place in signature.where]
-        if not relations and not {"alone", "last", "last-differs"} & set(signature.where):
+        if not relations and not {"alone", "last", "last-differs", "unequal"} & set(signature.where):
             continue
         pattern = re.compile(signature.pattern)
         said = [one for one in few if "alone" in signature.where and pattern.search(one.saying.line.text)]
         found += _said(signature.id, said, timeline)
-        if "last" in signature.where and not said:
+        often = [one for one in uneven if pattern.search(one[1].line.text)] if "unequal" in signature.where else []
+        if often and not said:
+            quotes = tuple(_quote(saying.line, process, timeline) for process, saying in often[:QUOTES])
+            found.append(Observation(id=signature.id, source="log", certainty=SPOKESMAN, quotes=quotes))
+        elif "last" in signature.where and not said:
             last = [_quote(line, process, timeline) for process, line in words if pattern.search(line.text)]
             found += [Observation(id=signature.id, source="log", certainty=LAST, quotes=tuple(last[:QUOTES]))] * bool(
                 last
@@ -108,6 +120,11 @@ def observe(model: Model, signatures: Iterable[Signature], timeline: Timeline) -
             shown = [column for column in numbers if pattern.search(column.context) and relation(column)]
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
     return found
+
+
+def _ends_with(process: Process, line: Line, model: Model) -> bool:
+    """Whether it is the last line of a rank, after which the others said more."""
+    return any(talk.process is process and talk.sayings[-1].line is line for talk in model.spoken)
 
 
 _FIRST = {"signal": "run.killed-first", "own": "run.raised-first", "other": "run.failed-first"}

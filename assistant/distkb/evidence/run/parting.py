@@ -51,7 +51,7 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the odd group, or the main one where both are calls, is rank 0 by itself."""
         alone = [[p.rank for p in group] == [0] and group[0].stage in CALLS for group in (self.odd, self.main)]
         calls = all(p.stage in CALLS for p in (*self.odd, *self.main))
-        return any(alone) and (self.several or not calls or not self.odd)
+        return any(alone) and bool(self.odd) and (self.several or not calls)
 
     @property
     def several(self) -> bool:

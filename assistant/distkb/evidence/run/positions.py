@@ -160,7 +160,6 @@ _MODEL = re.compile(
 )
 _WRAPS = re.compile(r"torch/(?:nn/parallel|distributed/fsdp)/.{0,80}:(?:\w{1,80}\.)?__init__$")
 _GROUPS = frozenset({"new_group", "new_subgroups", "split_group", "new_subgroups_by_enumeration"})
-_LOADS = re.compile(r"torch/utils/data/|/data_loader\.py$")
 
 
 def stage(frames: Sequence[Frame], place: Place) -> Stage:
@@ -186,8 +185,6 @@ def _collective_stage(frames: Sequence[Frame], place: Place) -> Stage:
         return "save"
     if any("torch/optim/" in path or path.endswith("clip_grad.py") for path in between):
         return "optimizer"
-    if any(_LOADS.search(path) for path in between):
-        return "data"
     return "forward" if any(_MODEL.search(path) for path in between) else "own-call"
 
 

@@ -109,6 +109,19 @@ def alone(spoken: Sequence[Talk]) -> tuple[Alone, ...]:
     return tuple(sorted(found, key=lambda one: not one.last))
 
 
+def unequal(spoken: Sequence[Talk]) -> tuple[tuple[Process, Saying], ...]:
+    """Return the last of each of the lines that several ranks printed, but not all of them as often as others."""
+    counts = [Counter(s.template for s in talk.sayings) for talk in spoken]
+    often = {t: {own[t] for own in counts} for t in frozenset().union(*counts)} if len(spoken) > 1 else {}
+    found: list[tuple[Process, Saying]] = []
+    for template, times in often.items():
+        if len(times) > 1:
+            top = max(range(len(spoken)), key=lambda index: counts[index][template])
+            last = next(s for s in reversed(spoken[top].sayings) if s.template == template)
+            found.append((spoken[top].process, last))
+    return tuple(found)
+
+
 def _most(spoken: Sequence[Talk]) -> dict[str, tuple[int, int]]:
     """Return for each line how often the rank said it that said it most, and how many ranks said it as often."""
     most: dict[str, tuple[int, int]] = {}

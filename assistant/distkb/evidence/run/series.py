@@ -128,13 +128,13 @@ def drifts(column: Column) -> bool:
 
 def constant(column: Column) -> bool:
     """Whether a precise number never changes although others of the same lines do."""
-    cells = column.ranks[0][1]
-    text = cells[0].text
-    precise = len(text.strip("-0.").replace(".", "")) >= PRECISE
+    text = column.ranks[0][1][0].text
+    digits = len(text.strip("-0.").replace(".", ""))
+    rows = LEAST_ROWS if digits == PRECISE else LEAST_ROWS - 1  # the more digits, the fewer rows are no accident
     return (
         column.beside
-        and precise
-        and all(len(own) >= LEAST_ROWS and {c.text for c in own} == {text} for _, own in column.ranks)
+        and digits >= PRECISE
+        and all(len(own) >= rows and {c.text for c in own} == {text} for _, own in column.ranks)
     )
 
 
@@ -156,6 +156,18 @@ def starts_over(column: Column) -> bool:
         if len(set(first)) == LEAST_ROWS - 1 and any(
             values[at : at + len(first)] == first for at in range(LEAST_ROWS, len(values) - len(first) + 1)
         ):
+            return True
+    return False
+
+
+def rises_again(column: Column) -> bool:
+    """Whether a number falls to next to nothing and then comes back to a good part of its top."""
+    for _, cells in column.ranks:
+        values = [cell.value for cell in cells]
+        top = max(values)
+        at = values.index(top)
+        low = min(range(at, len(values)), key=values.__getitem__)
+        if len(values) >= 2 * LEAST_ROWS and top > 0 and values[low] < 0.05 * top and max(values[low:]) > 0.5 * top:
             return True
     return False
 
@@ -185,6 +197,7 @@ RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "ends-at-zero": ends_at_zero,
     "stands-out": stands_out,
     "starts-over": starts_over,
+    "rises-again": rises_again,
     "falls-behind": falls_behind,
 }
 """What can be asked of a column, by the place in which a signature looks."""
