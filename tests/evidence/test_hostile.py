@@ -12,6 +12,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +122,17 @@ def test_holes_are_not_read(tmp_path: Path) -> None:
     evidence = read(tmp_path)
     assert by_id(evidence)["gloo.timeout"].count == 1
     assert {Path(s.path).name: s.code for s in evidence.skipped} == {"rank0.log": "holes", "hole.log": "holes"}
+
+
+def test_nothing_but_nuls_is_said_and_costs_nothing(tmp_path: Path) -> None:
+    """A hole that was copied is written in full: it is passed over at the speed of reading, and noted."""
+    (tmp_path / "nul.log").write_bytes(bytes(1 << 26))
+    began = time.process_time()
+    evidence = read(tmp_path / "nul.log", DATA / "barrier.mixed.log")
+    assert time.process_time() - began < 1.5
+    assert [Path(skipped.path).name for skipped in evidence.skipped if skipped.code == "holes"] == ["nul.log"]
+    assert "gloo.timeout" in by_id(evidence)
+    assert evidence.bytes_read == (DATA / "barrier.mixed.log").stat().st_size
 
 
 def test_a_whole_log_is_whatever_it_was(tmp_path: Path) -> None:
