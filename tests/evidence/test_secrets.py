@@ -13,7 +13,7 @@ from distkb.evidence.observation import Evidence, Observation, Quote, RankState,
 from distkb.evidence.text.clean import mask, mask_value
 from distkb.probing.document import RawDocument
 from distkb.probing.judge import answer
-from distkb_probes.secret_kinds import Kind, kinds
+from distkb_probes.secret_kinds import MASK, Kind, kinds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import secret_strings
@@ -86,5 +86,5 @@ def test_nothing_leaves_a_probe_with_a_secret() -> None:
     shown = answer(raw, (), more=(Observation(id="a.b", source="probe", values={"value": secret}),))
     assert "s3cr3tPW" not in str(shown)
     assert "\x1b" not in shown.detail
-    assert shown.facts["db_password"] == "***"
+    assert shown.facts["db_password"] == MASK
     assert shown.facts["seen"][1] == 3
