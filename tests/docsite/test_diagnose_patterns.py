@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from distkb.evidence.readers.report.words import patterns_of
 from distkb.evidence.scanner.literals import required_literals
 from distkb.knowledge import open_knowledge
 from distkb_probes.secret_kinds import kinds
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+import secret_strings
 
 HEALTHY = Path(__file__).parents[1] / "healthy" / "logs"
 SPANS = """
@@ -113,6 +117,16 @@ def test_the_readers_own_patterns_match_the_same_spans_in_both_languages() -> No
     found = spans(expressions, lines)
     for pattern, row in zip(patterns, found, strict=True):
         assert row == [span(pattern, line) for line in lines], pattern.pattern
+
+
+def test_the_browser_finds_the_secrets_that_the_program_finds() -> None:
+    """Every kind, on secrets in the providers' own formats and on harmless lines that look like them."""
+    lines = [text for text, _ in secret_strings.positive()] + secret_strings.harmless()[::8]
+    numbers = list(range(len(lines)))
+    found = spans([(*translate(kind.pattern.pattern, kind.pattern.flags), numbers) for kind in kinds()], lines)
+    assert sum(one is not None for row in found for one in row) >= 300
+    for kind, row in zip(kinds(), found, strict=True):
+        assert row == [span(kind.pattern, line) for line in lines], kind.pattern.pattern
 
 
 @pytest.mark.parametrize(

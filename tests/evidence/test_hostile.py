@@ -7,10 +7,12 @@ import gzip
 import lzma
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -23,15 +25,17 @@ from distkb.evidence import artifacts
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.guarded import guarded, guarded_together
 from distkb.evidence.observation import Skipped
-from distkb.evidence.readers.error_files import parse_error_file
+from distkb.evidence.readers.error_files import parse_error_file, parse_table
 from distkb.evidence.readers.flight_recorder import read_flight_recorder
 from distkb.evidence.readers.probe_answers import read_document
 from distkb.evidence.readers.report.read import ReportReader, take_apart
 from distkb.evidence.readers.stacks.read import parse
 from distkb.evidence.text.opening import open_text
 from distkb.evidence.text.patience import Patience
+from distkb.evidence.text.ranks import MOST_RANKS
 from distkb.evidence.text.unpacking import FREE
 
+ROOT = Path(__file__).parents[2]
 GOOD = "step 1\nRuntimeError: Timed out waiting 5000ms for recv operation to complete\n"
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
@@ -118,6 +122,17 @@ def test_holes_are_not_read(tmp_path: Path) -> None:
     evidence = read(tmp_path)
     assert by_id(evidence)["gloo.timeout"].count == 1
     assert {Path(s.path).name: s.code for s in evidence.skipped} == {"rank0.log": "holes", "hole.log": "holes"}
+
+
+def test_nothing_but_nuls_is_said_and_costs_nothing(tmp_path: Path) -> None:
+    """A hole that was copied is written in full: it is passed over at the speed of reading, and noted."""
+    (tmp_path / "nul.log").write_bytes(bytes(1 << 26))
+    began = time.process_time()
+    evidence = read(tmp_path / "nul.log", DATA / "barrier.mixed.log")
+    assert time.process_time() - began < 1.5
+    assert [Path(skipped.path).name for skipped in evidence.skipped if skipped.code == "holes"] == ["nul.log"]
+    assert "gloo.timeout" in by_id(evidence)
+    assert evidence.bytes_read == (DATA / "barrier.mixed.log").stat().st_size
 
 
 def test_a_whole_log_is_whatever_it_was(tmp_path: Path) -> None:
@@ -256,6 +271,48 @@ def test_many_documents_of_stacks_are_read_in_linear_time() -> None:
     assert parse('[{"pid":1,"a":' * 900 + "[" + "1," * 200_000, "stacks.json") == []
 
 
+# ---- numbers
+
+
+def test_no_number_is_converted_that_may_have_any_length() -> None:
+    """Python refuses to convert 5,000 digits: what stands in a group of an expression is bounded."""
+    unbounded = re.compile(r"\((?:\?P<\w+>)?[-?+]*(?:\\d|\[0-9\])[+*]\)")
+    places = (ROOT / "assistant/distkb" / name for name in ("evidence", "report", "diagnosis"))
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for place in places
+        for path in sorted(place.rglob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if unbounded.search(line) and "re.split(" not in line
+    ]
+    assert found == []
+
+
+def test_a_table_with_endless_numbers_is_no_table() -> None:
+    """Torchrun's table is read where its numbers are numbers of a process, and never raises."""
+    table = "  rank      : {0} (local_rank: {0})\n  exitcode  : -{0} (pid: {0})\n"
+    assert [failure.rank for failure in parse_table(table.format("1"))] == [1]
+    assert all(failure.rank < 1 << 30 for failure in parse_table(table.format("9" * 5000)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[rank0]: RuntimeError: Timed out after 1 seconds waiting for clients. 1/{} clients joined.",
+        "[rank0]: world_size={}",
+        "[1,{}]<stdout>: step 1",
+        "[rank{}]: RuntimeError: CUDA out of memory",
+        "  rank      : {0} (local_rank: 0)\n  exitcode  : -9 (pid: 1)",
+    ],
+)
+def test_a_world_of_a_billion_ranks_is_not_believed(tmp_path: Path, line: str) -> None:
+    """A number in one line makes no roll call that fills the memory."""
+    for number in ("999999", "999999999", "9" * 30):
+        log = tmp_path / "console.log"
+        log.write_text(f"[rank0]: step 1\n[rank1]: step 1\n{line.format(number)}\n[rank1]: RuntimeError: boom\n")
+        assert len(read(log).ranks) < MOST_RANKS + 2
+
+
 # ---- reports and documents
 
 
@@ -270,8 +327,6 @@ def test_a_pattern_sees_a_bounded_part_of_a_line() -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
 def test_a_search_that_takes_too_long_is_ended() -> None:
     """An expression that would take years gives up, and the next one finds what it looks for."""
-    import re
-
     with Patience() as patience:
         assert patience.search(re.compile("(a|aa)+b"), "a" * 80) is None
         assert patience.given_up == 1

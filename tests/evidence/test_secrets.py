@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from distkb.evidence.border import fit_to_show
-from distkb.evidence.observation import Evidence, Observation, Quote, Skipped
+from distkb.evidence.observation import Evidence, Observation, Quote, RankState, Skipped
 from distkb.evidence.text.clean import mask, mask_value
-from distkb_probes.secret_kinds import Kind, kinds
+from distkb.probing.document import RawDocument
+from distkb.probing.judge import answer
+from distkb_probes.secret_kinds import MASK, Kind, kinds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import secret_strings
@@ -57,8 +59,11 @@ def test_nothing_leaves_the_readers_with_a_secret() -> None:
                 values={"name": "hub_token", "value": "abcd1234efgh", "seen": secret},
             ),
         ),
-        notes=(Quote(text=f"password={secret}"),),
-        skipped=(Skipped(path="x", code="failed", detail=f"ValueError: {secret}"),),
+        notes=(Quote(text=f"password={secret}", path=f"logs/{secret}.log"),),
+        skipped=(Skipped(path=f"{secret}.log", code="failed", detail=f"ValueError: {secret}"),),
+        ranks=(
+            RankState(rank=0, state="failed", place=f"login('{secret}')", last=Quote(text=secret), sources=(secret,)),
+        ),
     )
     shown = fit_to_show(evidence)
     assert secret not in str(shown)
@@ -66,3 +71,20 @@ def test_nothing_leaves_the_readers_with_a_secret() -> None:
     assert shown.observations[0].quotes[0].text == "a ***"
     assert mask_value("db_password", "Pw1") == "***"
     assert mask_value("num_workers", "12345678") == "12345678"
+
+
+def test_nothing_leaves_a_probe_with_a_secret() -> None:
+    """What a probe collected is masked where its answer is made: texts, keys, and values by the name beside them."""
+    secret = "https://user:s3cr3tPW@host/x"  # noqa: S105 - nobody's
+    raw = RawDocument(
+        schema="distkb.probe-raw/1",
+        probe="env",
+        status="ok",
+        detail=f"{secret}\x1b[31m",
+        facts={"host": {"name": secret, secret: 1}, "db_password": "Pw1", "seen": [secret, 3]},
+    )
+    shown = answer(raw, (), more=(Observation(id="a.b", source="probe", values={"value": secret}),))
+    assert "s3cr3tPW" not in str(shown)
+    assert "\x1b" not in shown.detail
+    assert shown.facts["db_password"] == MASK
+    assert shown.facts["seen"][1] == 3

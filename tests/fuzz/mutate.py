@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 
 _TOKEN = re.compile(rb"[A-Za-z_]+|\d+|\s+|.", re.DOTALL)
+_NUMBER = re.compile(rb"\d+")
+_NUMBERS = (b"0", b"-1", b"65536", b"999999999", b"9" * 20, b"0" * 5000, b"1e999", "\u00b2".encode())
 _ODD = (
     b"\0", b"\xff", b"\n", b"\r", b"\x1b[31m", b"\xe2\x80\xae", b'"', b"'", b"{", b"[", b"(", b")", b"-1", b"9" * 25,
     b"1e999", b"nan", b"None", b"\\", b"%s", b"\x80\x04", b"}", b"\x94", b"h\x00", b"File \"", b"Thread 1 (idle)",
@@ -22,7 +24,7 @@ def mutated(source: random.Random, seeds: Sequence[bytes], most: int = 1 << 14) 
             data += source.choice(_ODD)
         at, other = source.randrange(len(data)), source.randrange(len(data))
         low, high = min(at, other), max(at, other)
-        match source.randrange(7):
+        match source.randrange(8):
             case 0:
                 data[at] = source.randrange(256)
             case 1:
@@ -35,6 +37,9 @@ def mutated(source: random.Random, seeds: Sequence[bytes], most: int = 1 << 14) 
                 data[low:high] = source.choice(seeds)[: high - low]
             case 5:
                 del data[at:]
+            case 6 if numbers := [match.span() for match in _NUMBER.finditer(data)]:
+                first, last = source.choice(numbers)
+                data[first:last] = source.choice(_NUMBERS)
             case _:
                 data[at:at] = data[at : at + 4] * 64
         del data[most:]

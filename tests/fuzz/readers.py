@@ -1,4 +1,4 @@
-"""One target for each reader, and the texts to begin with: what `test_fuzz.py`, `campaign.py` and Atheris feed."""
+"""One target for each reader, and the texts to begin with: what `test_fuzz.py`, `campaign.py` and `guided.py` feed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import bz2
 import contextlib
 import functools
 import gzip
-import importlib
 import io
 import lzma
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +15,29 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).parent / "kept"
 """Inputs that once found something, in a folder for each target."""
-SIZES = {"report": 2 << 10, "quotes": 2 << 10, "config": 4 << 10}
+SIZES = {"report": 2 << 10, "quotes": 2 << 10, "whole": 4 << 10}
 """Bytes of an input to begin with, where a reader takes long on a whole one."""
+SEEDS = Path(__file__).parent / "seeds"
+"""Inputs that no recording holds, in a folder for each target."""
+SPREAD = 16
+"""Recorded artifacts to begin with, from as many folders as there are."""
+LOGS = (
+    "tests/replay/recorded/**/*.log", "tests/slurm/jobs/*/artifacts/**/*.out", "tests/healthy/logs/**/*.log",
+    "tests/evidence/data/*.log", "kb/entries/**/recorded/**/*.log",
+)  # fmt: skip
+RECORDED: dict[str, tuple[str, ...]] = {
+    "log": LOGS,
+    "report": ("tests/evidence/data/*.log", "kb/entries/*/*/accounts.yaml"),
+    "recorder": ("tests/evidence/flight_recorder/recorded/*/nccl_trace*", "tests/diagnosis/data/**/fr_trace_*"),
+    "stacks": ("kb/**/stacks/*.json", "tests/diagnosis/data/**/stacks/*.json"),
+    "trace": (),
+    "script": ("kb/entries/*/*/repro.py", "tests/evidence/data/scripts/*/*.py"),
+    "config": (),
+    "documents": ("tests/report/golden/*.json",),
+    "packed": LOGS,
+    "quotes": LOGS,
+    "whole": LOGS,
+}
 Target = Callable[[bytes], None]
 
 
@@ -54,6 +73,17 @@ def _reports():  # type: ignore[no-untyped-def]
     from distkb.evidence.readers.report.read import ReportReader
 
     return ReportReader(_catalogue().signatures, cache_directory())
+
+
+@functools.cache
+def _knowledge():  # type: ignore[no-untyped-def]
+    from distkb.diagnosis.guide import Guide
+    from distkb.knowledge import open_knowledge
+    from distkb.report.meaning import Meanings
+    from distkb.search.index import load
+
+    compiled = open_knowledge()
+    return Guide(_catalogue()), load(compiled.search_index()), Meanings(_catalogue())
 
 
 def log(data: bytes) -> None:
@@ -152,37 +182,40 @@ def quotes(data: bytes) -> None:
         raise AssertionError("a control character is shown")
 
 
+def whole(data: bytes) -> None:
+    """A log beside a report of the same words, from reading to each form of the answer."""
+    from distkb import intake
+    from distkb.catalogue.places import cache_directory
+    from distkb.diagnosis.batch import diagnose
+    from distkb.locale import LANGUAGES, Say
+    from distkb.report import json, markdown, text
+
+    guide, index, meanings = _knowledge()
+    path = _file("console.log", data)
+    words = data.decode("utf-8", "replace")[:400]
+    evidence = intake.read(_catalogue(), [path], report=words, index=index, cache_dir=cache_directory())
+    diagnosis = diagnose(guide, evidence)
+    json.write(diagnosis, meanings)
+    for language in LANGUAGES:
+        shown = text.write(diagnosis, meanings, Say(language)) + markdown.write(diagnosis, meanings, Say(language))
+        if any(ord(character) < 32 and character != "\n" for character in shown):
+            raise AssertionError("a control character is shown")
+
+
 TARGETS: dict[str, Target] = {
-    one.__name__: one for one in (log, report, recorder, stacks, trace, script, config, documents, packed, quotes)
+    one.__name__: one
+    for one in (log, report, recorder, stacks, trace, script, config, documents, packed, quotes, whole)
 }
 
 
 def seeds(name: str) -> Iterator[bytes]:
-    """Yield inputs to begin with: what is kept, then recorded artifacts."""
-    kept = sorted((KEPT / name).glob("*")) if (KEPT / name).is_dir() else []
-    yield from (path.read_bytes() for path in kept)
-    patterns = {
-        "log": ("tests/replay/recorded/**/*.log", "tests/evidence/data/*.log"),
-        "report": ("tests/evidence/data/*.log", "kb/entries/*/*/accounts.yaml"),
-        "recorder": (
-            "kb/entries/**/nccl_trace*",
-            "tests/evidence/flight_recorder/data/**/*",
-            "kb/**/recorded/**/*rank*[0-9]",
-        ),
-        "stacks": ("kb/**/recorded/**/stack*", "tests/evidence/data/**/*stack*", "tests/evidence/data/**/*spy*"),
-        "trace": ("kb/**/recorded/**/trace-rank-*.log", "tests/evidence/data/**/*trace*"),
-        "script": ("kb/entries/*/*/repro.py",),
-        "config": ("kb/**/*.json", "kb/**/*.yaml"),
-        "documents": ("kb/**/recorded/**/error.json", "kb/**/recorded/**/*.json"),
-        "packed": ("tests/evidence/data/*.log",),
-        "quotes": ("tests/evidence/data/*.log",),
-    }[name]
-    found = [path for pattern in patterns for path in sorted(ROOT.glob(pattern)) if path.is_file()][:12]
-    for number, path in enumerate(found):
+    """Yield inputs to begin with: what is kept, then artifacts that were recorded or written for this."""
+    for folder in (KEPT / name, SEEDS / name):
+        yield from (path.read_bytes() for path in sorted(folder.glob("*")))
+    found = [path for pattern in RECORDED[name] for path in sorted(ROOT.glob(pattern)) if path.is_file()]
+    for number, path in enumerate(found[:: max(1, len(found) // SPREAD)]):
         data = path.read_bytes()[: SIZES.get(name, 16 << 10)]
         yield (gzip.compress, bz2.compress, lzma.compress)[number % 3](data) if name == "packed" else data
-    if not found:
-        yield b'{"schema": "distkb.probe/1", "found": [{"id": "a.b", "values": {"x": "y"}}], "clear": ["c.d"]}\n'
 
 
 @contextlib.contextmanager
@@ -190,18 +223,3 @@ def quiet() -> Iterator[None]:
     """Keep what is printed by accident away from the answer."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield
-
-
-def main() -> None:
-    """Feed one target by Atheris, where it is installed: `python tests/fuzz/readers.py log [options of libFuzzer]`."""
-    atheris = importlib.import_module("atheris")
-
-    target = TARGETS[sys.argv.pop(1)]
-    with atheris.instrument_imports(include=["distkb"]):
-        target(b"")
-    atheris.Setup(sys.argv, target)
-    atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    main()

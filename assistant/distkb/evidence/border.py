@@ -1,10 +1,13 @@
-"""Where evidence leaves the readers for whoever shows it: no text passes with a secret or a control character."""
+"""Where what was read leaves the readers for whoever shows it: no text passes with a secret or a control character."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import msgspec
 
-from distkb.evidence.observation import Evidence, Observation, Quote
+from distkb.evidence.observation import Evidence, Observation, Quote, RankState, Skipped
 from distkb.evidence.text.clean import mask, mask_value, plain
 
 
@@ -12,13 +15,37 @@ def fit_to_show(evidence: Evidence) -> Evidence:
     """Return the evidence with every text of it masked and plain, whichever reader it came from."""
     return msgspec.structs.replace(
         evidence,
-        observations=tuple(map(_observation, evidence.observations)),
+        observations=tuple(map(fit_observation, evidence.observations)),
         notes=tuple(map(_quote, evidence.notes)),
-        skipped=tuple(msgspec.structs.replace(item, detail=mask(plain(item.detail))) for item in evidence.skipped),
+        ranks=tuple(map(_rank, evidence.ranks)),
+        skipped=tuple(map(_skipped, evidence.skipped)),
     )
 
 
-def _observation(one: Observation) -> Observation:
+def fit(value: Any, name: str = "") -> Any:
+    """Return plain data with every text in it masked and plain; `name` is what a text is the value of."""
+    if isinstance(value, str):
+        return mask_value(name, _text(value)) if name else _text(value)
+    if isinstance(value, dict):
+        return {_text(str(key)): fit(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [fit(item, name) for item in value]
+    return value
+
+
+@lru_cache(maxsize=4096)
+def _text(text: str) -> str:
+    return mask(plain(text))
+
+
+@lru_cache(maxsize=4096)
+def _path(path: str) -> str:
+    """Return a name without a secret; what else is odd in it stays, for it has to be found again."""
+    return mask(path)
+
+
+def fit_observation(one: Observation) -> Observation:
+    """Return one observation with every text of it masked and plain."""
     if not one.quotes and not one.values:
         return one
     values = {name: mask_value(name, plain(value)) for name, value in one.values.items()}
@@ -29,5 +56,21 @@ def _observation(one: Observation) -> Observation:
 
 
 def _quote(quote: Quote) -> Quote:
-    text = mask(plain(quote.text))
-    return quote if text == quote.text else msgspec.structs.replace(quote, text=text)
+    return msgspec.structs.replace(
+        quote, text=_text(quote.text), path=None if quote.path is None else _path(quote.path)
+    )
+
+
+def _rank(state: RankState) -> RankState:
+    if not state.place and state.last is None and not state.sources:
+        return state
+    return msgspec.structs.replace(
+        state,
+        place=_text(state.place),
+        last=None if state.last is None else _quote(state.last),
+        sources=tuple(map(_path, state.sources)),
+    )
+
+
+def _skipped(item: Skipped) -> Skipped:
+    return msgspec.structs.replace(item, path=_path(item.path), detail=_text(item.detail))

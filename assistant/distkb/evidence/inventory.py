@@ -56,7 +56,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ELASTIC = re.compile(
-    r"^(?P<group>.*?)/?attempt_(?P<attempt>\d+)/(?P<rank>\d+)/(?P<file>stdout\.log|stderr\.log|error\.json)(?:\.gz)?$"
+    r"^(?P<group>.*?)/?attempt_(?P<attempt>\d{1,6})/(?P<rank>\d{1,6})/(?P<file>stdout\.log|stderr\.log|error\.json)(?:\.gz)?$"
 )
 _NAMED_RANK = re.compile(
     r"(?i)(?:^|[^a-z])(?:global_?|local_?)?(?:rank|worker|proc|process|task|gpu)[_.=-]?(\d{1,5})(?!\d)"

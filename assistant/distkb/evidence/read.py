@@ -14,7 +14,7 @@ from distkb.evidence.inventory import Found, LogFile, discover
 from distkb.evidence.observation import Evidence, Observation, Quote, Skipped
 from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
 from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
-from distkb.evidence.readers.report.read import ReportReader, facts_of, pasted, take_apart
+from distkb.evidence.readers.report.read import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
 from distkb.evidence.run.derive import Derived, derive
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.timeline import waited
@@ -104,7 +104,7 @@ def _report(
     skipped: list[Skipped],
 ) -> list[Observation]:
     """Observations of a report; none where reading it fails."""
-    return guarded(lambda: read_report(signatures, facts, report, name, cache_dir), name or "-", skipped) or []
+    return guarded(lambda: read_report(signatures, facts, report, name, cache_dir, skipped), name or "-", skipped) or []
 
 
 def _derived(
@@ -317,10 +317,16 @@ def read_report(
     report: str,
     name: str | None = None,
     cache_dir: Path | None = None,
+    skipped: list[Skipped] | None = None,
 ) -> list[Observation]:
     """Observations of a person's report: signatures, frames of pasted tracebacks, and facts that the words show."""
     parts = take_apart(report)
-    found = ReportReader(signatures, cache_dir).observations(parts, name)
+    reader = ReportReader(signatures, cache_dir)
+    found = reader.observations(parts, name)
+    if skipped is not None and reader.given_up:
+        skipped.append(Skipped(path=name or "-", code="report-slow", detail=str(reader.given_up)))
+    if skipped is not None and len(report) > MAX_CHARACTERS:
+        skipped.append(Skipped(path=name or "-", code="report-long", detail=f"{MAX_CHARACTERS:,}"))
     return [*found, *pasted(parts, signatures, name), *facts_of(parts, facts, name)]
 
 

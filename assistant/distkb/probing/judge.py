@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from distkb.catalogue.model import Finding, Severity, Text
+from distkb.evidence.border import fit, fit_observation
 from distkb.evidence.observation import Observation
 from distkb.probing.document import ProbeAnswer, RawDocument, Reported, Status
 from distkb.probing.interpreter import Interpreter
@@ -21,8 +22,11 @@ def answer(
     facts: Mapping[str, Any] | None = None,
     interpreter: Interpreter | None = None,
 ) -> ProbeAnswer:
-    """Return the answer of a probe: its own findings, and `more` that distkb concluded from its facts."""
-    observations = _once((*raw.observations(), *more))
+    """Return the answer of a probe: its own findings, and `more` that distkb concluded from its facts.
+
+    This is its border: all text is masked and plain from here on.
+    """
+    observations = _once(map(fit_observation, (*raw.observations(), *more)))
     known = {finding.id: finding for finding in findings}
     reported = sorted(
         (Reported(observation=o, finding=known.get(o.id) or _unknown(o.id)) for o in observations if o.present),
@@ -34,10 +38,10 @@ def answer(
         probe=raw.probe,
         status=status,
         reason=raw.reason,
-        detail=raw.detail,
+        detail=fit(raw.detail),
         reported=tuple(reported),
         observations=observations,
-        facts=dict(raw.facts if facts is None else facts),
+        facts=fit(dict(raw.facts if facts is None else facts)),
         interpreter=None if interpreter is None else (str(interpreter.path), interpreter.why),
         elapsed_s=raw.elapsed_s,
     )

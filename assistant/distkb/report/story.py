@@ -15,7 +15,7 @@ _MESSAGE, _CALL, _LINE, _RANKS = 150, 60, 80, 4
 _NOTHING = "\0"
 """Stands for an unknown time until the blank beside it is taken out with it; log text cannot hold it."""
 _SIGNAL = re.compile(r"\((SIG[A-Z0-9]+)\)")
-_FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+), in \S+\s+(?P<code>\S.*)')
+_FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d{1,9}), in \S+\s+(?P<code>\S.*)')
 _ERROR = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Exit|Interrupt|Timeout)\w*\b(?!\()")
 _CPP_PLACE = re.compile(r"\[…/[^\]]*\] ")
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")

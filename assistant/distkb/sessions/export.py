@@ -26,6 +26,7 @@ from distkb.diagnosis.session import (
     standing,
 )
 from distkb.diagnosis.view import SessionView, TrailItem
+from distkb.evidence.border import fit
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.text.clean import mask, plain
 from distkb.locale import Say
@@ -117,7 +118,7 @@ def document(session: Session, view: SessionView) -> dict[str, Any]:
         "id": session.id,
         "started": session.started,
         "title": _clean(session.title),
-        "events": [_masked(msgspec.to_builtins(event)) for event in session.events],
+        "events": [fit(msgspec.to_builtins(event)) for event in session.events],
         "causes": [{"cause": r.id, "probability": round(r.probability, 6)} for r in view.causes],
         "other": round(view.other.probability, 6),
         "next": _next(view),
@@ -132,16 +133,6 @@ def _next(view: SessionView) -> dict[str, Any]:
         return {"kind": "nothing-fits"}
     kind, name = ("ask", move.question.id) if hasattr(move, "question") else ("take", move.step.id)
     return {"kind": kind, "id": name}
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, str):
-        return _clean(value)
-    if isinstance(value, dict):
-        return {_clean(str(key)): _masked(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_masked(item) for item in value]
-    return value
 
 
 def _clean(text: str) -> str:

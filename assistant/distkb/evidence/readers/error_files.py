@@ -41,8 +41,8 @@ class ErrorFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ROW = re.compile(r"(?P<key>time|host|rank|exitcode)\s{0,16}: (?P<value>.*)$")
-_RANK = re.compile(r"(\d+)(?: \(local_rank: (\d+)\))?")
-_EXIT = re.compile(r"(-?\d+) +\(pid: (\d+)\) *(?:\((SIG[A-Z0-9]+)\))?")
+_RANK = re.compile(r"(\d{1,9})(?: \(local_rank: (\d{1,9})\))?")
+_EXIT = re.compile(r"(-?\d{1,10}) +\(pid: (\d{1,10})\) *(?:\((SIG[A-Z0-9]+)\))?")
 _ROOT = "Root Cause (first observed failure)"
 
 

@@ -16,6 +16,7 @@ from distkb.evidence.run.timeline import Event, Timeline, quote
 from distkb.evidence.run.watchdog import different_ops
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.lines import head
+from distkb.evidence.text.ranks import MOST_RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -300,7 +301,8 @@ def world_size(run: Run, timeline: Timeline) -> int | None:
         for hit in scan.hits
         if hit.values.get("world_size", "").isdecimal()
     ]
-    return max([*said, sum(trees.values()), *seen, *listed, *joined], default=0) or None
+    told = [*said, sum(trees.values()), *seen, *listed, *joined]
+    return max((number for number in told if number <= MOST_RANKS), default=0) or None
 
 
 def _said_world(text: str) -> int | None:

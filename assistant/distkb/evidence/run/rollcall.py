@@ -8,6 +8,7 @@ from distkb.evidence.observation import Quote, RankState
 from distkb.evidence.run.steps import says_finished
 from distkb.evidence.run.timeline import quote
 from distkb.evidence.text.clean import quote_text
+from distkb.evidence.text.ranks import MOST_RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,9 +39,10 @@ def roll_call(
     known = by_rank.keys() | stands.keys() | events.keys()
     if not known:
         return ()
+    last = max([(world or 0) - 1, *(rank for rank in known if rank < MOST_RANKS)])
     return tuple(
         _state(rank, by_rank.get(rank), stands.get(rank), events.get(rank, ()), timeline, work)
-        for rank in range(max([*known, (world or 0) - 1]) + 1)
+        for rank in sorted({*range(last + 1), *known})
     )
 
 

@@ -103,8 +103,8 @@ _ENDED_TYPES = frozenset(
     {"KeyboardInterrupt", "SystemExit", "SignalException", "BrokenPipeError", "ConnectionResetError", "GeneratorExit"}
 )
 _WAITED = re.compile(
-    r"(?:waiting|after|ran for|timeout(?:\(ms\))?[=:]?)\s*(\d+)\s*(?:ms\b|milliseconds)"
-    r"|Timeout\(ms\)=(\d+)|after (\d+)\s*seconds"
+    r"(?:waiting|after|ran for|timeout(?:\(ms\))?[=:]?)\s*(\d{1,9})\s*(?:ms\b|milliseconds)"
+    r"|Timeout\(ms\)=(\d{1,9})|after (\d{1,9})\s*seconds"
 )
 _NOT_USER = re.compile(
     r"(?:^|/)(?:torch/(?:distributed|nn/parallel|autograd|cuda|_C|_tensor\.py)|deepspeed|accelerate|lightning"

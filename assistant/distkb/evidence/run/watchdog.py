@@ -23,8 +23,8 @@ UNSURE = 0.7
 """Certainty where old versions do not print the process group: sequence numbers count within a group."""
 
 _GROUP = re.compile(r"\bPG (?:ID \d+ PG GUID )?\d+ ?\((?P<name>\w+)\)")
-_RANK = re.compile(r"[Rr]ank ?(?P<rank>\d+)\b")
-_WORK = re.compile(r"SeqNum=(?P<seq>\d+), OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d+))?")
+_RANK = re.compile(r"[Rr]ank ?(?P<rank>\d{1,9})\b")
+_WORK = re.compile(r"SeqNum=(?P<seq>\d{1,9}), OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18}))?")
 _ALONE = frozenset({"SEND", "RECV", "COALESCED", "UNKNOWN"})
 _ONE_SIZE = frozenset({"ALLREDUCE", "BROADCAST", "REDUCE", "ALLGATHER", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE"})
 """Collectives to which every rank has to come with a tensor of the same size."""

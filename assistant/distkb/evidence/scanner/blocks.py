@@ -96,10 +96,12 @@ def cleaned(buffer: bytes | bytearray, stop: int | None = None, *, last: bool, c
     """Block of the first bytes of a buffer, without escape sequences and NULs."""
     data = buffer
     raw = stop = len(buffer) if stop is None else stop
+    if continued and (data.find(b"\0", 0, continued) >= 0 or data.find(b"\x1b", 0, continued) >= 0):
+        continued = cleaned(bytes(memoryview(data)[:continued]), last=False, continued=0, begin=0).stop
     if data.find(b"\x1b", 0, stop) >= 0:
         data = _ESCAPES.sub(b"", bytes(memoryview(data)[:stop]))
         stop = len(data)
     if data.find(b"\0", 0, stop) >= 0:
-        data = bytes(memoryview(data)[:stop]).replace(b"\0", b"")
+        data = bytes(memoryview(data)[:stop]).translate(None, b"\0")
         stop = len(data)
     return Block(data, stop, last, continued, begin, raw)

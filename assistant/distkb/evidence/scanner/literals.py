@@ -16,6 +16,14 @@ CASES = 32
 """Cases that a pattern is told apart into."""
 
 
+class Need(NamedTuple):
+    """What every match of a pattern contains: all of `every` where there are any, else a text or one of `some`."""
+
+    texts: tuple[str, ...] = ()
+    some: tuple[Need, ...] = ()
+    every: tuple[Need, ...] = ()
+
+
 class _Shape(NamedTuple):
     """What a part of a pattern says about the text that it matches."""
 
@@ -25,6 +33,14 @@ class _Shape(NamedTuple):
     """Literals of which every match contains at least one."""
     cases: list[tuple[str, ...]] | None = None
     """The same with all that is known: every match is of one case, and contains all literals of its case."""
+    need: Need | None = None
+    """The same, but that nothing is left out for being much."""
+
+    def needs(self) -> Need | None:
+        """Return what every match contains; None where nothing is known."""
+        if self.exact is None:
+            return self.need
+        return Need(texts=tuple(self.exact)) if min(map(len, self.exact), default=0) else None
 
 
 def required_literals(pattern: str) -> list[str] | None:
@@ -49,6 +65,11 @@ def required_cases(pattern: str) -> list[tuple[str, ...]] | None:
     return _parsed(pattern).cases
 
 
+def needed(pattern: str) -> Need | None:
+    """Return all that is known of the literals in each match, spelled as in the pattern; None where that is nothing."""
+    return _parsed(pattern).needs()
+
+
 def _parsed(pattern: str) -> _Shape:
     try:
         parser = importlib.import_module("re._parser")
@@ -61,6 +82,7 @@ def _sequence(items: Iterable[Any]) -> _Shape:
     """Texts side by side: neighbours that are known are put together."""
     best: list[str] | None = None
     cases: list[tuple[str, ...]] | None = None
+    every: list[Need | None] = []
     run = [""]
     whole = True
     for operator, argument in items:
@@ -71,12 +93,16 @@ def _sequence(items: Iterable[Any]) -> _Shape:
                 run = joined
                 continue
             best, cases = _better(best, run), _both(cases, _single(run))
+            every.append(_Shape(run, None).needs())
             run, whole = shape.exact, False
             continue
         best = _better(_better(best, run), shape.best)
         cases = _both(_both(cases, _single(run)), shape.cases)
+        every += [_Shape(run, None).needs(), shape.need]
         run, whole = [""], False
-    return _Shape(run if whole else None, _better(best, run), _both(cases, _single(run)))
+    known = tuple(need for need in (*every, _Shape(run, None).needs()) if need is not None)
+    need = None if not known else known[0] if len(known) == 1 else Need(every=known)
+    return _Shape(run if whole else None, _better(best, run), _both(cases, _single(run)), need)
 
 
 def _item(operator: str, argument: Any) -> _Shape:  # noqa: PLR0911 - one line for each kind
@@ -107,11 +133,19 @@ def _branches(shapes: list[_Shape]) -> _Shape:
     exact: list[str] | None = []
     best: list[str] | None = []
     cases: list[tuple[str, ...]] | None = []
+    some: list[Need] | None = []
     for shape in shapes:
         exact = None if exact is None or shape.exact is None else exact + shape.exact
         best = None if best is None or shape.best is None else best + shape.best
         cases = None if cases is None or shape.cases is None else cases + shape.cases
-    return _Shape(exact if exact and len(exact) <= CHOICES else None, best or None, cases or None)
+        need = shape.needs()
+        some = None if some is None or need is None else [*some, need]
+    plain = tuple(text for need in some or () if not need.some and not need.every for text in need.texts)
+    rest = tuple(need for need in some or () if need.some or need.every)
+    return _Shape(
+        exact if exact and len(exact) <= CHOICES else None, best or None, cases or None,
+        Need(texts=plain, some=rest) if some else None,
+    )  # fmt: skip
 
 
 def _repeat(least: int, most: int, inner: _Shape) -> _Shape:
@@ -119,7 +153,7 @@ def _repeat(least: int, most: int, inner: _Shape) -> _Shape:
         return _Shape(["", *inner.exact], None)
     if inner.exact is not None and (least, most) == (1, 1):
         return inner
-    return _Shape(None, inner.best, inner.cases) if least >= 1 else _Shape(None, None)
+    return _Shape(None, inner.best, inner.cases, inner.needs()) if least >= 1 else _Shape(None, None)
 
 
 def _better(old: list[str] | None, new: list[str] | None) -> list[str] | None:

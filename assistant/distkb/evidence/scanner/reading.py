@@ -98,6 +98,8 @@ class Reading:
         self._before = b""
         self._line = 1
         self._size = 0
+        self._blank = False
+        """Whether anything was read, NULs if nothing else."""
 
     def take(self, block: Block, located: Located) -> None:
         """Take one block and the places in it where something may match."""
@@ -143,6 +145,7 @@ class Reading:
         self._before = bytes(block.data[max(0, block.stop - 4096) : block.stop])
         self._line += newlines
         self._size += block.stop
+        self._blank = self._blank or block.raw > 0
 
     def _match(self, block: Block, candidate: Candidate) -> bool:
         """Confirm and keep one candidate; whether it matches."""
@@ -262,7 +265,7 @@ class Reading:
             end_offset=self._size - len(end),
             lines=self._line - (not end or end.endswith(b"\n")),
             size=self._size,
-            damage=damage,
+            damage=damage or ("holes" if self._blank and not self._size else ""),
         )
 
 

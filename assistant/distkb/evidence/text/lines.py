@@ -40,7 +40,7 @@ class Head(msgspec.Struct, frozen=True):
 
 _TAG = re.compile(
     r"(?P<ws>\s*)(?:"
-    r"\[(?:prterun[^\]@]*@)?(?P<job>\d+),\s?(?P<mpi>\d+)\]<std(?:out|err|diag)>: ?"
+    r"\[(?:prterun[^\]@]*@)?(?P<job>\d{1,9}),\s?(?P<mpi>\d{1,6})\]<std(?:out|err|diag)>: ?"
     r"|\[(?P<name>[A-Za-z][A-Za-z_.-]*?)[ _:=-]?(?P<tagged>\d{1,5})\](?::(?! ?:) ?| )"
     r"|\((?P<actor>[A-Za-z_]\w* pid=\d+(?:, ip=[\w.:]+)?)\)(?: |$)"
     r"|(?P<worker>(?:worker|node|rank|host|proc)[_-]?(?P<wnum>\d{1,5})): "
@@ -64,7 +64,7 @@ _OWN = re.compile(
     r"[\[(](\d{1,7})(?: ?/ ?\d{1,5})?[\])]|[\[(]?(?:global[ _]?)?rank[ _=:#]{0,2}(\d{1,5})\b|r(\d{1,4})(?::|\]| \|) ",
     re.IGNORECASE,
 )
-_NCCL = re.compile(r"^(?:[\d\-:. T]*)([\w.-]+:\d+):\d+ \[(\d+)\] (?:\S+ )?(?:[\d:. -]+ )?NCCL ")
+_NCCL = re.compile(r"^(?:[\d\-:. T]*)([\w.-]+:\d+):\d+ \[(\d{1,9})\] (?:\S+ )?(?:[\d:. -]+ )?NCCL ")
 
 _ISO = re.compile(r"\b(\d{4})[-/](\d\d)[-/](\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 _GLOG = re.compile(r"(?:^|[\[\s:])[IWEFDV](?:(\d{4}))?(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")

@@ -165,7 +165,7 @@ def is_binary(start: bytes) -> bool:
     """Whether the first bytes of a file are no text. A log with some NULs in it is text."""
     if not start or _encoding(start)[0] is not None:
         return False
-    if start[:4] in {b"\x7fELF", b"PK\x03\x04", b"\x89PNG"} or start[:2] == b"\x80\x02":
+    if packed(start) or start[:4] in {b"\x7fELF", b"PK\x03\x04", b"\x89PNG"} or start[:2] == b"\x80\x02":
         return True
     body = start.replace(b"\0", b"")
     if not body:

@@ -16,8 +16,9 @@ TICK_S = 0.02
 """Seconds of processor time between two looks at the clock."""
 TICKS = 5
 """Ticks that one search may take: the slowest on real reports takes less than one."""
-ALL_TICKS = 50
-"""Ticks that the searches which are ended may take together; after them each has a single one."""
+ALL_S, EACH_S = 1.0, 1e-5
+"""Seconds that all searches of a text may take, and as many more for each character: several times what any text takes
+that was not made for it."""
 
 
 class _TooLongError(Exception):
@@ -27,13 +28,14 @@ class _TooLongError(Exception):
 class Patience:
     """A clock for searches; where there is none (a thread, Windows) they take what they take."""
 
-    def __init__(self) -> None:
+    def __init__(self, characters: int = 0) -> None:
+        """Take how long the text is of which all pieces are searched."""
+        self._left = (ALL_S + EACH_S * characters) / TICK_S
         self._ticks = 0
         self._searching = False
         self._before: Any = None
-        self._lost = 0
         self.given_up = 0
-        """Searches that were ended."""
+        """Searches that were ended, or not begun because all together had taken too long."""
 
     def __enter__(self) -> Patience:  # noqa: PYI034 - `Self` came with Python 3.11
         """Start the clock."""
@@ -52,20 +54,22 @@ class Patience:
             self._before = None
 
     def _tick(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._searching:
+            return
         self._ticks += 1
-        if self._searching and self._ticks > (TICKS if self._lost < ALL_TICKS else 1):
+        self._left -= 1
+        if self._ticks > TICKS or self._left < 0:
             self._searching = False
             raise _TooLongError
 
     def search(self, expression: Any, text: str) -> Any:
         """Return what the expression finds; None where it does not come to an end in time."""
         self._ticks = 0
-        found = None
         with contextlib.suppress(_TooLongError):
-            self._searching = True
-            found = expression.search(text)
-            self._searching = False
-            return found
-        self._lost += self._ticks
+            if self._left >= 0:
+                self._searching = True
+                found = expression.search(text)
+                self._searching = False
+                return found
         self.given_up += 1
         return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+MOST_RANKS = 1 << 17
+"""Ranks of a run that are believed and enumerated: a larger number in a text is damage, or somebody's joke."""
 SHOWN = 12
 """Pieces after which a scattered set of ranks is cut."""
 

@@ -95,7 +95,7 @@ _CHAINED = (
     "During handling of the above exception, another exception occurred:",
     "The above exception was the direct cause of the following exception:",
 )
-_SPAWNED = re.compile(r"-- Process (\d+) terminated with the following error:")
+_SPAWNED = re.compile(r"-- Process (\d{1,9}) terminated with the following error:")
 _LAUNCHER_TYPES = frozenset({"ChildFailedError", "SignalException", "ProcessRaisedException", "ProcessExitedException"})
 _LAUNCHER_FILES = re.compile(
     r"(?:bin/(?:torchrun|accelerate|deepspeed)|torch/distributed/(?:run|launch)\.py|accelerate/commands/|deepspeed/launcher/)"

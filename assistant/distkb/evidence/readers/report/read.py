@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.readers.report.words import inferred
 from distkb.evidence.run.timeline import kind_of
 from distkb.evidence.run.watchdog import different_ops_told
-from distkb.evidence.scanner.gate import Gate
+from distkb.evidence.scanner.needs import Needs
 from distkb.evidence.text.clean import quote_text, strip_escapes
 from distkb.evidence.text.patience import Patience
 from distkb.evidence.text.traceback import Chain, parse
@@ -132,11 +131,16 @@ class ReportReader:
         self._cache_dir = cache_dir
         self._compiled: dict[int, re.Pattern[str]] = {}
         self._patience = Patience()
+        self.given_up = 0
+        """Searches of the last report that were ended because it kept them busy."""
 
     def observations(self, parts: Parts, path: str | None) -> list[Observation]:
         """Signatures that the report's lines show, as they stand and with wrapped lines joined."""
+        self._patience = Patience(sum(map(len, parts.lines)))
         with self._patience:
-            return self._observations(parts, path)
+            found = self._observations(parts, path)
+        self.given_up = self._patience.given_up
+        return found
 
     def _observations(self, parts: Parts, path: str | None) -> list[Observation]:
         found: dict[int, Observation] = {}
@@ -146,8 +150,8 @@ class ReportReader:
         return [found[index] for index in sorted(found)]
 
     @cached_property
-    def _gate(self) -> Gate:
-        return Gate(self._patterns, cache_dir=self._cache_dir)
+    def _needs(self) -> Needs:
+        return Needs(self._patterns, cache_dir=self._cache_dir)
 
     def _expression(self, index: int) -> re.Pattern[str]:
         if index not in self._compiled:
@@ -157,15 +161,11 @@ class ReportReader:
     def _look(self, rows: Sequence[Row], path: str | None, certainty: float, found: dict[int, Observation]) -> None:
         """Add what matches and was not found before."""
         lines = [row.text.encode("utf-8", "replace").decode("utf-8") for row in rows]
-        starts = _byte_starts(lines)
-        seen: set[tuple[int, int]] = set()
         already = set(found)
         search = self._patience.search
-        for index, end in self._gate.candidates("\n".join(lines).encode()):
-            row = _row(starts, end)
-            if index in already or (index, row) in seen:
+        for index, row in self._needs.candidates(lines):
+            if index in already:
                 continue
-            seen.add((index, row))
             match = search(self._expression(index), lines[row])
             if match is None:
                 continue
@@ -188,19 +188,6 @@ def _parts(row: Row) -> Iterator[Row]:
     for at in range(0, len(row.text) - ROW // 2, ROW // 2):
         starts = tuple((max(0, start - at), number) for start, number in row.starts if start < at + ROW)
         yield Row(row.text[at : at + ROW], starts)
-
-
-def _byte_starts(lines: Sequence[str]) -> list[int]:
-    starts, at = [], 0
-    for line in lines:
-        starts.append(at)
-        at += len(line.encode()) + 1
-    return starts
-
-
-def _row(starts: Sequence[int], end: int) -> int:
-    """Index of the line in which a match ends."""
-    return max(0, bisect_left(starts, end) - 1)
 
 
 def _folded(lines: Sequence[str]) -> list[Row]:

@@ -13,7 +13,7 @@ from distkb.evidence.readers.stacks.known import Kind
 from distkb.evidence.readers.stacks.model import Dump, Frame
 from distkb.evidence.readers.stacks.place import Place, role
 from distkb.evidence.text.clean import quote_text
-from distkb.evidence.text.ranks import listed
+from distkb.evidence.text.ranks import MOST_RANKS, listed
 
 IDS = (
     "stacks.one-rank-elsewhere",
@@ -186,7 +186,7 @@ def _missing(standing: Sequence[Standing]) -> set[int]:
     if not ranks:
         return set()
     world = max((one.dump.world_size or 0 for one in standing), default=0)
-    return set(range(min(max(world, max(ranks) + 1), 1 << 17))) - ranks
+    return set(range(min(max(world, max(ranks) + 1), MOST_RANKS))) - ranks
 
 
 def _between(identity: str, main: Group, *odd: Group) -> Observation:

@@ -33,7 +33,9 @@ _FAULT_THREAD = re.compile(
     r"(?:(?P<current>Current thread)|Thread) (?P<id>0x[0-9a-fA-F]+)(?: \[(?P<name>[^\]\n]*)\])? "
     r"\(most recent call (?P<order>first|last)\):\s*$"
 )
-_GDB_THREAD = re.compile(r"^Thread (?P<number>\d+) \((?:Thread (?P<id>0x[0-9a-f]+)[^)]*?LWP (?P<lwp>\d+)|.*LWP.*)\)?")
+_GDB_THREAD = re.compile(
+    r"^Thread (?P<number>\d{1,9}) \((?:Thread (?P<id>0x[0-9a-f]+)[^)]*?LWP (?P<lwp>\d{1,9})|.*LWP.*)\)?"
+)
 _STACK = re.compile(r"(?:^|\s)(?:Stack|Traceback) \(most recent call (?P<order>first|last)\):\s*$")
 _BEGINS = re.compile(r"(?:^|\s)(?:Timeout \(\d+:\d\d:\d\d[.\d]*\)!|Fatal Python error: )")
 _C_STACK = re.compile(r"C stack trace \(most recent call first\):\s*$")

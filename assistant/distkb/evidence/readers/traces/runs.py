@@ -9,6 +9,7 @@ import msgspec
 
 from distkb.evidence.readers.traces.files import Frame, TraceFile
 from distkb.evidence.readers.traces.mark import Mark, Operation
+from distkb.evidence.text.ranks import MOST_RANKS
 
 State = Literal["waiting", "ended", "failed"]
 Place = tuple[str, str, int]
@@ -59,7 +60,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         seen = {rank.rank for rank in self.ranks}
         highest = max(seen, default=-1) + 1
         world = max(self.world or 0, highest) if len(seen) > 1 or self.world else highest
-        return tuple(rank for rank in range(min(world, 1 << 17)) if rank not in seen)
+        return tuple(rank for rank in range(min(world, MOST_RANKS)) if rank not in seen)
 
 
 def run_of(files: Sequence[TraceFile]) -> Run:
