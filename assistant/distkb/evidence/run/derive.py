@@ -91,7 +91,7 @@ def derive(
     ]
     return Derived(
         observations=tuple(found),
-        notes=notes(run, timeline),
+        notes=notes(run, timeline, own_words(run, work)),
         coverage=findings.coverage(run, timeline),
         run=run,
         timeline=timeline,

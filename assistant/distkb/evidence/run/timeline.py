@@ -19,6 +19,8 @@ from distkb.evidence.text.traceback import Frame, Raised
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from distkb.evidence.run.processes import Line
+
 NOTES = 12
 """Events in the notes."""
 
@@ -334,7 +336,7 @@ def quote(event: Event, timeline: Timeline) -> Quote:
     )
 
 
-def notes(run: Run, timeline: Timeline) -> tuple[Quote, ...]:
+def notes(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) -> tuple[Quote, ...]:
     """The course of events: each process's first failure of each sort, in order, and where silent ones stopped."""
     chosen: list[Event] = []
     seen: set[tuple[str, bool]] = set()
@@ -349,11 +351,10 @@ def notes(run: Run, timeline: Timeline) -> tuple[Quote, ...]:
     quotes = [quote(event, timeline) for event in chosen[:NOTES]]
     failed = {event.process for event in timeline.events}
     for process in run.processes:
-        if process.key in failed or not process.tail or len(quotes) >= NOTES or not chosen:
+        own = work.get(process.key)
+        if process.key in failed or process.rank is None or not own or len(quotes) >= NOTES or not chosen:
             continue
-        if process.rank is None:
-            continue
-        last = process.tail[-1]
+        last = own[-1]
         time = timeline.times.of(last.stamp)
         quotes.append(Quote(text=quote_text(last.text), path=last.path, line=last.number, rank=process.rank, time=time))
     return tuple(quotes)
