@@ -1,4 +1,4 @@
-"""U12: a C function is called through ctypes without its argument types; pointers are cut to 32 bits, and the rank dies.
+"""U12: a C function is called through ctypes without its argument types; pointers lose half, and the rank dies.
 
 torchrun --standalone --nproc-per-node 2 repro.py [--fixed]
 """

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import tempfile
 from datetime import timedelta
 from pathlib import Path
@@ -31,7 +30,7 @@ def save(state: dict[str, torch.Tensor], path: Path, fixed: bool) -> None:
         return
     unfinished = path.with_suffix(".tmp")
     torch.save(state, unfinished)
-    os.replace(unfinished, path)
+    unfinished.replace(path)
 
 
 def main() -> None:
