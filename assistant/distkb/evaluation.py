@@ -131,12 +131,12 @@ def _ranking(runs: Sequence[Mapping[str, Any]]) -> Figures:
 
 def _figures(runs: Sequence[Mapping[str, Any]]) -> Figures:
     n = len(runs)
-    named = [run for run in runs if run["verdict"] == "named"]
-    return _ranking(runs) | {
-        "brier": sum(run["brier"] for run in runs) / n,
-        "named": len(named) / n,
-        "named_right": sum(run["rank"] == 1 for run in named) / len(named) if named else 0.0,
-    }
+    figures = _ranking(runs) | {"brier": sum(run["brier"] for run in runs) / n}
+    for verdict in ("named", "leading"):  # "The cause is" and "Probably": how often they are said, and how often right
+        said = [run for run in runs if run["verdict"] == verdict]
+        figures[verdict] = len(said) / n
+        figures[f"{verdict}_right"] = sum(run["rank"] == 1 for run in said) / len(said) if said else 0.0
+    return figures
 
 
 def _public(run: Mapping[str, Any]) -> dict[str, Any]:
