@@ -57,6 +57,20 @@ class Talk(msgspec.Struct, frozen=True):
         sure = self.shapes[index].once(_finite)
         return place < len(sure) and (sure[place] or _is_finite(self.number(index, place)))
 
+    def numbers(self, indices: Iterable[int], place: int) -> list[str]:
+        """Return one of the numbers of several lines."""
+        if len(self.lines.parts) != 1:
+            return [self.number(index, place) for index in indices]
+        (part,) = self.lines.parts
+        found: list[str] = []
+        for index in indices:
+            shape = self.shapes[index]
+            if shape.once(_is_hexadecimal):
+                found.append(self.number(index, place))
+            else:
+                found.append(shape.once(_numbers)[place].fill(part.digits(part.at[index])))
+        return found
+
     def number(self, index: int, place: int) -> str:
         """Return one of the numbers of one line; empty where it has not as many."""
         part, at = self.lines.place(index)

@@ -60,6 +60,10 @@ class Cells(Sequence[Cell]):
             return tuple(map(self._cell, self._places[index]))
         return self._cell(self._places[index])
 
+    def values(self) -> list[float]:
+        """Return all of them at once."""
+        return [float(text) for text in self._talk.numbers(self._places, self._index)]
+
     def _cell(self, place: int) -> Cell:
         text = self._talk.number(place, self._index)
         return Cell(text, float(text), self._talk, place)
@@ -94,14 +98,14 @@ class Column:
     @cached_property
     def behind(self) -> bool:
         """Whether it was equal to another number of its lines and fell behind it later."""
-        before = (Column(self._template, index, self._spoken) for index in range(self._index))
-        leaders = [{id(process): cells for process, cells in column.ranks} for column in before]
-        return any(
-            _fell_behind(leader[id(process)], cells)
-            for leader in leaders
-            for process, cells in self.ranks
-            if id(process) in leader
-        )
+        for talk, places in self._spoken:
+            last = talk.number(places[-1], self._index)
+            for other in range(self._index) if last.isdecimal() else ():
+                if _is_a_few(talk.number(places[-1], other), last) and _fell_behind(
+                    Cells(talk, other, places), Cells(talk, self._index, places)
+                ):
+                    return True
+        return False
 
 
 def columns(spoken: Iterable[Talk], wanted: Callable[[str], object] = bool) -> tuple[Column, ...]:
@@ -122,9 +126,16 @@ def _fell_behind(leader: Sequence[Cell], cells: Sequence[Cell]) -> bool:
     """Whether whole numbers that rose together went apart by a few."""
     if len(cells) < LEAST_ROWS - 1 or len(leader) != len(cells) or not cells[-1].text.isdecimal():
         return False
-    gap = leader[-1].value - cells[-1].value
-    alike = leader[0].value == cells[0].value
-    return alike and 0 < gap <= max(3.0, 0.05 * leader[-1].value) and cells[0].value < cells[-2].value
+    few = _is_a_few(leader[-1].text, cells[-1].text)
+    return few and leader[0].value == cells[0].value < cells[-2].value
+
+
+def _is_a_few(leader: str, own: str) -> bool:
+    """Whether a number is a little greater than another."""
+    try:
+        return 0 < float(leader) - float(own) <= max(3.0, 0.05 * float(leader))
+    except ValueError:
+        return False
 
 
 def _context(template: str, index: int) -> str:
@@ -197,11 +208,11 @@ def ends_at_zero(column: Column) -> bool:
 def starts_over(column: Column) -> bool:
     """Whether a number that changes goes through its first values once more later."""
     for _, cells in column.ranks:
-        values = [cell.value for cell in cells]
-        first = values[: LEAST_ROWS - 1]
-        if len(set(first)) == LEAST_ROWS - 1 and any(
-            values[at : at + len(first)] == first for at in range(LEAST_ROWS, len(values) - len(first) + 1)
-        ):
+        first = [cell.value for cell in cells[: LEAST_ROWS - 1]]
+        if len(set(first)) < LEAST_ROWS - 1:
+            continue
+        values = cells.values()
+        if any(values[at : at + len(first)] == first for at in range(LEAST_ROWS, len(values) - len(first) + 1)):
             return True
     return False
 
