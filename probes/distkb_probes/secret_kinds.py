@@ -8,6 +8,7 @@ is masked without need.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -249,7 +250,11 @@ SELF_EVIDENT = ("key block", "key body", "provider", "login in an address")
 def mask(text: str) -> str:
     """Return the text with `***` in the place of every secret."""
     telling = TELLTALE.search(text) is not None
-    for kind in kinds():
-        if telling or kind.name in SELF_EVIDENT:
-            text = kind.pattern.sub(rf"\1{MASK}", text)
+    return mask_kinds(text, (kind for kind in kinds() if telling or kind.name in SELF_EVIDENT))
+
+
+def mask_kinds(text: str, wanted: Iterable[Kind]) -> str:
+    """Return the text with `***` in the place of every secret of some kinds."""
+    for kind in wanted:
+        text = kind.pattern.sub(rf"\1{MASK}", text)
     return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from distkb.evidence import facts as stated
 from distkb.evidence.guarded import guarded, guarded_together
 from distkb.evidence.inventory import Found, LogFile, discover
-from distkb.evidence.observation import Evidence, Observation, Quote, Skipped
+from distkb.evidence.observation import Evidence, Observation, Skipped
 from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
 from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
 from distkb.evidence.readers.report.read import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
@@ -269,14 +270,13 @@ def signature_observations(
             counts[name] = counts.get(name, 0) + count
     found: list[Observation] = []
     for name in sorted(hits):
-        quotes: list[Quote] = []
+        placed: list[_Placed] = []
         for scan, hit in hits[name]:
             rank = None if name in endings else owners.get((id(scan), hit.order, hit.signature), hit.rank)
-            quotes.append(hit_quote(scan, hit, rank, _time(hit, result.timeline)))
+            placed.append((scan, hit, rank))
+        quotes = tuple(hit_quote(*one, _time(one[1], result.timeline)) for one in _spread(placed))
         first = hits[name][0][1]
-        found.append(
-            Observation(id=name, source="log", quotes=_spread(quotes), count=counts[name], values=first.values)
-        )
+        found.append(Observation(id=name, source="log", quotes=quotes, count=counts[name], values=first.values))
     return found
 
 
@@ -301,14 +301,23 @@ def _time(hit: Hit, timeline: Timeline) -> float | None:
     return base + delay if delay else None
 
 
-def _spread(quotes: Sequence[Quote]) -> tuple[Quote, ...]:
-    """A few quotes, from as many ranks and files as can be."""
-    first: dict[tuple[int | None, str | None], Quote] = {}
-    for quote in quotes:
-        first.setdefault((quote.rank, None if quote.rank is not None else quote.path), quote)
+_Placed = tuple[FileScan, Hit, int | None]
+"""A hit with its file and rank."""
+
+
+def _spread(hits: Sequence[_Placed]) -> list[_Placed]:
+    """A few hits, from as many ranks and files as can be."""
+    first: dict[tuple[int | None, str | None], _Placed] = {}
+    for one in hits:
+        first.setdefault((one[2], None if one[2] is not None else one[0].file.name), one)
     spread = list(first.values())[:QUOTES]
-    rest = [quote for quote in quotes if quote not in spread]
-    return (*spread, *rest[: max(0, 3 - len(spread))])
+    shown = {_place(one) for one in spread}
+    rest = (one for one in hits if _place(one) not in shown)
+    return [*spread, *islice(rest, max(0, 3 - len(spread)))]
+
+
+def _place(one: _Placed) -> tuple[str, int, str]:
+    return one[0].file.name, one[1].line, one[1].text
 
 
 def read_report(

@@ -16,8 +16,9 @@ from distkb.evidence.readers.stacks.model import Frame
 from distkb.evidence.readers.stacks.place import Place
 from distkb.evidence.run.derive import Derived, derive
 from distkb.evidence.run.ends import before_endings
+from distkb.evidence.run.lines import Line
 from distkb.evidence.run.positions import CALLS, WAITS, Position, Stage
-from distkb.evidence.run.processes import Line, Process, Run, assemble
+from distkb.evidence.run.processes import Process, Run, assemble
 from distkb.evidence.run.sayings import Talk, talks
 from distkb.evidence.scanner.scan import FileScan, Scanner
 from distkb.evidence.text.lines import head

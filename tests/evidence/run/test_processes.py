@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_samples import TEXTS, assembled, scan
 
-from distkb.evidence.run.processes import OPENING, TAIL, Run, _numbers_ranks, _ranks_of_pids, assemble, attempts
+from distkb.evidence.run.owner import _numbers_ranks, _ranks_of_pids
+from distkb.evidence.run.processes import OPENING, TAIL, Run, assemble, attempts
 from distkb.evidence.text.clean import plain
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_samples import TEXTS, assembled, derived, lines, observed, scan
 
+from distkb.evidence.run.lines import Lines
 from distkb.evidence.run.processes import Process, Run
 from distkb.evidence.run.timeline import Timeline, Times
 from distkb.evidence.run.work import own_words, work_lines, work_of
@@ -23,7 +24,7 @@ LAUNCHERS = [
 @given(st.lists(TEXTS, max_size=10))
 def test_work_is_what_the_process_printed_in_order(texts: list[str]) -> None:
     """Every line of work is one of the process's own, in the order of printing, with and without warnings."""
-    process = Process(key="rank 0", rank=0, tail=lines(*texts))
+    process = Process(key="rank 0", rank=0, tail=Lines.given(lines(*texts)))
     strict, wide = (work_lines(process, (), warnings=warnings) for warnings in (False, True))
     numbers = [line.number for line in wide]
     assert numbers == sorted(numbers)
@@ -33,7 +34,7 @@ def test_work_is_what_the_process_printed_in_order(texts: list[str]) -> None:
 @pytest.mark.parametrize("text", LAUNCHERS)
 def test_what_a_launcher_prints_on_a_console_is_nobodys_work(text: str) -> None:
     """The lines of torchrun are no work of the rank whose label they carry, not even as warnings."""
-    process = Process(key="rank 0", rank=0, tail=lines("step 7 loss 0.25", text))
+    process = Process(key="rank 0", rank=0, tail=Lines.given(lines("step 7 loss 0.25", text)))
     for warnings in (False, True):
         assert [line.text for line in work_lines(process, (), warnings=warnings)] == ["step 7 loss 0.25"]
 
@@ -41,7 +42,7 @@ def test_what_a_launcher_prints_on_a_console_is_nobodys_work(text: str) -> None:
 @pytest.mark.parametrize("text", ["===== epoch 3 =====", "rank 2 : step 4", "time: 0.3 s", "[0]: step 3"])
 def test_what_only_looks_like_a_launchers_line_is_work(text: str) -> None:
     """Rules, times and ranks that the program itself prints stay."""
-    process = Process(key="rank 0", rank=0, tail=lines(text))
+    process = Process(key="rank 0", rank=0, tail=Lines.given(lines(text)))
     assert [line.text for line in work_lines(process, ())] == [text]
 
 
@@ -58,7 +59,7 @@ def test_a_cancelled_step_is_no_step_of_training() -> None:
 
 def test_warnings_are_words_but_no_work() -> None:
     """A warning counts only where what a rank said is wanted."""
-    process = Process(key="rank 0", rank=0, tail=lines("step 1", "WARNING: empty batch, skipped"))
+    process = Process(key="rank 0", rank=0, tail=Lines.given(lines("step 1", "WARNING: empty batch, skipped")))
     assert [line.number for line in work_lines(process, ())] == [1]
     assert [line.number for line in work_lines(process, (), warnings=True)] == [1, 2]
 

@@ -12,15 +12,16 @@ from distkb.evidence.observation import Observation, Quote, RankState
 from distkb.evidence.readers.error_files import ErrorFile
 from distkb.evidence.run import findings
 from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over
+from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.observe import Model, first_failure, observe
 from distkb.evidence.run.parting import part
 from distkb.evidence.run.positions import positions
-from distkb.evidence.run.processes import Line, Run, Trace, assemble, attempts
+from distkb.evidence.run.processes import Run, Trace, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import talks
 from distkb.evidence.run.timeline import Timeline, build, notes
-from distkb.evidence.run.work import own_words, work_of
+from distkb.evidence.run.work import own_words, without_warnings, work_of
 from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
@@ -59,8 +60,9 @@ def derive(
     roles = {signature.id: signature.role for signature in signatures}
     files = [(file.name, file.rank, content) for file, content in error_files if file.attempt in {None, run.attempt}]
     timeline = build(run, files, roles)
-    work = work_of(run, timeline)
-    said = own_words(run, work_of(run, timeline, warnings=True))
+    words = work_of(run, timeline, warnings=True)
+    work = without_warnings(words)
+    said = own_words(run, words)
     endings = {signature.id for signature in signatures if signature.ending}
     ended = any(hit.signature in endings for scan in scans for hit in scan.hits)
     raised = any(event.kind == "own" for event in timeline.events)
@@ -100,7 +102,7 @@ def derive(
     )
 
 
-def _tries(scans: Sequence[FileScan], roles: Mapping[str, str]) -> list[dict[str, list[Line]]]:
+def _tries(scans: Sequence[FileScan], roles: Mapping[str, str]) -> Sequence[Mapping[str, Sequence[Line]]]:
     """What the ranks printed of their work in each of torchrun's attempts; nothing where there was one only."""
     numbers = attempts(scans)
     if len(numbers) < 2:
@@ -109,11 +111,12 @@ def _tries(scans: Sequence[FileScan], roles: Mapping[str, str]) -> list[dict[str
     return [work_of(run, build(run, [], roles)) for run in runs]
 
 
-def _restarts(work: Mapping[str, list[Line]]) -> list[dict[str, list[Line]]]:
+def _restarts(work: Mapping[str, Sequence[Line]]) -> list[dict[str, Sequence[Line]]]:
     """The output of each process, cut where its counters fall back to their beginning."""
     for key, lines in work.items():
-        for path in {line.path for line in lines}:
-            own = [line for line in lines if line.path == path]
+        paths = Lines.given(lines).paths()
+        for path in paths:
+            own = lines if len(paths) == 1 else [line for line in lines if line.path == path]
             cuts = fallbacks(own)
             if cuts:
                 ends = [*cuts, len(own)]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.run.sayings import say
+from distkb.evidence.run.lines import Line, Lines
+from distkb.evidence.run.sayings import templates
 from distkb.evidence.run.steps import last_progress, reaches_its_end, says_finished
 from distkb.evidence.run.work import SEEN
 from distkb.evidence.scanner.scan import hit_quote
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.observation import Quote
-    from distkb.evidence.run.processes import Line, Process, Run
+    from distkb.evidence.run.processes import Process, Run
     from distkb.evidence.run.timeline import Timeline
     from distkb.evidence.scanner.scan import FileScan, Hit
 
@@ -77,12 +78,16 @@ def last_words(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]])
     for process in run.processes:
         if process.key in failed and process.rank is not None:
             continue
-        lines = [line for line in work.get(process.key, ()) if not _NO_WORDS.search(line.text[:SEEN])]
+        lines: Sequence[Line] = Lines.given(work.get(process.key, ())).where(_is_word)
         if process.rank is None and first is not None:
             lines = [line for line in lines if line.number < first]
         found += [(process, line) for line in lines[-LAST:]]
     everyone = {process.key for process in run.ranked}
     return () if failed and everyone and everyone <= failed else tuple(found)
+
+
+def _is_word(text: str) -> bool:
+    return not _NO_WORDS.search(text[:SEEN])
 
 
 def quiet(
@@ -96,15 +101,17 @@ def quiet(
     if timeline.events:
         return None
     outside = {s.id for s in signatures if s.ending or (s.printed_by == "launcher" and s.role == "primary")}
-    known = {key: [(timeline.times.of(line.stamp), line) for line in lines] for key, lines in work.items()}
-    times = sorted(time for own in known.values() for time, _ in own if time is not None)
     ended = [
         (time, hit_quote(scan, hit, None, time))
         for scan in run.scans
         for hit in scan.hits
         if hit.signature in outside and (time := timeline.times.of(hit.stamp)) is not None
     ]
-    if len(times) < 2 * RESTART or not ended:
+    if not ended:
+        return None
+    known = {key: [(timeline.times.of(line.stamp), line) for line in lines] for key, lines in work.items()}
+    times = sorted(time for own in known.values() for time, _ in own if time is not None)
+    if len(times) < 2 * RESTART:
         return None
     end, shown = min(ended, key=lambda item: item[0])
     pause = max(later - earlier for earlier, later in pairwise(times))
@@ -123,9 +130,7 @@ def completed(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) 
         lines = work.get(process.key, ())
         if not lines:
             continue
-        if not any(says_finished(line.text) for line in lines[-5:]) and not reaches_its_end(
-            [line.text for line in lines]
-        ):
+        if not any(says_finished(line.text) for line in lines[-5:]) and not reaches_its_end(Lines.given(lines)):
             return ()
         shown.append((process, lines[-1]))
     return tuple(shown)
@@ -154,8 +159,8 @@ def fallbacks(lines: Sequence[Line]) -> list[int]:
     """Return where the output of one process begins anew: its first line comes again, and its counters fall back."""
     if len(lines) < 2 * RESTART:
         return []
-    templates = [say(line).template for line in lines]
-    again = [index for index, template in enumerate(templates) if index and template == templates[0]]
+    said = templates(Lines.given(lines))
+    again = [index for index, template in enumerate(said) if index and template == said[0]]
     cuts: list[int] = []
     for index in again if len(again) <= RESTART else ():
         before = [place for place, _ in _places({"": lines[cuts[-1] if cuts else 0 : index]})]

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.run.sayings import bare, say
+from distkb.evidence.run.sayings import templates
 from distkb.evidence.run.steps import Progress, last_progress, reaches_its_end, says_finished
 from distkb.evidence.run.timeline import Event, Timeline, quote
 from distkb.evidence.run.watchdog import different_ops
@@ -19,16 +19,17 @@ from distkb.evidence.text.lines import head
 from distkb.evidence.text.ranks import MOST_RANKS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from distkb.evidence.run.processes import Line, Process, Run
+    from distkb.evidence.run.lines import Line, Lines
+    from distkb.evidence.run.processes import Process, Run
 
 QUOTES = 6
 QUIET = 1.0
 """Seconds by which one rank must outlast the others to count as still working."""
 
 
-def derive(run: Run, timeline: Timeline, work: dict[str, list[Line]], *, hanging: bool = False) -> list[Observation]:
+def derive(run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging: bool = False) -> list[Observation]:
     """All findings of a run from what its ranks printed of their work. `hanging`: the user says that it freezes."""
     found = [
         _failed_first(run, timeline),
@@ -184,7 +185,7 @@ def _finished_early(run: Run, timeline: Timeline) -> Observation | None:
     return _finding("rank-finished-early", [*found, quote(waiting[0], timeline)], certainty)
 
 
-def _last_steps(run: Run, timeline: Timeline, work: dict[str, list[Line]]) -> Observation | None:
+def _last_steps(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
     """Whether the ranks stopped at one step, or at different ones."""
     if any(event.kind != "echo" for event in timeline.events):
         return None  # where one rank died, the others print on until they notice
@@ -194,7 +195,7 @@ def _last_steps(run: Run, timeline: Timeline, work: dict[str, list[Line]]) -> Ob
     work = _alike({process.key: work[process.key] for process in run.ranked})
     for process in run.ranked:
         lines = work[process.key]
-        if lines and (progress := last_progress(bare(line) for line in lines)):
+        if lines and (progress := last_progress(lines, bare=True)):
             counters.append((process, progress))
     if len(counters) < 2 or len(counters) < len([p for p in run.ranked if p.tail]):
         return None
@@ -214,13 +215,13 @@ def _last_steps(run: Run, timeline: Timeline, work: dict[str, list[Line]]) -> Ob
     return _finding("last-step-same", _step_quotes(wordings[0], counters, timeline, work))
 
 
-def _alike(work: dict[str, list[Line]]) -> dict[str, list[Line]]:
+def _alike(work: Mapping[str, Lines]) -> dict[str, Lines]:
     """The lines that every process printed which printed any: only those tell how far one came beside another."""
-    templates = {key: [say(line).template for line in lines] for key, lines in work.items()}
-    said = [frozenset(own) for own in templates.values() if own]
-    shared = frozenset.intersection(*said) if said else frozenset()
+    said = {key: templates(lines) for key, lines in work.items()}
+    printed = [frozenset(own) for own in said.values() if own]
+    shared = frozenset.intersection(*printed) if printed else frozenset()
     return {
-        key: [line for line, template in zip(lines, templates[key], strict=True) if template in shared]
+        key: lines.pick([index for index, template in enumerate(said[key]) if template in shared])
         for key, lines in work.items()
     }
 
@@ -233,7 +234,7 @@ def _step_quotes(
     wording: str,
     counters: Sequence[tuple[Process, dict[str, Progress]]],
     timeline: Timeline,
-    work: dict[str, list[Line]],
+    work: Mapping[str, Lines],
 ) -> list[Quote]:
     return [_line_quote(work[process.key][p[wording].index], process, timeline) for process, p in counters]
 
@@ -243,14 +244,16 @@ def _far_apart(places: Sequence[tuple[int, int]]) -> bool:
     return len({epoch for epoch, _ in places}) == 1 and max(places)[1] - min(places)[1] >= 2
 
 
-def _still_working(run: Run, timeline: Timeline, work: dict[str, list[Line]]) -> Observation | None:
+def _still_working(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
+    if any(event.kind in {"own", "signal"} for event in timeline.events):
+        return None
     timed_out = {event.process for event in timeline.events if event.kind == "echo" and not event.gone}
     last: list[tuple[float, Process, Line]] = []
     for process in run.ranked:
-        stamped = [line for line in work[process.key] if line.stamp is not None]
-        if stamped and (time := timeline.times.of(stamped[-1].stamp)) is not None:
-            last.append((time, process, stamped[-1]))
-    if len(last) < 2 or any(event.kind in {"own", "signal"} for event in timeline.events):
+        stamped = next((line for line in reversed(work[process.key]) if line.stamp is not None), None)
+        if stamped is not None and (time := timeline.times.of(stamped.stamp)) is not None:
+            last.append((time, process, stamped))
+    if len(last) < 2:
         return None
     last.sort(key=lambda item: item[0])
     time, process, line = last[-1]
@@ -283,12 +286,9 @@ def _pace(times: Sequence[float | None], until: float) -> float:
     return gaps[len(gaps) // 2] if gaps else 0.0
 
 
-_WORLD = re.compile(r"(?i)\bworld[_ ]?size['\"]?\s{0,4}(?:[:=]|is)?\s{0,4}(\d{1,6})\b|\bNum processes: (\d{1,6})\b")
-
-
 def world_size(run: Run, timeline: Timeline) -> int | None:
     """Number of ranks, where the logs or their places tell it."""
-    said = [value for value in (_said_world(scan.start) for scan in run.scans) if value]
+    said = [value for value in run.worlds if value]
     trees: dict[str, int] = {}
     for scan in run.scans:
         if scan.file.local and scan.file.rank is not None:
@@ -305,12 +305,7 @@ def world_size(run: Run, timeline: Timeline) -> int | None:
     return max((number for number in told if number <= MOST_RANKS), default=0) or None
 
 
-def _said_world(text: str) -> int | None:
-    found = _WORLD.search(text)
-    return int(found[1] or found[2]) if found else None
-
-
-def _missing(run: Run, timeline: Timeline, work: dict[str, list[Line]]) -> Observation | None:
+def _missing(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
     talking = [process for process in run.ranked if process.whole and work[process.key]]
     if not any(process.rank for process in talking):
         return None  # by convention only rank 0 prints
@@ -329,7 +324,7 @@ _MIDWAY = re.compile(
 """Last lines that call for another; "saving" does not, because many healthy runs end with it."""
 
 
-def _frozen(run: Run, timeline: Timeline, work: dict[str, list[Line]], *, hanging: bool) -> Observation | None:
+def _frozen(run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging: bool) -> Observation | None:
     if timeline.events or timeline.failures or run.launcher or any(process.traces for process in run.processes):
         return None
     quotes: list[Quote] = []
@@ -339,9 +334,8 @@ def _frozen(run: Run, timeline: Timeline, work: dict[str, list[Line]], *, hangin
             continue
         if any(says_finished(line.text) for line in lines[-5:]):
             return None
-        texts = [line.text for line in lines]
-        progress = [p for p in last_progress(texts).values() if p.total]
-        midway = bool(progress) and not reaches_its_end(texts)
+        progress = [p for p in last_progress(lines).values() if p.total]
+        midway = bool(progress) and not reaches_its_end(lines)
         if progress and not midway:
             return None
         if midway or hanging or _MIDWAY.search(lines[-1].text[:400]):
@@ -361,6 +355,8 @@ _ALONE = re.compile(
 
 
 def _only_rank_zero(run: Run) -> Observation | None:
+    if any(world > 1 for world in run.worlds) or any(p.rank for p in run.ranked):
+        return None
     quotes: list[Quote] = []
     for scan in run.scans:
         for number, line in enumerate(scan.start.split("\n"), 1):
@@ -370,8 +366,6 @@ def _only_rank_zero(run: Run) -> Observation | None:
                 quotes.append(Quote(text=text, path=scan.file.name, line=number, rank=begin.rank))
                 if len(quotes) >= QUOTES:
                     break
-    if any((_said_world(scan.start) or 0) > 1 for scan in run.scans) or any(p.rank for p in run.ranked):
-        return None
     return _finding("only-rank-zero", quotes) if quotes else None
 
 

@@ -10,18 +10,19 @@ import msgspec
 
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.run.sayings import Alone, Talk, alone, bare, last_differ, say, unequal
-from distkb.evidence.run.series import RELATIONS, Column, columns
+from distkb.evidence.run.series import RELATIONS, Cell, Column, columns
 from distkb.evidence.run.steps import counts_on
 from distkb.evidence.run.timeline import quote
 from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.observation import Source
+    from distkb.evidence.run.lines import Line
     from distkb.evidence.run.parting import Parting
-    from distkb.evidence.run.processes import Line, Process
+    from distkb.evidence.run.processes import Process
     from distkb.evidence.run.timeline import Event, Timeline
 
 QUOTES = 6
@@ -77,11 +78,11 @@ def first_failure(timeline: Timeline, failed_first: bool) -> Event | None:
     return first if failed_first and ended else None
 
 
-def observe(model: Model, signatures: Iterable[Signature], timeline: Timeline) -> list[Observation]:
+def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -> list[Observation]:
     """Return the observations that the model of the run shows."""
     few = alone(model.spoken) if model.troubled else ()
     everyone = frozenset.intersection(*(talk.templates for talk in model.spoken)) if len(model.spoken) > 1 else ()
-    ends = Counter(talk.sayings[-1].template for talk in model.spoken)
+    ends = Counter(talk.said[-1] for talk in model.spoken)
     words = [
         (process, line)
         for process, line in model.last
@@ -89,7 +90,8 @@ def observe(model: Model, signatures: Iterable[Signature], timeline: Timeline) -
         or (ends[template] == 1 and _ends_with(process, line, model))
     ]
     counting = [(process, line) for process, line in words[-1:] if counts_on(bare(line))]
-    numbers = columns(model.spoken)
+    compared = [re.compile(one.pattern) for one in signatures if not RELATIONS.keys().isdisjoint(one.where)]
+    numbers = columns(model.spoken, lambda context: any(pattern.search(context) for pattern in compared))
     differing = last_differ(model.spoken) if model.troubled else ()
     uneven = unequal(model.spoken) if model.troubled else ()
     found = [*_parted(model.parting), *_first(model.first, timeline), *_alone(few, timeline), *_ended(model, timeline)]
@@ -124,7 +126,7 @@ def observe(model: Model, signatures: Iterable[Signature], timeline: Timeline) -
 
 def _ends_with(process: Process, line: Line, model: Model) -> bool:
     """Whether it is the last line of a rank, after which the others said more."""
-    return any(talk.process is process and talk.sayings[-1].line is line for talk in model.spoken)
+    return any(talk.process is process and talk.lines[-1] == line for talk in model.spoken)
 
 
 _FIRST = {"signal": "run.killed-first", "own": "run.raised-first", "other": "run.failed-first"}
@@ -197,13 +199,18 @@ def _said(name: str, few: Sequence[Alone], timeline: Timeline) -> list[Observati
 
 def _side_by_side(name: str, column: Column, timeline: Timeline) -> Observation:
     """Quote the last line of each rank, one rank for each value first."""
-    first: dict[str, Quote] = {}
-    rest: list[Quote] = []
+    first: dict[str, tuple[Process, Cell]] = {}
+    rest: list[tuple[Process, Cell]] = []
     for process, cells in column.ranks:
-        quote = _quote(cells[-1].line, process, timeline)
-        if first.setdefault(cells[-1].text, quote) is not quote:
-            rest.append(quote)
-    return Observation(id=name, source="log", quotes=(*first.values(), *rest)[:QUOTES])
+        one = process, cells[-1]
+        if first.setdefault(one[1].text, one) is not one and len(rest) < QUOTES:
+            rest.append(one)
+        if len(first) >= QUOTES:
+            break
+    shown = (*first.values(), *rest)[:QUOTES]
+    return Observation(
+        id=name, source="log", quotes=tuple(_quote(cell.line, process, timeline) for process, cell in shown)
+    )
 
 
 def _quote(line: Line, process: Process, timeline: Timeline) -> Quote:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Quote, RankState
+from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.steps import says_finished
 from distkb.evidence.run.timeline import quote
 from distkb.evidence.text.clean import quote_text
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from distkb.evidence.run.positions import Position
-    from distkb.evidence.run.processes import Line, Process
+    from distkb.evidence.run.processes import Process
     from distkb.evidence.run.timeline import Event, Timeline
 
 SOURCES = 4
@@ -56,7 +57,7 @@ def _state(
 ) -> RankState:
     lines = work.get(process.key, ()) if process is not None else ()
     last = _line(lines[-1], rank, timeline) if lines else None
-    sources = tuple(dict.fromkeys(line.path for line in lines))[:SOURCES]
+    sources = Lines.given(lines).paths()[:SOURCES]
     certainty = 1.0 if process is None or process.said or events else BY_NAME
     own = next((event for event in events if event.kind != "echo"), None)
     where = _where(place) if place is not None else ""

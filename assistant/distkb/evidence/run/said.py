@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+from distkb.evidence.run.lines import Line, Lines
 
-    from distkb.evidence.run.processes import Line
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from distkb.evidence.run.timeline import Event, Timeline
 
 APART = 2.0
@@ -50,9 +51,14 @@ def shorter_limit(work: Mapping[str, Sequence[Line]], timeline: Timeline) -> tup
     if not waits:
         return None
     fired = max(waits, key=lambda event: event.delay or 0.0)
-    said = [(limit, line) for lines in work.values() for line in lines if (limit := limit_of(line.text[:400]))]
+    stating = (line for lines in work.values() for line in Lines.given(lines).where(_states_limit))
+    said = [(limit, line) for line in stating if (limit := limit_of(line.text[:400]))]
     limit, line = max(said, key=lambda item: item[0], default=(0.0, None))
     return (line, fired) if line is not None and limit >= APART * (fired.delay or 0.0) else None
+
+
+def _states_limit(text: str) -> bool:
+    return limit_of(text[:400]) is not None
 
 
 def resumed_behind(work: Mapping[str, Sequence[Line]]) -> tuple[Line, Line] | None:
@@ -68,9 +74,14 @@ def resumed_behind(work: Mapping[str, Sequence[Line]]) -> tuple[Line, Line] | No
     return None
 
 
-def _checkpoints(lines: Iterable[Line]) -> Iterator[tuple[str, int, Line, bool]]:
+def _names_checkpoint(text: str) -> bool:
+    text = text[:400]
+    return (_RESUMES.search(text) or _SAVES.search(text)) is not None and _CHECKPOINT.search(text) is not None
+
+
+def _checkpoints(lines: Sequence[Line]) -> Iterator[tuple[str, int, Line, bool]]:
     """The numbers of checkpoints that lines name, and whether a line resumes from it or saves it."""
-    for line in lines:
+    for line in Lines.given(lines).where(_names_checkpoint):
         text = line.text[:400]
         resumes = _RESUMES.search(text) is not None
         if resumes or _SAVES.search(text):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.text.lines import lead
+from distkb.evidence.text.shapes import Piece, Shape, piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from distkb.evidence.run.processes import Line, Process
+    from distkb.evidence.run.processes import Process
 
 _RANK = re.compile(
     r"(?i)^[\[(]\d{1,5}(?: ?/ ?\d{1,5})?[\])]|^r\d{1,4}\b|\bcuda:\d+"
@@ -22,6 +25,7 @@ _RANK = re.compile(
 _NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 _QUOTES = str.maketrans("", "", "\"'")
 """JSON and Python print the names of numbers in quotes."""
+_ORDINARY = re.compile(r"[-+]?0{0,50}(?:\.0{1,50})?(?:[eE][-+]?00?)?")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LONGEST = 400
 
@@ -38,8 +42,44 @@ class Talk(msgspec.Struct, frozen=True):
     """What one rank said, in order."""
 
     process: Process
-    sayings: tuple[Saying, ...]
+    lines: Lines
+    said: Sequence[str]
+    """The template of each line."""
     templates: frozenset[str]
+    shapes: tuple[Shape, ...]
+
+    def saying(self, index: int) -> Saying:
+        """Return one line, taken apart."""
+        return say(self.lines[index])
+
+    def is_finite(self, index: int, place: int) -> bool:
+        """Whether a line has so many numbers, and this one is finite."""
+        sure = self.shapes[index].once(_finite)
+        return place < len(sure) and (sure[place] or _is_finite(self.number(index, place)))
+
+    def numbers(self, indices: Iterable[int], place: int) -> list[str]:
+        """Return one of the numbers of several lines."""
+        if len(self.lines.parts) != 1:
+            return [self.number(index, place) for index in indices]
+        (part,) = self.lines.parts
+        found: list[str] = []
+        for index in indices:
+            shape = self.shapes[index]
+            if shape.once(_is_hexadecimal):
+                found.append(self.number(index, place))
+            else:
+                found.append(shape.once(_numbers)[place].fill(part.digits(part.at[index])))
+        return found
+
+    def number(self, index: int, place: int) -> str:
+        """Return one of the numbers of one line; empty where it has not as many."""
+        part, at = self.lines.place(index)
+        shape = part.shape(at)
+        if shape.once(_is_hexadecimal):
+            numbers = say(part.line(at)).numbers
+            return numbers[place] if place < len(numbers) else ""
+        pieces = shape.once(_numbers)
+        return pieces[place].fill(part.digits(at)) if place < len(pieces) else ""
 
 
 class Alone(msgspec.Struct, frozen=True):
@@ -65,13 +105,70 @@ def say(line: Line) -> Saying:
     return Saying(_NUMBER.sub("#", text).strip().translate(_QUOTES), tuple(_NUMBER.findall(text)), line)
 
 
+def _template(text: str) -> str:
+    text = text[:_LONGEST]
+    return _NUMBER.sub("#", _RANK.sub("rank", text[lead(text) :])).strip().translate(_QUOTES)
+
+
+def blanked(text: str) -> str:
+    """The same line, as long as before, with blanks for its time and labels, and without the number of the rank."""
+    text = text[:_LONGEST]
+    start = lead(text)
+    return " " * start + _RANK.sub(lambda label: "rank"[: len(label[0])].ljust(len(label[0])), text[start:])
+
+
+def _numbers(text: str) -> tuple[Piece, ...]:
+    """The numbers of lines of a shape."""
+    return tuple(piece(text, *span) for span in _spans(text))
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Where the numbers stand in lines of a shape."""
+    return [number.span() for number in _NUMBER.finditer(blanked(text))]
+
+
+def _finite(text: str) -> tuple[bool, ...]:
+    """For each number of lines of a shape, whether it is finite whatever its digits are."""
+    if _is_hexadecimal(text):
+        return (False,) * _LONGEST
+    return tuple(_ORDINARY.fullmatch(text[slice(*span)]) is not None for span in _spans(text))
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _is_hexadecimal(text: str) -> bool:
+    """Whether lines of this shape may hold numbers that begin with 0x, which only its digits can tell."""
+    return "0x" in text[:_LONGEST]
+
+
+def templates(lines: Lines) -> Sequence[str]:
+    """Return what each line says, without its numbers."""
+    if lines.templates is None:
+        lines.templates = tuple(
+            say(part.line(index)).template if shape.once(_is_hexadecimal) else shape.once(_template)
+            for part in lines.parts
+            for index in part.at
+            for shape in (part.shape(index),)
+        )
+    return lines.templates
+
+
 def talks(processes: Iterable[Process], work: Mapping[str, Sequence[Line]]) -> tuple[Talk, ...]:
     """Return what each rank said of its own work, for the ranks that said anything."""
     found: list[Talk] = []
     for process in processes:
-        said = tuple(s for line in work.get(process.key, ()) if (s := say(line)).template)
+        lines = Lines.given(work.get(process.key, ()))
+        said = templates(lines)
+        if "" in said:
+            lines = lines.pick([index for index, template in enumerate(said) if template])
+            said = tuple(template for template in said if template)
         if said:
-            found.append(Talk(process, said, frozenset(s.template for s in said)))
+            found.append(Talk(process, lines, said, frozenset(said), tuple(lines.shapes())))
     return tuple(found)
 
 
@@ -91,34 +188,34 @@ def alone(spoken: Sequence[Talk]) -> tuple[Alone, ...]:
     most = _most(alike)
     found: list[Alone] = []
     for talk in alike:
-        common = [i for i, s in enumerate(talk.sayings) if heard[s.template] > 1]
-        few = [i for i, s in enumerate(talk.sayings) if heard[s.template] <= len(alike) // 2]
-        end = common[-1]
+        end = max(i for i, template in enumerate(talk.said) if heard[template] > 1)
+        few = [i for i, template in enumerate(talk.said) if heard[template] <= len(alike) // 2]
         spokesman = sum(i < end for i in few) > 2
         seen: set[str] = set()
         for index in few:
-            saying = talk.sayings[index]
-            news = index > end and saying.template not in seen
-            if saying.template not in seen and (news or not spokesman):
-                found.append(Alone(talk.process, saying, news))
-            seen.add(saying.template)
-        end_of = talk.sayings[-1]
-        own = sum(s.template == end_of.template for s in talk.sayings)
-        if end_of.template not in seen and own > 1 and most[end_of.template] == (own, 1):
-            found.append(Alone(talk.process, end_of, last=True, again=True))
+            template = talk.said[index]
+            news = index > end and template not in seen
+            if template not in seen and (news or not spokesman):
+                found.append(Alone(talk.process, talk.saying(index), news))
+            seen.add(template)
+        end_of = talk.said[-1]
+        own = talk.said.count(end_of)
+        if end_of not in seen and own > 1 and most[end_of] == (own, 1):
+            found.append(Alone(talk.process, talk.saying(-1), last=True, again=True))
     return tuple(sorted(found, key=lambda one: not one.last))
 
 
 def unequal(spoken: Sequence[Talk]) -> tuple[tuple[Process, Saying], ...]:
     """Return the last of each of the lines that several ranks printed, but not all of them as often as others."""
-    counts = [Counter(s.template for s in talk.sayings) for talk in spoken]
+    counts = [Counter(talk.said) for talk in spoken]
     often = {t: {own[t] for own in counts} for t in frozenset().union(*counts)} if len(spoken) > 1 else {}
     found: list[tuple[Process, Saying]] = []
     for template, times in often.items():
         if len(times) > 1:
             top = max(range(len(spoken)), key=lambda index: counts[index][template])
-            last = next(s for s in reversed(spoken[top].sayings) if s.template == template)
-            found.append((spoken[top].process, last))
+            talk = spoken[top]
+            last = max(index for index, said in enumerate(talk.said) if said == template)
+            found.append((talk.process, talk.saying(last)))
     return tuple(found)
 
 
@@ -126,7 +223,7 @@ def _most(spoken: Sequence[Talk]) -> dict[str, tuple[int, int]]:
     """Return for each line how often the rank said it that said it most, and how many ranks said it as often."""
     most: dict[str, tuple[int, int]] = {}
     for talk in spoken:
-        for template, times in Counter(s.template for s in talk.sayings).items():
+        for template, times in Counter(talk.said).items():
             top, ranks = most.get(template, (0, 0))
             most[template] = (times, 1) if times > top else (top, ranks + (times == top))
     return most
@@ -134,10 +231,12 @@ def _most(spoken: Sequence[Talk]) -> dict[str, tuple[int, int]]:
 
 def last_differ(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
     """Return the ranks' last lines where these begin alike and go on to name different things, each thing once."""
-    last = [(talk.process, talk.sayings[-1]) for talk in spoken]
-    words = [_WORD.findall(saying.line.text[:_LONGEST]) for _, saying in last]
-    heads = {_WORD.findall(saying.template)[0].lower() for _, saying in last if _WORD.search(saying.template)}
-    if len(last) < 2 or len(heads) != 1 or len({saying.template for _, saying in last}) < 2 or not all(words):
+    ends = [talk.said[-1] for talk in spoken]
+    heads = {_WORD.findall(template)[0].lower() for template in set(ends) if _WORD.search(template)}
+    if len(ends) < 2 or len(heads) != 1 or len(set(ends)) < 2:
+        return ()
+    last = [(talk.process, talk.saying(-1)) for talk in spoken]
+    if not all(_WORD.search(saying.line.text[:_LONGEST]) for _, saying in last):
         return ()
     first: dict[str, tuple[Process, Line]] = {}
     for process, saying in last:

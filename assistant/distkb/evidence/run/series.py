@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from distkb.evidence.run.processes import Line, Process
+    from distkb.evidence.run.lines import Line
+    from distkb.evidence.run.processes import Process
     from distkb.evidence.run.sayings import Talk
 
 MARK = "§"
@@ -25,71 +27,115 @@ class Cell(NamedTuple):
 
     text: str
     value: float
-    line: Line
+    talk: Talk
+    place: int
+    """Which line of it."""
+
+    @property
+    def line(self) -> Line:
+        """The line in which it stands."""
+        return self.talk.lines[self.place]
 
 
-class Column(NamedTuple):
+class Cells(Sequence[Cell]):
+    """The numbers of one rank, each of which is made when it is looked at."""
+
+    def __init__(self, talk: Talk, index: int, places: Sequence[int]) -> None:
+        """Take which number of which lines."""
+        self._talk = talk
+        self._index = index
+        self._places = [place for place in places if talk.is_finite(place, index)]
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Cell: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Cell, ...]: ...
+    def __getitem__(self, index: int | slice) -> Cell | tuple[Cell, ...]:
+        """Make one, or several."""
+        if isinstance(index, slice):
+            return tuple(map(self._cell, self._places[index]))
+        return self._cell(self._places[index])
+
+    def values(self) -> list[float]:
+        """Return all of them at once."""
+        return [float(text) for text in self._talk.numbers(self._places, self._index)]
+
+    def _cell(self, place: int) -> Cell:
+        text = self._talk.number(place, self._index)
+        return Cell(text, float(text), self._talk, place)
+
+
+class Column:
     """One number of lines that are otherwise alike, for each rank that printed them."""
 
-    context: str
-    """The words around it, with `§` for the number itself."""
-    ranks: tuple[tuple[Process, tuple[Cell, ...]], ...]
-    beside: bool
-    """Whether another number of the same lines changes."""
-    behind: bool = False
-    """Whether it was equal to another number of its lines and fell behind it later."""
+    def __init__(self, template: str, index: int, spoken: Sequence[tuple[Talk, Sequence[int]]]) -> None:
+        """Take which number of which lines, and for each rank where it printed them."""
+        self._template = template
+        self._index = index
+        self._spoken = spoken
+
+    @cached_property
+    def context(self) -> str:
+        """The words around it, with `§` for the number itself."""
+        return _context(self._template, self._index)
+
+    @cached_property
+    def ranks(self) -> tuple[tuple[Process, Cells], ...]:
+        """The cells of each rank that has any."""
+        rows = ((talk.process, Cells(talk, self._index, places)) for talk, places in self._spoken)
+        return tuple((process, cells) for process, cells in rows if cells)
+
+    @cached_property
+    def beside(self) -> bool:
+        """Whether another number of the same lines changes."""
+        every = (Column(self._template, index, self._spoken) for index in range(self._template.count("#")))
+        return any(len({cell.text for cell in cells}) > 2 for column in every for _, cells in column.ranks)
+
+    @cached_property
+    def behind(self) -> bool:
+        """Whether it was equal to another number of its lines and fell behind it later."""
+        for talk, places in self._spoken:
+            last = talk.number(places[-1], self._index)
+            for other in range(self._index) if last.isdecimal() else ():
+                if _is_a_few(talk.number(places[-1], other), last) and _fell_behind(
+                    Cells(talk, other, places), Cells(talk, self._index, places)
+                ):
+                    return True
+        return False
 
 
-def columns(spoken: Iterable[Talk]) -> tuple[Column, ...]:
-    """Return all columns of what the ranks said."""
-    found: dict[tuple[str, int], list[tuple[Process, list[Cell]]]] = {}
+def columns(spoken: Iterable[Talk], wanted: Callable[[str], object] = bool) -> tuple[Column, ...]:
+    """Return the columns of what the ranks said whose context is wanted."""
+    found: dict[str, list[tuple[Talk, list[int]]]] = {}
     for talk in spoken:
-        own: dict[tuple[str, int], list[Cell]] = {}
-        for saying in talk.sayings:
-            for index, text in enumerate(saying.numbers):
-                value = _number(text)
-                if value is not None:
-                    own.setdefault((saying.template, index), []).append(Cell(text, value, saying.line))
-        for key, cells in own.items():
-            found.setdefault(key, []).append((talk.process, cells))
-    varied = {
-        template
-        for (template, _), ranks in found.items()
-        if any(len({cell.text for cell in cells}) > 2 for _, cells in ranks)
-    }
-    late = {
-        (template, index)
-        for (template, index), ranks in found.items()
-        for other in range(index)
-        for process, cells in ranks
-        for before in (own for p, own in found.get((template, other), ()) if p is process)
-        if _fell_behind(before, cells)
-    }
-    return tuple(
-        Column(
-            _context(template, index),
-            tuple((p, tuple(cells)) for p, cells in ranks),
-            template in varied,
-            (template, index) in late,
-        )
-        for (template, index), ranks in found.items()
-    )
+        own: dict[str, list[int]] = {}
+        for place, template in enumerate(talk.said):
+            own.setdefault(template, []).append(place)
+        for template, places in own.items():
+            if "#" in template:
+                found.setdefault(template, []).append((talk, places))
+    every = (Column(template, index, rows) for template, rows in found.items() for index in range(template.count("#")))
+    return tuple(column for column in every if wanted(column.context) and column.ranks)
 
 
 def _fell_behind(leader: Sequence[Cell], cells: Sequence[Cell]) -> bool:
     """Whether whole numbers that rose together went apart by a few."""
     if len(cells) < LEAST_ROWS - 1 or len(leader) != len(cells) or not cells[-1].text.isdecimal():
         return False
-    gaps = [one.value - own.value for one, own in zip(leader, cells, strict=True)]
-    return gaps[0] == 0 < gaps[-1] <= max(3.0, 0.05 * leader[-1].value) and cells[0].value < cells[-2].value
+    few = _is_a_few(leader[-1].text, cells[-1].text)
+    return few and leader[0].value == cells[0].value < cells[-2].value
 
 
-def _number(text: str) -> float | None:
+def _is_a_few(leader: str, own: str) -> bool:
+    """Whether a number is a little greater than another."""
     try:
-        value = float(text)
+        return 0 < float(leader) - float(own) <= max(3.0, 0.05 * float(leader))
     except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+        return False
 
 
 def _context(template: str, index: int) -> str:
@@ -99,9 +145,9 @@ def _context(template: str, index: int) -> str:
     return template[max(0, at - _BEFORE) : at] + MARK + template[at + 1 : at + 1 + _AFTER]
 
 
-def _rows(column: Column) -> list[tuple[Cell, ...]]:
+def _rows(column: Column) -> Iterator[tuple[Cell, ...]]:
     """Rows that every rank printed, in order."""
-    return list(zip(*(cells for _, cells in column.ranks), strict=False))
+    return zip(*(cells for _, cells in column.ranks), strict=False)
 
 
 def differs(column: Column) -> bool:
@@ -111,19 +157,28 @@ def differs(column: Column) -> bool:
 
 def agrees(column: Column) -> bool:
     """Whether all ranks printed the same values, and precise ones, often enough to be no accident."""
-    rows = _rows(column) if len(column.ranks) > 1 else []
-    same = all(len({cell.text for cell in row}) == 1 for row in rows)
-    precise = {row[0].text for row in rows if len(row[0].text.strip("-0.").replace(".", "")) >= PRECISE}
-    return same and len(precise) >= LEAST_ROWS - 1
+    if len(column.ranks) < 2 or differs(column):
+        return False
+    precise = {row[0].text for row in _rows(column) if _is_precise(row[0].text)}
+    return len(precise) >= LEAST_ROWS - 1
+
+
+def _is_precise(text: str) -> bool:
+    return len(text.strip("-0.").replace(".", "")) >= PRECISE
 
 
 def drifts(column: Column) -> bool:
     """Whether a precise number began alike on all ranks and then went apart: what had to stay the same did not."""
-    rows = _rows(column) if len(column.ranks) > 1 else []
-    if len(rows) < LEAST_ROWS - 1 or len({cell.text for cell in rows[0]}) > 1:
+    count = min(len(cells) for _, cells in column.ranks) if len(column.ranks) > 1 else 0
+    text = column.ranks[0][1][0].text
+    if count < LEAST_ROWS - 1 or "." not in text or not _is_precise(text) or _apart(column, 0):
         return False
-    precise = "." in rows[0][0].text and len(rows[0][0].text.strip("-0.").replace(".", "")) >= PRECISE
-    return precise and all(len({cell.text for cell in row}) > 1 for row in rows[-2:])
+    return all(_apart(column, row) for row in (count - 2, count - 1))
+
+
+def _apart(column: Column, row: int) -> bool:
+    """Whether the ranks printed different numbers in a row."""
+    return len({cells[row].text for _, cells in column.ranks}) > 1
 
 
 def constant(column: Column) -> bool:
@@ -132,15 +187,17 @@ def constant(column: Column) -> bool:
     digits = len(text.strip("-0.").replace(".", ""))
     rows = LEAST_ROWS if digits == PRECISE else LEAST_ROWS - 1  # the more digits, the fewer rows are no accident
     return (
-        column.beside
-        and digits >= PRECISE
+        digits >= PRECISE
         and all(len(own) >= rows and {c.text for c in own} == {text} for _, own in column.ranks)
+        and column.beside
     )
 
 
 def ends_at_zero(column: Column) -> bool:
     """Whether a number falls to zero and stays there for the last part of the lines."""
     for _, cells in column.ranks:
+        if cells[-1].value:
+            continue
         values = [cell.value for cell in cells]
         zeros = next((i for i in range(len(values)) if not any(values[i:])), len(values))
         if len(values) >= LEAST_ROWS + 1 and max(values) > 0 and 1 < zeros <= 0.8 * len(values):
@@ -151,11 +208,11 @@ def ends_at_zero(column: Column) -> bool:
 def starts_over(column: Column) -> bool:
     """Whether a number that changes goes through its first values once more later."""
     for _, cells in column.ranks:
-        values = [cell.value for cell in cells]
-        first = values[: LEAST_ROWS - 1]
-        if len(set(first)) == LEAST_ROWS - 1 and any(
-            values[at : at + len(first)] == first for at in range(LEAST_ROWS, len(values) - len(first) + 1)
-        ):
+        first = [cell.value for cell in cells[: LEAST_ROWS - 1]]
+        if len(set(first)) < LEAST_ROWS - 1:
+            continue
+        values = cells.values()
+        if any(values[at : at + len(first)] == first for at in range(LEAST_ROWS, len(values) - len(first) + 1)):
             return True
     return False
 
@@ -163,7 +220,7 @@ def starts_over(column: Column) -> bool:
 def rises_again(column: Column) -> bool:
     """Whether a number falls to next to nothing and then comes back to a good part of its top."""
     for _, cells in column.ranks:
-        values = [cell.value for cell in cells]
+        values = cells.values()
         top = max(values)
         at = values.index(top)
         low = min(range(at, len(values)), key=values.__getitem__)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from distkb.evidence.run.lines import Line, Lines, Part
+from distkb.evidence.run.sayings import blanked
+from distkb.evidence.text.shapes import Piece, piece
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,27 +54,63 @@ _UNFINISHED = re.compile(
 )
 
 
-def last_progress(lines: Iterable[str]) -> dict[str, Progress]:
-    """The last counter of each wording in some lines of one rank, oldest line first."""
-    last: dict[str, Progress] = {}
-    epoch: int | None = None
-    for index, line in enumerate(lines):
-        if not any(character.isdecimal() for character in line):
-            continue
-        line = line[:600]  # noqa: PLW2901
-        found_epoch = _EPOCH.search(line)
-        epoch = int(found_epoch[1]) if found_epoch else epoch
-        for kind, pattern in enumerate(_COUNTERS):
-            if (found := pattern.search(line)) is not None:
-                word = found["word"].lower().replace(" ", "_")
-                word = _WORDS.get(word, word)
-                name = word + (_name(line, found.start()) if kind else "")
-                last[name] = _progress(name, epoch, found, index)
-                break
-        else:
-            if (found := _EPOCH_ONLY.search(line)) is not None:
-                last["epoch"] = _progress("epoch", None, found, index)
-    return last
+class _Counter(NamedTuple):
+    """A counter in lines of one shape."""
+
+    name: str
+    step: Piece
+    total: Piece | None
+
+
+def last_progress(lines: Iterable[str] | Lines, *, bare: bool = False) -> dict[str, Progress]:
+    """The last counter of each wording in some lines of one rank, oldest line first.
+
+    With `bare`, times and the number of the rank are no counters.
+    """
+    if not isinstance(lines, Lines):
+        lines = Lines.given([Line(text, "", 0, None) for text in lines])
+    last: dict[str, tuple[int, Part, int, _Counter, tuple[Part, int, Piece] | None]] = {}
+    epoch: tuple[Part, int, Piece] | None = None
+    index = 0
+    for part in lines.parts:
+        for at in part.at:
+            told = part.shape(at).once(_counted_bare if bare else _counted)
+            if told is not None:
+                epoch = (part, at, told[0]) if told[0] is not None else epoch
+                if told[1] is not None:
+                    last[told[1].name] = (index, part, at, told[1], epoch if told[1].name != "epoch" else None)
+            index += 1
+    return {name: _progress(*found) for name, found in last.items()}
+
+
+def _counted(text: str) -> tuple[Piece | None, _Counter | None] | None:
+    """Where lines of a shape say the epoch, and where the step; None where neither."""
+    return _counters_in(text, text)
+
+
+def _counted_bare(text: str) -> tuple[Piece | None, _Counter | None] | None:
+    return _counters_in(blanked(text), text)
+
+
+def _counters_in(text: str, line: str) -> tuple[Piece | None, _Counter | None] | None:
+    """Look at a text; what is found stands at the same place of a line."""
+    if not any(character.isdecimal() for character in text):
+        return None
+    text = text[:600]
+    found_epoch = _EPOCH.search(text)
+    epoch = piece(line, *found_epoch.span(1)) if found_epoch else None
+    for kind, pattern in enumerate(_COUNTERS):
+        if (found := pattern.search(text)) is not None:
+            word = found["word"].lower().replace(" ", "_")
+            word = _WORDS.get(word, word)
+            return epoch, _counter(word + (_name(text, found.start()) if kind else ""), found, line)
+    found = _EPOCH_ONLY.search(text)
+    return (epoch, _counter("epoch", found, line)) if found else (epoch, None) if epoch else None
+
+
+def _counter(name: str, found: re.Match[str], line: str) -> _Counter:
+    total = piece(line, *found.span("total")) if found["total"] else None
+    return _Counter(name, piece(line, *found.span("step")), total)
 
 
 def _name(line: str, end: int) -> str:
@@ -79,10 +119,14 @@ def _name(line: str, end: int) -> str:
     return (described[1] if described else re.sub(r"[^A-Za-z]+", "#", line[max(0, end - 12) : end])).strip()
 
 
-def _progress(wording: str, epoch: int | None, found: re.Match[str], index: int) -> Progress:
-    total = found["total"]
+def _progress(index: int, part: Part, at: int, counter: _Counter, epoch: tuple[Part, int, Piece] | None) -> Progress:
+    digits = part.digits(at)
     return Progress(
-        wording=wording, epoch=epoch, step=int(found["step"]), total=int(total) if total else None, index=index
+        wording=counter.name,
+        epoch=int(epoch[2].fill(epoch[0].digits(epoch[1]))) if epoch is not None else None,
+        step=int(counter.step.fill(digits)),
+        total=int(counter.total.fill(digits)) if counter.total is not None else None,
+        index=index,
     )
 
 
@@ -96,12 +140,12 @@ def counts_on(line: str) -> bool:
     return found is not None and int(found[1]) < int(found[2]) > 2 and _TRAINING.search(line) is None
 
 
-def reaches_its_end(lines: Sequence[str]) -> bool:
+def reaches_its_end(lines: Lines) -> bool:
     """Whether the last counter with a total came to it, or as near as it prints at all."""
-    counters = [(p, lines[p.index]) for p in last_progress(lines).values() if p.total]
+    counters = [p for p in last_progress(lines).values() if p.total]
     if not counters:
         return False
-    for last, _ in counters:
+    for last in counters:
         before = last_progress(lines[: last.index]).get(last.wording)
         stride = last.step - before.step if before is not None and last.step - before.step > 0 else 1
         if last.total is not None and last.step + stride < last.total:

@@ -14,12 +14,13 @@ from distkb.evidence.run.processes import Process, Run, Trace
 from distkb.evidence.scanner.scan import Excerpt, FileScan, Hit
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.lines import Stamp, seconds
+from distkb.evidence.text.shapes import Said
 from distkb.evidence.text.traceback import Frame, Raised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from distkb.evidence.run.processes import Line
+    from distkb.evidence.run.lines import Line
 
 NOTES = 12
 """Events in the notes."""
@@ -37,7 +38,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None
     label: str
     """Exception type, signature id or signal: what tells this failure from others."""
-    text: str
+    said: Said | str
+    """Its line, fit to be shown."""
     path: str
     line: int
     stamp: Stamp | None = None
@@ -51,6 +53,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """Frames of the user's code, outermost first."""
     trace: Trace | None = None
     order: int = 0
+
+    @property
+    def text(self) -> str:
+        """Its line, fit to be shown."""
+        return str(self.said)
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -156,7 +163,7 @@ def _process_events(process: Process, roles: Mapping[str, str]) -> list[Event]:
                 process=process.key,
                 rank=process.rank,
                 label=hit.signature,
-                text=hit.text,
+                said=hit.said,
                 path=scan.file.name,
                 line=hit.line,
                 stamp=hit.stamp,
@@ -177,7 +184,7 @@ def _killed(scan: FileScan, hit: Hit) -> Event:
         process=f"rank {rank}",
         rank=rank,
         label=hit.values["signal"],
-        text=hit.text,
+        said=hit.said,
         path=scan.file.name,
         line=hit.line,
         stamp=hit.stamp,
@@ -197,7 +204,7 @@ def _trace_event(process: Process, trace: Trace, roles: set[str]) -> Event | Non
         process=process.key,
         rank=process.rank,
         label=first.type,
-        text=quote_text(line),
+        said=quote_text(line),
         path=trace.path,
         line=trace.line_of(first.at),
         stamp=trace.stamp,
@@ -271,7 +278,7 @@ def _signals(
                 process=process,
                 rank=failure.rank,
                 label=failure.signal,
-                text=quote_text(failure.line),
+                said=quote_text(failure.line),
                 path=table[0],
                 line=max(1, table[1] + failure.at),
                 stamp=failure.stamp,

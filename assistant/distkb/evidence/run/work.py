@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+from array import array
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from distkb.evidence.run.lines import Line, Lines, Part
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from distkb.evidence.run.processes import Line, Process, Run
+    from distkb.evidence.run.processes import Process, Run
     from distkb.evidence.run.timeline import Event, Timeline
 
 SEEN = 200
 """Characters of a line by which it is told whose it is."""
 
 
-def work_of(run: Run, timeline: Timeline, *, warnings: bool = False) -> dict[str, list[Line]]:
+def work_of(run: Run, timeline: Timeline, *, warnings: bool = False) -> dict[str, Lines]:
     """What each process printed of its own work, by its key; with what it warned of, if wanted."""
     failed: dict[str, list[Event]] = {}
     for event in timeline.events:
@@ -27,31 +30,52 @@ def work_of(run: Run, timeline: Timeline, *, warnings: bool = False) -> dict[str
     }
 
 
-def own_words(run: Run, work: Mapping[str, list[Line]]) -> dict[str, list[Line]]:
+def without_warnings(words: Mapping[str, Lines]) -> dict[str, Lines]:
+    """What each process printed of its own work, from what it said with its warnings."""
+    return {key: lines.where(_is_work, always=_is_bar) for key, lines in words.items()}
+
+
+def _is_bar(part: Part) -> bool:
+    """Whether these are lines that were made of the start of another."""
+    return bool(part.ready)
+
+
+def own_words(run: Run, work: Mapping[str, Sequence[Line]]) -> dict[str, Lines]:
     """The lines of each process once: not those of a console where the process has files of its own."""
     whole = {process.key for process in run.processes if process.whole}
-    return {
-        key: [line for line in lines if key not in whole or line.path not in run.consoles]
-        for key, lines in work.items()
-    }
+    return {key: Lines.given(lines).outside(run.consoles if key in whole else ()) for key, lines in work.items()}
 
 
-def work_lines(process: Process, events: Sequence[Event], *, warnings: bool = False) -> list[Line]:
+def work_lines(process: Process, events: Sequence[Event], *, warnings: bool = False) -> Lines:
     """The end of a process's output without what tells of failures."""
-    no_work = _NO_LINE if warnings else _NO_WORK
+    wanted = _is_said if warnings else _is_work
     covered = {(trace.path, trace.line + index) for trace in process.traces for index in trace.chain.consumed} | {
         (event.path, event.line) for event in events
     }
     openings = {(trace.path, trace.line) for trace in process.traces}
-    kept: list[Line] = []
-    for line in (*process.opening, *process.tail):
-        place = (line.path, line.number)
-        if place in openings:  # a progress bar may stand before the traceback, which does not end its line first
-            before = _OPENING.sub("", line.text).strip()
-            kept += [msgspec.structs.replace(line, text=before)] if before else []
-        elif place not in covered and not no_work.search(line.text[:SEEN]) and not LAUNCHER.search(line.text[:SEEN]):
-            kept.append(line)
-    return kept
+    found: list[Part] = []
+    for part in (*Lines.given(process.opening).parts, *Lines.given(process.tail).parts):
+        at = array("I")
+        for index in part.at:
+            place = part.place(index)
+            if place in openings:  # a progress bar may stand before the traceback, which does not end its line first
+                line = part.line(index)
+                before = _OPENING.sub("", line.text).strip()
+                if before:
+                    found += [part.some(at), *Lines.given([msgspec.structs.replace(line, text=before)]).parts]
+                    at = array("I")
+            elif place not in covered and part.shape(index).once(wanted):
+                at.append(index)
+        found.append(part.some(at))
+    return Lines(found)
+
+
+def _is_said(text: str) -> bool:
+    return not _NO_LINE.search(text[:SEEN]) and not LAUNCHER.search(text[:SEEN])
+
+
+def _is_work(text: str) -> bool:
+    return not _NO_WORK.search(text[:SEEN]) and not LAUNCHER.search(text[:SEEN])
 
 
 LAUNCHER = re.compile(

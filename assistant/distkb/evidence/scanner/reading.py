@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,15 +11,16 @@ import msgspec
 from distkb.evidence.scanner.scan import WINDOW, Candidate, Excerpt, FileScan, Hit
 from distkb.evidence.text.clean import plain, quote_text
 from distkb.evidence.text.lines import Head, Stamp, head
+from distkb.evidence.text.shapes import Kept, Said
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Sequence
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.inventory import LogFile
     from distkb.evidence.scanner.blocks import Block
     from distkb.evidence.scanner.partner import Located
+    from distkb.evidence.text.shapes import Shapes
 
 CONFIRMED = 2_000
 """Matching lines of one signature and file that are read closely; the rest is only counted."""
@@ -68,6 +70,8 @@ class _Raw(NamedTuple):
     """Of the line, around the match."""
     lead: int
     """Bytes of the part before the match."""
+    begin: Head | None
+    """What the start says, where it was asked already."""
     above: bytes | bytearray
     before: bytes
     """What stands above that, where it belongs to the block before."""
@@ -77,9 +81,17 @@ class Reading:
     """The state of one pass over one file."""
 
     def __init__(
-        self, file: LogFile, signatures: Sequence[Signature], regex: Callable[[int], re.Pattern[bytes]]
+        self,
+        file: LogFile,
+        signatures: Sequence[Signature],
+        regex: Callable[[int], re.Pattern[bytes]],
+        shapes: Shapes,
     ) -> None:
-        """Take the file to be read; `regex` gives the confirming expression of a signature or anchor."""
+        """Take the file to be read; `regex` gives the confirming expression of a signature or anchor.
+
+        `shapes` are those of the lines of all files.
+        """
+        self._shapes = shapes
         self._file = file
         self._names = [signature.id for signature in signatures]
         self._known = len(signatures)
@@ -176,13 +188,13 @@ class Reading:
             slot = (index, number)
             self._per_rank[slot] += 1
             if self._per_rank[slot] <= PER_RANK or len(kept) < FIRST:
-                kept.append(self._raw(block, candidate, found))
+                kept.append(self._raw(block, candidate, found, begin))
                 self._stale[index] = 0
                 return
             self._stale[index] += 1
         self._recent.setdefault(index, deque(maxlen=LAST)).append((candidate, found))
 
-    def _raw(self, block: Block, candidate: Candidate, found: _Found) -> _Raw:
+    def _raw(self, block: Block, candidate: Candidate, found: _Found, begin: Head | None = None) -> _Raw:
         index, _, low, high, line = candidate
         data, (start, match) = block.data, found
         first = max(low, start - 4096)
@@ -194,6 +206,7 @@ class Reading:
             data[low : min(high, low + 240)],
             data[first : min(high, found.end + 4096)],
             start - first,
+            begin,
             data[max(0, low - 3072) : low],
             self._before if low < 1024 else b"",
         )
@@ -208,7 +221,7 @@ class Reading:
         lead = raw.part[: raw.lead].decode("utf-8", "replace")
         core = raw.part[raw.lead : min(stop, raw.lead + 4096)].decode("utf-8", "replace")
         text = lead + core + raw.part[stop:].decode("utf-8", "replace")
-        begin = _head(raw.start)
+        begin = raw.begin or _head(raw.start)
         above = raw.before + raw.above.replace(b"\r", b"\n")
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
         return Hit(
@@ -220,7 +233,7 @@ class Reading:
             source=begin.source,
             stamp=begin.stamp or stamp_above(above, begin.rank),
             exact=begin.stamp is not None,
-            text=quote_text(text, len(lead), len(lead) + len(core)),
+            said=Said(quote_text(text, len(lead), len(lead) + len(core)), self._shapes),
             values={name: plain(value.decode("utf-8", "replace"))[:80] for name, value in groups.items()},
             order=raw.order,
         )
@@ -254,19 +267,23 @@ class Reading:
         end = bytes(self._end)
         if len(end) == END:
             end = end[end.find(b"\n") + 1 :]
+        last = Kept(end.replace(b"\r\n", b"\n"), self._shapes)
         return FileScan(
             file=self._file,
             hits=sorted(hits, key=lambda hit: hit.order),
             counts={self._names[index]: count for index, count in self._counts.items() if index < self._known},
             excerpts=self._excerpts + self._open,
-            start=_text(self._start),
-            end=_text(end),
+            first=last if self._start == end else Kept(self._start.replace(b"\r\n", b"\n"), self._shapes),
+            last=last,
             end_line=max(1, self._line - end.count(b"\n")),
             end_offset=self._size - len(end),
             lines=self._line - (not end or end.endswith(b"\n")),
             size=self._size,
             damage=damage or ("holes" if self._blank and not self._size else ""),
         )
+
+
+_MAY_BE_STAMPED = re.compile(rb"\d:\d\d:\d\d|\d{10}\.\d")
 
 
 def _start(block: Block, candidate: Candidate) -> bytes | bytearray:
@@ -280,7 +297,7 @@ def _head(start: bytes | bytearray) -> Head:
 def stamp_above(above: bytes, rank: int | None) -> Stamp | None:
     """Time of the nearest line above that the same rank printed; of any line where the rank is not known."""
     for raw in reversed(above.split(b"\n")[-32:]):
-        if b":" not in raw:
+        if _MAY_BE_STAMPED.search(raw[:200]) is None:
             continue
         other = head(raw[:200].decode("utf-8", "replace"))
         if other.stamp is not None and (other.rank == rank or None in {other.rank, rank}):

@@ -17,6 +17,7 @@ from distkb.evidence.scanner.feeds import fast, plain
 from distkb.evidence.scanner.matcher import Candidates, Matcher
 from distkb.evidence.scanner.partner import Located, divisible, shared_blocks
 from distkb.evidence.text.lines import Stamp
+from distkb.evidence.text.shapes import Kept, Said, Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -50,11 +51,16 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     stamp: Stamp | None
     exact: bool
     """True where the line itself carries the time; else it is that of a line before it."""
-    text: str
+    said: Said
     """Fit to be shown."""
     values: dict[str, str]
     order: int
     """Bytes of the file before it."""
+
+    @property
+    def text(self) -> str:
+        """Text of the line, fit to be shown."""
+        return str(self.said)
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +76,9 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
     order: int
 
 
+NOTHING = Kept(b"", Shapes())
+
+
 class FileScan(msgspec.Struct, kw_only=True):
     """What one file holds."""
 
@@ -77,16 +86,28 @@ class FileScan(msgspec.Struct, kw_only=True):
     hits: list[Hit] = []
     counts: dict[str, int] = {}
     excerpts: list[Excerpt] = []
-    start: str = ""
-    end: str = ""
+    first: Kept = NOTHING
+    """Its first lines; the last of them may be cut off."""
+    last: Kept = NOTHING
+    """Its last lines; all of them where it is small."""
     end_line: int = 1
-    """Number of the first line of `end`."""
+    """Number of the first of those."""
     end_offset: int = 0
-    """Bytes before `end`."""
+    """Bytes before them."""
     lines: int = 0
     size: int = 0
     damage: str = ""
     """Code of a `Skipped` where the file was not read to its end."""
+
+    @property
+    def start(self) -> str:
+        """Text of its first lines."""
+        return self.first.text()
+
+    @property
+    def end(self) -> str:
+        """Text of its last lines."""
+        return self.last.text()
 
 
 class Scanner:
@@ -97,6 +118,7 @@ class Scanner:
         self._matcher = Matcher([*(s.pattern for s in self.signatures), *_ANCHORS], cache_dir=cache_dir)
         self._compiled: dict[int, re.Pattern[bytes]] = {}
         self._count: Count = plain
+        self._shapes = Shapes()
 
     def regex(self, index: int) -> re.Pattern[bytes]:
         """The confirming expression of one signature or anchor, compiled when it is first needed."""
@@ -111,7 +133,7 @@ class Scanner:
         """Read a whole stream; memory does not grow with its length. `progress` is told how many bytes were read."""
         from distkb.evidence.scanner.reading import Reading
 
-        reading = Reading(file, self.signatures, self.regex)
+        reading = Reading(file, self.signatures, self.regex, self._shapes)
         with closing(self._located(stream)) as parts:
             for block, located in parts:
                 reading.take(block, located)

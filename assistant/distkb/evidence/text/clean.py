@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cache, lru_cache
 
-from distkb_probes.secret_kinds import MASK
+from distkb.evidence.scanner.literals import telling_literals
+from distkb_probes.secret_kinds import MASK, Kind, kinds, mask_kinds
 from distkb_probes.secret_kinds import mask as _mask
 
 WIDTH = 240
@@ -44,7 +46,33 @@ def plain(text: str) -> str:
 
 def mask(text: str) -> str:
     """Replace every secret with `***`: tokens, keys, passwords, credentials in addresses."""
-    return _mask(text)
+    if not text.isascii():
+        return _mask(text)
+    return mask_kinds(text, _worth(text.translate(_ALIKE)))
+
+
+@lru_cache(maxsize=4096)
+def _worth(text: str) -> tuple[Kind, ...]:
+    """Kinds of secrets that a text of this shape, in which all digits are 0, may hold."""
+    lowered = text.lower()
+    return tuple(kind for kind, needed in _needs() if not needed or any(map(lowered.__contains__, needed)))
+
+
+@cache
+def _needs() -> tuple[tuple[Kind, tuple[str, ...]], ...]:
+    """Return each kind of secret with texts of which one is in every secret of it, capitals or not; none if unknown."""
+    return tuple(
+        (
+            kind,
+            _NEEDED.get(kind.name)
+            or tuple({text.lower().translate(_ALIKE) for text in telling_literals(kind.pattern.pattern) or ()}),
+        )
+        for kind in kinds()
+    )
+
+
+_ALIKE = str.maketrans("123456789", "000000000")
+_NEEDED = {"login in an address": ("@",)}
 
 
 def mask_value(name: str, value: str) -> str:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from functools import lru_cache
 
 import msgspec
 
 SCAN = 160
 """Characters at the start of a line in which rank and time are looked for."""
+
+
+Span = tuple[int, int]
+"""Start and end of a part of a line."""
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -75,41 +80,87 @@ _SYSLOG = re.compile(
 _CLOCK = re.compile(r"(?:^|[\[\s(])(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?=[\]\s):|,-]|$)")
 _ANY_CLOCK = re.compile(r"\d:\d\d:\d\d")
 _EPOCH = re.compile(r"^\s*\[?(1[4-9]\d{8}|2\d{9})(\.\d{1,9})\b")
+_EPOCH_PLACE = re.compile(r"^\s*\[?\d{10}\.\d")
 _MONTHS = {
     "Jan": 1, "Feb": 2, "Mar": 3, "Apr": 4, "May": 5, "Jun": 6,
     "Jul": 7, "Aug": 8, "Sep": 9, "Oct": 10, "Nov": 11, "Dec": 12,
 }  # fmt: skip
+_ALIKE = str.maketrans("123456789", "000000000")
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _NO_YEAR = 1972
 """A leap year, so that 29 February exists."""
 
 
+class Layout(msgspec.Struct, frozen=True):
+    """Where the start of a line says what. It does not hang on which digits stand there, only on where."""
+
+    rank: Span | None
+    weak: Span | None
+    label: str
+    """Beginning of the writer's label."""
+    named: Span | None
+    """The rest of the label."""
+    own: Span | None
+    body: int
+
+
 def head(text: str) -> Head:
     """Read rank, writer and time from the start of a line."""
     text = text[:SCAN].lstrip("\0")
-    rank: int | None = None
-    weak: int | None = None
-    source = ""
+    found = _layout(text.translate(_ALIKE)) if text.isascii() else layout(text)
+    return Head(
+        _number(text, found.rank),
+        _number(text, found.weak),
+        source_of(text, found),
+        find_stamp(text[found.body :]),
+        _number(text, found.own),
+        found.body,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _layout(text: str) -> Layout:
+    return layout(text)
+
+
+def _number(text: str, span: Span | None) -> int | None:
+    return None if span is None else int(text[span[0] : span[1]])
+
+
+def source_of(text: str, found: Layout) -> str:
+    """Return the label of the writer; empty where there is none."""
+    return found.label + (text[found.named[0] : found.named[1]] if found.named is not None else "")
+
+
+def layout(text: str) -> Layout:
+    """Find rank and writer at the start of a line."""
+    text = text[:SCAN].lstrip("\0")
+    rank: Span | None = None
+    weak: Span | None = None
+    label = ""
+    named: Span | None = None
     body = 0
     for _ in range(4):
         tag = _TAG.match(text, body)
         if tag is None:
             break
-        strong, hint, label = _tag(tag)
-        if strong is None and hint is None and not label:
+        strong, hint, name, rest = _tag(tag)
+        if strong is None and hint is None and rest is None:
             break
         rank = strong if strong is not None else rank
         weak = hint if weak is None else weak
-        source = source or label
+        if named is None:
+            label, named = name, rest
         body = tag.end()
-    stamp = find_stamp(text[body:])
     if rank is None:
         rank = _inner_rank(text, body)
     if weak is None and "NCCL" in text and (nccl := _NCCL.match(text[body:])):
-        weak, source = int(nccl[2]), source or nccl[1]
+        weak = nccl.start(2) + body, nccl.end(2) + body
+        if named is None:
+            named = nccl.start(1) + body, nccl.end(1) + body
     found = _OWN.match(text, lead(text, body)) if rank is None or weak is not None else None
-    own = next((int(group) for group in found.groups() if group is not None), None) if found else None
-    return Head(rank, weak, source, stamp, own, body)
+    own = next((found.span(group) for group in (1, 2, 3) if found[group] is not None), None) if found else None
+    return Layout(rank, weak, label, named, own, body)
 
 
 def lead(text: str, at: int = 0) -> int:
@@ -122,28 +173,28 @@ def lead(text: str, at: int = 0) -> int:
     return at
 
 
-def _tag(tag: re.Match[str]) -> tuple[int | None, int | None, str]:  # noqa: PLR0911 - one line for each form
+def _tag(tag: re.Match[str]) -> tuple[Span | None, Span | None, str, Span | None]:  # noqa: PLR0911 - one line for each form
     """Strong rank, weak rank and writer's label of one tag."""
     if tag["mpi"]:
-        return int(tag["mpi"]), None, ""
+        return tag.span("mpi"), None, "", None
     if tag["tagged"]:
         name = tag["name"].lower().rstrip("_.-")
         if name in _WEAK_NAMES:
-            return None, int(tag["tagged"]), name + tag["tagged"]
+            return None, tag.span("tagged"), name, tag.span("tagged")
         if name in _RANK_NAMES or tag[0].rstrip().endswith(":"):
-            return int(tag["tagged"]), None, ""
-        return None, None, ""
+            return tag.span("tagged"), None, "", None
+        return None, None, "", None
     if tag["actor"]:
-        return None, None, tag["actor"]
+        return None, None, "", tag.span("actor")
     if tag["worker"]:
         if tag["worker"].startswith("rank"):
-            return int(tag["wnum"]), None, ""
-        weak = None if tag["worker"].startswith(("node", "host")) else int(tag["wnum"])
-        return None, weak, tag["worker"]
-    return None, int(tag["srun"]), ""
+            return tag.span("wnum"), None, "", None
+        weak = None if tag["worker"].startswith(("node", "host")) else tag.span("wnum")
+        return None, weak, "", tag.span("worker")
+    return None, tag.span("srun"), "", None
 
 
-def _inner_rank(text: str, body: int) -> int | None:
+def _inner_rank(text: str, body: int) -> Span | None:
     """Rank in the way that logging formats print it, a little into the line."""
     lowered = text[body:].lower()
     if "rank" not in lowered:
@@ -151,7 +202,12 @@ def _inner_rank(text: str, body: int) -> int | None:
     found = _INNER.search(text, body)
     if found is None or found.start() > 100:
         return None
-    return int(next(group for group in found.groups() if group is not None))
+    return next(found.span(group) for group in (1, 2, 3) if found[group] is not None)
+
+
+def may_be_stamped(text: str) -> bool:
+    """Whether a line of these digits, or of others in their places, may show a time."""
+    return _ANY_CLOCK.search(text[:SCAN]) is not None or _EPOCH_PLACE.search(text[:SCAN]) is not None
 
 
 def find_stamp(text: str) -> Stamp | None:  # noqa: PLR0911 - one line for each format

@@ -31,6 +31,7 @@ _FRAME = re.compile(r'^\s*File "([^"]{1,400})", line (\d{1,7}) in (\S{1,100})')
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x[0-9a-f]+")
 _FRAMES = 3
 _MAY_BE_MARK = re.compile(r"(?i)distkb-trace v|check[ _-]?point|chkpt|ckpt|milestone|breadcrumb|marker")
+_MARK_WORDS = (b"distkb-trace v", b"check", b"chkpt", b"ckpt", b"milestone", b"breadcrumb", b"marker")
 """Cheap test before the costly one. Numbered steps alone make no trace: every training log has them."""
 
 
@@ -102,13 +103,32 @@ def _holds_marks(path: Path) -> bool:
     with raw:
         start = text.read(_PEEK)
     rank = _rank_of(path)
-    for line in start.decode("utf-8", "replace").splitlines():
+    for line in _telling(start):
         if _MAY_BE_MARK.search(line) is None:
             continue
         mark = parse(line, str(path), 1, rank)
         if mark is not None and (mark.wording == "tracer" or (mark.wording == "numbered" and mark.rank is not None)):
             return True
     return False
+
+
+def _telling(start: bytes) -> Iterator[str]:
+    """Yield the lines in which a checkpoint may be named."""
+    lowered = start.lower()
+    after = 0
+    for low in sorted({low for word in _MARK_WORDS for low in _places(lowered, word)}):
+        if low >= after:
+            begin = start.rfind(b"\n", 0, low) + 1
+            after = (start.find(b"\n", low) + 1) or len(start)
+            yield from start[begin:after].decode("utf-8", "replace").splitlines()
+
+
+def _places(text: bytes, word: bytes) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(b"\n", at)
+        at = text.find(word, at) if at >= 0 else -1
 
 
 def _rank_of(path: Path) -> int | None:

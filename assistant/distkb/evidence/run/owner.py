@@ -1,0 +1,212 @@
+"""Tells which process printed which line of a file: from its name, from labels, and from what its lines say."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from distkb.evidence.text.lines import Head, head, layout
+from distkb.evidence.text.shapes import Kept, Piece, piece
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from distkb.evidence.scanner.scan import FileScan, Hit
+
+HEADS = 300
+"""Lines of a file's start and of its end by which it is told who wrote it."""
+
+
+def one_rank_a_file(scans: Sequence[FileScan]) -> bool:
+    """Whether several files whose names tell no rank each show one rank, and not the same one."""
+    found: set[int] = set()
+    for scan in scans:
+        if scan.file.rank is None:
+            ranks = {
+                rank for rank, _, _ in _numbers(scan.last, range(max(0, len(scan.last) - HEADS), len(scan.last)))
+            } - {None}
+            found |= {rank for rank in ranks if rank is not None and len(ranks) == 1}
+    return len(found) > 1
+
+
+class Owner:
+    """Tells which process printed a line of one file.
+
+    A name of a file, a label of a launcher and a host are sources, not ranks: what the lines say of their rank counts
+    more. `[rank2]:`, `rank=2` and a logger's format are strong; a number alone is the rank only where the whole file
+    bears it out.
+    """
+
+    def __init__(self, scan: FileScan, *, collide: bool, apart: bool) -> None:
+        self._file = scan.file
+        heads, claims = _sample(scan)
+        strong = Counter(rank for rank, _, _ in heads if rank is not None)
+        weak = Counter(number for _, number, _ in heads if number is not None)
+        own = [number for _, _, number in heads if number is not None]
+        pids = _ranks_of_pids(claims)
+        self.console = False
+        self._labels: dict[int, int] | None = None
+        """Number of a label → rank, where labels tell the writers apart."""
+        self._own = {number: number for number in own} if _numbers_ranks(own, len(heads)) else pids
+        common = strong.most_common(1)[0][0] if strong else None
+        ranks = set(self._own.values())
+        said = common if len(strong) == 1 else min(ranks) if not strong and len(ranks) == 1 else None
+        self.said = said is not None
+        self.rank: int | None = scan.file.rank
+        if scan.file.rank is not None:
+            if said is not None or collide:
+                self.rank = said
+        elif len(weak) > 1 and (labels := _labelled(heads)) is not None:
+            self.console = True
+            self._labels = labels
+        elif len(strong) > 1:
+            self.console = True
+        elif not strong and len(weak) > 1 and sum(weak.values()) > 0.6 * len(heads):
+            self.console = True
+            self._labels = {number: number for number in weak}
+        elif len(ranks) > 1:
+            self.console = True
+        elif common is not None:
+            # lines without a rank beside those of one rank: a console, unless nearly all lines carry it, or each
+            # file shows a rank of its own
+            self.console = strong[common] < (0.5 if apart else 0.9) * len(heads)
+            self.rank = None if self.console else common
+        elif said is not None:
+            self.rank = said
+        self.said = self.said or self.console
+        self.key = (
+            f"rank {self.rank}"
+            if self.rank is not None
+            else f"{scan.file.group}/{scan.file.rank if scan.file.rank is not None else scan.file.name}"
+        )
+
+    def of(self, line: Head | Hit) -> tuple[str, int | None]:
+        """Key and rank of the process that printed a line with this head."""
+        if not self.console:
+            return self.key, self.rank
+        number = self._rank(line.rank, line.weak, line.own)
+        if number is not None:
+            return f"rank {number}", number
+        return (f"{self._file.name} {line.source}" if line.source else f"{self._file.name}"), None
+
+    def _rank(self, number: int | None, weak: int | None, own: int | None) -> int | None:
+        if self._labels is not None and weak is not None:
+            number = self._labels.get(weak, number)
+        if number is None and own is not None:
+            number = self._own.get(own)
+        return number
+
+    def writer(self, kept: Kept, index: int) -> tuple[str, int | None]:
+        """Key and rank of the process that printed one of the lines that were kept."""
+        number = self._rank(*_numbers_of(kept, index))
+        return self.of(head(kept.line(index))) if number is None else (f"rank {number}", number)
+
+
+Numbers = tuple[int | None, int | None, int | None]
+"""Of one line: its rank, a number that is the rank if the whole file agrees, and one that the program puts first."""
+
+
+def _places(text: str) -> tuple[Place | None, Place | None, Place | None] | None:
+    """Where a line's numbers stand; None where it has none."""
+    found = layout(text)
+    spans = (found.rank, found.weak, found.own)
+    rank, weak, own = (None if span is None else _place(piece(text, *span)) for span in spans)
+    return None if rank is None and weak is None and own is None else (rank, weak, own)
+
+
+def _place(number: Piece) -> Place:
+    plain = number.words == ("", "")
+    return number.first, number.first + number.runs[0] if plain else -1, number
+
+
+Place = tuple[int, int, Piece]
+"""Which digits of a line are a number, where no other digits (of another script) are among them; else up to -1."""
+
+
+def _number(place: Place | None, digits: str) -> int | None:
+    if place is None:
+        return None
+    first, stop, number = place
+    return int(digits[first:stop]) if stop > 0 else int(number.fill(digits))
+
+
+def _numbers_of(kept: Kept, index: int) -> Numbers:
+    places = kept.shapes[index].once(_places)
+    if places is None:
+        return None, None, None
+    digits = kept.digits_of(index)
+    rank, weak, own = places
+    return _number(rank, digits), _number(weak, digits), _number(own, digits)
+
+
+def _numbers(kept: Kept, wanted: Iterable[int]) -> list[Numbers]:
+    """Numbers of the lines that are not blank."""
+    return [_numbers_of(kept, index) for index in wanted if not kept.shapes[index].once(_is_blank)]
+
+
+def _is_blank(text: str) -> bool:
+    return not text.strip()
+
+
+def _sample(scan: FileScan) -> tuple[list[Numbers], list[str]]:
+    """Numbers of the first lines and the last ones of a file, and the lines among them that say a rank of how many."""
+    first, last = scan.first, scan.last
+    numbers: list[Numbers] = []
+    claims: list[str] = []
+    for kept, wanted in ((first, range(min(HEADS, len(first)))), (last, range(max(0, len(last) - HEADS), len(last)))):
+        if kept is first and numbers and len(kept) <= HEADS:  # the same lines once more
+            return numbers * 2, claims * 2
+        numbers += _numbers(kept, wanted)
+        claims += [kept.line(index) for index in wanted if kept.shapes[index].once(_may_claim)]
+    return numbers, claims
+
+
+def _may_claim(text: str) -> bool:
+    return _CLAIM.search(text[:200]) is not None
+
+
+def _labelled(heads: Sequence[Numbers]) -> dict[int, int] | None:
+    """Return the rank of each label where nearly all lines carry a number and print one rank with each, or None.
+
+    Under `srun --label` the number is the task's, and the rank is what the task's own lines say.
+    """
+    both: dict[int, set[int]] = {}
+    for rank, weak, own in heads:
+        number = rank if rank is not None else own
+        if weak is not None and number is not None:
+            both.setdefault(weak, set()).add(number)
+    numbered_heads = sum(weak is not None for _, weak, _ in heads)
+    if not both or numbered_heads <= 0.6 * len(heads) or any(len(ranks) > 1 for ranks in both.values()):
+        return None
+    ranks = {label: next(iter(said)) for label, said in both.items()}
+    labels = {weak for _, weak, _ in heads if weak is not None}
+    same = all(label == rank for label, rank in ranks.items())
+    if len(set(ranks.values())) < len(ranks):
+        return None
+    return {label: label for label in labels} if same else ranks
+
+
+def _numbers_ranks(numbers: Sequence[int], lines: int) -> bool:
+    """Whether numbers before messages are ranks and no counter: all from 0 on, come again, and not only upwards."""
+    kinds = set(numbers)
+    if len(kinds) == 1:
+        return len(numbers) > 0.5 * lines
+    again = any(later < earlier for earlier, later in pairwise(numbers))
+    return again and kinds == set(range(max(kinds) + 1)) and len(numbers) >= 2 * len(kinds)
+
+
+_CLAIM = re.compile(r"(?i)\brank[ =:]{0,2}(\d{1,5}) ?(?:/|of) ?\d{1,5}\b")
+
+
+def _ranks_of_pids(lines: Iterable[str]) -> dict[int, int]:
+    """Return the rank of each process label such as `[11689]`, where the process says which rank of how many it is."""
+    said: dict[int, set[int]] = {}
+    for line in lines:
+        claim = _CLAIM.search(line[:200])
+        own = head(line).own if claim is not None else None
+        if claim is not None and own is not None:
+            said.setdefault(own, set()).add(int(claim[1]))
+    ranks = {label: next(iter(one)) for label, one in said.items() if len(one) == 1}
+    return ranks if len(ranks) == len(said) and len(set(ranks.values())) == len(ranks) > 1 else {}
