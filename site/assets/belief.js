@@ -359,7 +359,8 @@
       var clear = total >= constants.named ||
         (total >= constants.clear && total >= constants.lead * Math.max(second, other));
       if (clear && shown) return "named";
-      return total >= constants.leading ? "leading" : "undecided";
+      var ahead = total >= constants.ahead && total >= constants.far * Math.max(second, other);
+      return total >= constants.leading || ahead ? "leading" : "undecided";
     }
 
     return { entries: entries, other: other, verdict: verdict() };

@@ -15,6 +15,10 @@ NAMED = 0.70
 """Least probability of an entry whose cause is stated as the cause."""
 LEADING = 0.40
 """Least probability of an entry that is put forward with the request to check it."""
+AHEAD = 0.30
+"""Least probability of one that is put forward when it is far ahead of all others."""
+FAR = 2.0
+"""Far ahead is an entry that is this many times as probable as the next one."""
 CLEAR = 0.50
 """Least probability of an entry that is stated as the cause when nothing else comes near it."""
 LEAD = 6.0
@@ -79,7 +83,8 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: flo
     clear = total >= NAMED or (total >= CLEAR and total >= LEAD * max(second, other))
     if clear and shown:
         return "named"
-    return "leading" if total >= LEADING else "undecided"
+    ahead = total >= AHEAD and total >= FAR * max(second, other)
+    return "leading" if total >= LEADING or ahead else "undecided"
 
 
 def _tells(table: LikelihoodTable, observation: Observation) -> bool:

@@ -34,7 +34,7 @@ CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
         "REPORT_SILENCE",
     ),
     likelihood: ("HELPS_ANYWAY", "RULED_OUT", "_FLOOR"),
-    conclude: ("NAMED", "LEADING", "CLEAR", "LEAD", "FITS"),
+    conclude: ("NAMED", "LEADING", "AHEAD", "FAR", "CLEAR", "LEAD", "FITS"),
     information: ("MISTAKE", "MISREAD"),
     guide: ("CLEAR_BACKGROUND",),
     known: ("LINE_CERTAINTY", "IMPLIED"),
