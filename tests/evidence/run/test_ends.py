@@ -131,3 +131,11 @@ def test_a_console_without_ranks_speaks_before_its_first_failure() -> None:
     result = derived(scan(text, "0.log"))
     found = last_words(result.run, result.timeline, work_of(run, result.timeline, warnings=True))
     assert [line.text for _, line in found] == ["step 1", "exporting"]
+
+
+@pytest.mark.parametrize(("ended", "quiet"), [("10:00:50", True), ("10:00:11", False)])
+def test_silence_before_an_ending_is_a_hang(ended: str, quiet: bool) -> None:
+    """A run that had long printed nothing when it was stopped was frozen; one that printed to the end was not."""
+    steps = "".join(f"2026-11-23 10:00:0{at} [rank{r}] step {at} loss 0.5\n" for at in range(10) for r in (0, 1))
+    agent = "torch/distributed/elastic/agent/server/api.py:753] Received 15 death signal, shutting down workers"
+    assert ("run.quiet-before-end" in observed(scan(f"{steps}W1123 {ended}.000000 7 {agent}\n"))) is quiet

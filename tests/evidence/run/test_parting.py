@@ -11,7 +11,8 @@ from distkb.evidence.run.parting import Way, part
 from distkb.evidence.run.positions import Position, Stage
 
 STAGES: list[Stage] = [
-    "barrier", "own-call", "forward", "backward", "optimizer", "save", "data", "init", "finished", "work", "unknown",
+    "barrier", "own-call", "group", "wrap", "forward", "backward", "optimizer", "save", "data", "init", "finished",
+    "work", "unknown",
 ]  # fmt: skip
 PLACES = st.lists(
     st.tuples(st.sampled_from(["main", "train", "evaluate", "generate"]), st.integers(1, 9)), min_size=1, max_size=3

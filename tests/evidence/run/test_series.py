@@ -16,7 +16,7 @@ STEPS = range(6)
 
 def column(word: str, said: dict[int, list[str]]) -> Column:
     """The column behind a word."""
-    (found,) = [one for one in columns(spoken(said)) if re.search(rf"\b{word}\b[ =]*{MARK}", one.context)]
+    (found,) = [one for one in columns(spoken(said)) if re.search(rf"\b{word}\b[ =:]*{MARK}", one.context)]
     return found
 
 
@@ -93,3 +93,51 @@ def test_one_slow_rank_stands_out() -> None:
 def test_what_is_no_number_is_no_cell(text: str) -> None:
     """What has no finite value is left out."""
     assert all(cell.value < 1e300 for one in columns(spoken({0: [text]})) for _, cells in one.ranks for cell in cells)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "drifts"),
+    [
+        ("4.5142 4.6230 4.7011 4.7512", "4.5142 4.6234 4.7104 4.7630", True),
+        ("4.5142 4.6230 4.7011 4.7512", "4.5142 4.6230 4.7011 4.7512", False),
+        ("4.5142 4.6230 4.7011 4.7512", "4.6001 4.6234 4.7104 4.7630", False),
+        ("0.5 0.6 0.7 0.8", "0.5 0.7 0.8 0.9", False),
+    ],
+)
+def test_what_begins_alike_and_goes_apart_drifts(mine: str, theirs: str, drifts: bool) -> None:
+    """A precise number that was the same on all ranks at first and not at the end drifts; a rough one may."""
+    said = {rank: [f"norm {one}" for one in row.split()] for rank, row in enumerate((mine, theirs))}
+    assert RELATIONS["drifts"](column("norm", said)) is drifts
+
+
+@pytest.mark.parametrize(
+    ("updates", "behind"),
+    [([8, 16, 24, 32], False), ([8, 16, 24, 31], True), ([4, 8, 12, 16], False), ([8, 16, 24, 12], False)],
+)
+def test_updates_that_keep_up_and_then_do_not_fall_behind(updates: list[int], behind: bool) -> None:
+    """Updates fall behind the batches of the same lines where they had kept up; accumulation never keeps up."""
+    said = {0: [f"batch {8 * (row + 1)} updates {count} loss 0.{row}1" for row, count in enumerate(updates)]}
+    assert RELATIONS["falls-behind"](column("updates", said)) is behind
+    assert not RELATIONS["falls-behind"](column("batch", said))
+
+
+@pytest.mark.parametrize(
+    ("rates", "over", "again"),
+    [
+        ([1, 2, 3, 4, 3, 2, 1, 2, 3, 4, 3], True, False),
+        ([5, 4, 3, 2, 1, 0, 0, 2, 3, 4, 5], False, True),
+        ([5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0], False, False),
+    ],
+)
+def test_a_schedule_that_starts_over_or_rises_again(rates: list[int], over: bool, again: bool) -> None:
+    """A warm-up that comes twice starts over; a rate that comes back after it had fallen to nothing rises again."""
+    one = column("lr", {0: [f"step {step} lr {rate / 1000}" for step, rate in enumerate(rates)]})
+    assert (RELATIONS["starts-over"](one), RELATIONS["rises-again"](one)) == (over, again)
+
+
+@pytest.mark.parametrize("line", ['{{"step": {}, "lr": {}}}', "{{'step': {}, 'lr': '{}'}}", "step {} lr {}"])
+def test_numbers_of_json_and_of_dictionaries_are_columns(line: str) -> None:
+    """The name of a number stands beside it, however the program quotes it."""
+    assert RELATIONS["ends-at-zero"](
+        column("lr", {0: [line.format(step, max(0, 0.003 - 0.001 * step)) for step in range(8)]})
+    )

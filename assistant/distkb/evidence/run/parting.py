@@ -74,9 +74,10 @@ def part(positions: Iterable[Position], world: int | None = None) -> Parting | N
     if not any(one.waits for one in known):
         return None
     ordered = sorted(groups.values(), key=_weight, reverse=True)
-    if any(one.stage == "group" for one in known):
-        odd = [one for one in known if one.stage == "group"]
-        return Parting(way="making-groups", main=tuple(one for one in known if one not in odd), odd=tuple(odd))
+    making = tuple(one for one in known if one.stage == "group")
+    if making:
+        rest = tuple(one for one in known if one.stage != "group")
+        return Parting(way="making-groups", main=rest or making, odd=making if rest else ())
     if len(ordered) == 1 and len(known) < (world or 2):
         return Parting(way="rest-in-step" if known[0].stage in STEP else "rest-in-call", main=tuple(known), odd=())
     if len(ordered) == 1:

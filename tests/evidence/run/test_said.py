@@ -1,0 +1,64 @@
+"""What a run said of its own settings, held against what it did."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from run_samples import TEXTS, lines, observed, scan
+
+from distkb.evidence.run.said import limit_of, resumed_behind
+
+WAIT = (
+    '[rank1]: Traceback (most recent call last):\n[rank1]:   File "/home/user/train.py", line 4, in main\n'
+    "[rank1]:     dist.barrier()\n"
+    '[rank1]:   File "/venv/torch/distributed/distributed_c10d.py", line 4, in barrier\n[rank1]:     work.wait()\n'
+    "[rank1]: RuntimeError: [gloo/unbound_buffer.cc:78] Timed out waiting 20000ms for recv operation to complete\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("ddp_timeout=120 min", 7200),
+        ("process group up, timeout=600s", 600),
+        ("timeout: 0:30:00", 1800),
+        ("'timeout': datetime.timedelta(seconds=1800)", 1800),
+        ("pg_timeout is 2 hours", 7200),
+        ("timeout=20000ms", 20),
+        ("nccl timeout 10 minutes", 600),
+        ("http timeout=600", None),
+        ("DataLoader worker timeout=120", None),
+        ("step 12 loss 0.3", None),
+    ],
+)
+def test_a_stated_limit_is_read_in_seconds(text: str, seconds: float | None) -> None:
+    """The limit of the communication counts in whatever unit; that of something else does not."""
+    assert limit_of(text) == seconds
+
+
+@given(TEXTS)
+def test_any_line_states_a_limit_or_none(text: str) -> None:
+    """No line is too odd to be looked at."""
+    assert limit_of(text) is None or (limit_of(text) or 0.0) >= 0.0
+
+
+@pytest.mark.parametrize(("limit", "shown"), [("2 hours", True), ("20 s", False), ("30 s", False)])
+def test_a_wait_that_ended_long_before_the_stated_limit(limit: str, shown: bool) -> None:
+    """The limit that was printed and the one that fired are told apart, not one that comes near."""
+    text = f"[rank0]: up, timeout={limit}\n[rank1]: up, timeout={limit}\n[rank0]: working\n{WAIT}"
+    assert ("run.shorter-limit" in observed(scan(text))) is shown
+
+
+@pytest.mark.parametrize(
+    ("said", "behind"),
+    [
+        (["saved out/checkpoint-90", "saved out/checkpoint-120", "resuming from out/checkpoint-90"], True),
+        (["saved out/checkpoint-90", "saved out/checkpoint-120", "resuming from out/checkpoint-120"], False),
+        (["resuming from out/checkpoint-90", "saved out/checkpoint-120"], False),
+        (["saved step_000100.pt", "restored epoch 3"], False),
+        (["step 100 loss 0.1", "resumed at step 90"], False),
+    ],
+)
+def test_a_run_that_goes_on_from_an_older_checkpoint(said: list[str], behind: bool) -> None:
+    """Only a checkpoint that was saved before counts, and only one of the same naming."""
+    assert (resumed_behind({"rank 0": lines(*said)}) is not None) is behind
