@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -57,18 +58,19 @@ class Talk(msgspec.Struct, frozen=True):
         sure = self.shapes[index].once(_finite)
         return place < len(sure) and (sure[place] or _is_finite(self.number(index, place)))
 
-    def numbers(self, indices: Iterable[int], place: int) -> list[str]:
-        """Return one of the numbers of several lines."""
-        if len(self.lines.parts) != 1:
-            return [self.number(index, place) for index in indices]
-        (part,) = self.lines.parts
+    def numbers(self, indices: Sequence[int], place: int) -> list[str]:
+        """Return one of the numbers of several lines, which are given in order."""
         found: list[str] = []
-        for index in indices:
-            shape = self.shapes[index]
-            if shape.once(_is_hexadecimal):
-                found.append(self.number(index, place))
-            else:
-                found.append(shape.once(_numbers)[place].fill(part.digits(part.at[index])))
+        base = 0
+        for part in self.lines.parts:
+            stop = base + len(part.at)
+            for index in indices[bisect_left(indices, base) : bisect_left(indices, stop)]:
+                shape = self.shapes[index]
+                if shape.once(_is_hexadecimal):
+                    found.append(self.number(index, place))
+                else:
+                    found.append(shape.once(_numbers)[place].fill(part.digits(part.at[index - base])))
+            base = stop
         return found
 
     def number(self, index: int, place: int) -> str:
@@ -208,7 +210,8 @@ def alone(spoken: Sequence[Talk]) -> tuple[Alone, ...]:
 def unequal(spoken: Sequence[Talk]) -> tuple[tuple[Process, Saying], ...]:
     """Return the last of each of the lines that several ranks printed, but not all of them as often as others."""
     counts = [Counter(talk.said) for talk in spoken]
-    often = {t: {own[t] for own in counts} for t in frozenset().union(*counts)} if len(spoken) > 1 else {}
+    every = dict.fromkeys(template for own in counts for template in own)
+    often = {template: {own[template] for own in counts} for template in every} if len(spoken) > 1 else {}
     found: list[tuple[Process, Saying]] = []
     for template, times in often.items():
         if len(times) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, overload
@@ -44,6 +45,7 @@ class Cells(Sequence[Cell]):
         """Take which number of which lines."""
         self._talk = talk
         self._index = index
+        self._values: array[float] | None = None
         self._places = [place for place in places if talk.is_finite(place, index)]
 
     def __len__(self) -> int:
@@ -62,7 +64,9 @@ class Cells(Sequence[Cell]):
 
     def values(self) -> list[float]:
         """Return all of them at once."""
-        return [float(text) for text in self._talk.numbers(self._places, self._index)]
+        if self._values is None:
+            self._values = array("d", map(float, self._talk.numbers(self._places, self._index)))
+        return list(self._values)
 
     def _cell(self, place: int) -> Cell:
         text = self._talk.number(place, self._index)
