@@ -86,3 +86,12 @@ def test_every_place_of_a_signature_is_looked_at() -> None:
     """No signature of the catalogue names a relation between numbers that nothing computes."""
     known = {"log", "report", "frame", "alone", "unequal", "last", "last-differs", *RELATIONS}
     assert {place for one in load_sources([KB])[0].signatures for place in one.where} <= known
+
+
+def test_files_of_nobody_are_not_laid_side_by_side() -> None:
+    """Two consoles without ranks may be two runs of one job, so a number that differs between them says nothing."""
+    scans = [
+        scan(f"train begin: global_step={start} max_steps=1600\nstep {start} loss 4.4\n", f"{start}.log")
+        for start in (0, 900)
+    ]
+    assert not {name for name in observed(*scans) if name.startswith(("differs.", "alone."))}

@@ -141,3 +141,14 @@ def test_numbers_of_json_and_of_dictionaries_are_columns(line: str) -> None:
     assert RELATIONS["ends-at-zero"](
         column("lr", {0: [line.format(step, max(0, 0.003 - 0.001 * step)) for step in range(8)]})
     )
+
+
+def test_ranks_are_compared_at_the_same_count() -> None:
+    """A line that one rank did not print shifts nothing: rows are of one step, and the step itself never differs."""
+    said = {
+        rank: [f"step {step} norm {3.5 + step / 8:.4f}" for step in STEPS if (rank, step) != (1, 0)] for rank in (0, 1)
+    }
+    assert not RELATIONS["differs"](column("norm", said))
+    assert not RELATIONS["differs"](column("step", said))
+    said[1][-1] = said[1][-1].replace("norm 4", "norm 5")
+    assert RELATIONS["differs"](column("norm", said))

@@ -80,7 +80,10 @@ def first_failure(timeline: Timeline, failed_first: bool) -> Event | None:
 
 def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -> list[Observation]:
     """Return the observations that the model of the run shows."""
-    few = alone(model.spoken) if model.troubled else ()
+    # Files of which nobody knows whose they are may hold runs that came one after another.
+    sides = [model.spoken] if all(t.process.rank is not None for t in model.spoken) else [(t,) for t in model.spoken]
+    compared = sides[0] if len(sides) == 1 else ()
+    few = alone(compared) if model.troubled else ()
     everyone = frozenset.intersection(*(talk.templates for talk in model.spoken)) if len(model.spoken) > 1 else ()
     ends = Counter(talk.said[-1] for talk in model.spoken)
     words = [
@@ -90,10 +93,10 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         or (ends[template] == 1 and _ends_with(process, line, model))
     ]
     counting = [(process, line) for process, line in words[-1:] if counts_on(bare(line))]
-    compared = [re.compile(one.pattern) for one in signatures if not RELATIONS.keys().isdisjoint(one.where)]
-    numbers = columns(model.spoken, lambda context: any(pattern.search(context) for pattern in compared))
-    differing = last_differ(model.spoken) if model.troubled else ()
-    uneven = unequal(model.spoken) if model.troubled else ()
+    related = [re.compile(one.pattern) for one in signatures if not RELATIONS.keys().isdisjoint(one.where)]
+    numbers = [one for side in sides for one in columns(side, lambda context: any(p.search(context) for p in related))]
+    differing = last_differ(compared) if model.troubled else ()
+    uneven = unequal(compared) if model.troubled else ()
     found = [*_parted(model.parting), *_first(model.first, timeline), *_alone(few, timeline), *_ended(model, timeline)]
     if counting:
         quotes = tuple(_quote(line, process, timeline) for process, line in counting)

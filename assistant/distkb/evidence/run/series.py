@@ -5,10 +5,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from distkb.evidence.run.lines import Line
     from distkb.evidence.run.processes import Process
@@ -19,6 +20,8 @@ MARK = "§"
 _BEFORE, _AFTER = 40, 24
 LEAST_ROWS = 4
 """Rows from which the course of a number can be told."""
+COUNTERS = 3
+"""Numbers at the start of a line that may count it: an epoch, a step of it, a batch."""
 PRECISE = 4
 """Digits from which equal numbers are no accident."""
 
@@ -94,6 +97,30 @@ class Column:
         return tuple((process, cells) for process, cells in rows if cells)
 
     @cached_property
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """The cells of all ranks side by side: of lines that count alike, else in the order in which they came."""
+        counted = [self._counted(talk, places) for talk, places in self._spoken]
+        if len(self.ranks) < 2 or len(self.ranks) < len(self._spoken) or not all(counted):
+            return list(zip(*(cells for _, cells in self.ranks), strict=False))
+        first, *others = counted
+        shared = [count for count in first if all(count in other for other in others)]
+        return [
+            tuple(cells[own[count]] for (_, cells), own in zip(self.ranks, counted, strict=True)) for count in shared
+        ]
+
+    def _counted(self, talk: Talk, places: Sequence[int]) -> dict[tuple[int, ...], int]:
+        """Return which line has which count, where whole numbers at the start of the lines count them up."""
+        counts: list[tuple[int, ...]] = [()] * len(places)
+        for index in range(min(COUNTERS, self._template.count("#"))):
+            texts = talk.numbers(places, index) if all(talk.is_finite(place, index) for place in places) else []
+            if len(texts) != len(counts) or not all(text.isdecimal() for text in texts):
+                break
+            counts = [(*count, int(text)) for count, text in zip(counts, texts, strict=True)]
+            if len(counts) > 1 and all(one < other for one, other in pairwise(counts)):
+                return {count: row for row, count in enumerate(counts)}
+        return {}
+
+    @cached_property
     def beside(self) -> bool:
         """Whether another number of the same lines changes."""
         every = (Column(self._template, index, self._spoken) for index in range(self._template.count("#")))
@@ -149,21 +176,16 @@ def _context(template: str, index: int) -> str:
     return template[max(0, at - _BEFORE) : at] + MARK + template[at + 1 : at + 1 + _AFTER]
 
 
-def _rows(column: Column) -> Iterator[tuple[Cell, ...]]:
-    """Rows that every rank printed, in order."""
-    return zip(*(cells for _, cells in column.ranks), strict=False)
-
-
 def differs(column: Column) -> bool:
     """Whether two ranks printed different values where they printed the same line."""
-    return len(column.ranks) > 1 and any(len({cell.text for cell in row}) > 1 for row in _rows(column))
+    return len(column.ranks) > 1 and any(len({cell.text for cell in row}) > 1 for row in column.rows)
 
 
 def agrees(column: Column) -> bool:
     """Whether all ranks printed the same values, and precise ones, often enough to be no accident."""
     if len(column.ranks) < 2 or differs(column):
         return False
-    precise = {row[0].text for row in _rows(column) if _is_precise(row[0].text)}
+    precise = {row[0].text for row in column.rows if _is_precise(row[0].text)}
     return len(precise) >= LEAST_ROWS - 1
 
 
