@@ -34,7 +34,7 @@ def lines(ranks: Iterable[RankState], say: Say) -> list[str]:
 
 def _about(one: RankState) -> str:
     """Where the rank stood, or what it said last: ranks that have it in common are told together."""
-    if one.state in ("waits", "works") and one.place:
+    if one.state in ("waits", "works"):
         return one.place
     if one.state in ("missing", "done") or one.last is None:
         return ""

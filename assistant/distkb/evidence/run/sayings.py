@@ -58,6 +58,10 @@ class Talk(msgspec.Struct, frozen=True):
         sure = self.shapes[index].once(_finite)
         return place < len(sure) and (sure[place] or _is_finite(self.number(index, place)))
 
+    def all_have(self, indices: Sequence[int], place: int) -> bool:
+        """Whether all of some lines have so many numbers."""
+        return all(place < len(shape.once(_finite)) for shape in {self.shapes[index] for index in indices})
+
     def numbers(self, indices: Sequence[int], place: int) -> list[str]:
         """Return one of the numbers of several lines, which are given in order."""
         found: list[str] = []

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from distkb.evidence.run.lines import Line
     from distkb.evidence.run.processes import Process
@@ -22,6 +22,8 @@ LEAST_ROWS = 4
 """Rows from which the course of a number can be told."""
 COUNTERS = 3
 """Numbers at the start of a line that may count it: an epoch, a step of it, a batch."""
+DIGITS = 6
+"""Most digits of such a number."""
 PRECISE = 4
 """Digits from which equal numbers are no accident."""
 
@@ -76,14 +78,49 @@ class Cells(Sequence[Cell]):
         return Cell(text, float(text), self._talk, place)
 
 
+class Table:
+    """Lines that are alike but for their numbers, of each rank that printed them."""
+
+    def __init__(self, template: str, spoken: Sequence[tuple[Talk, Sequence[int]]]) -> None:
+        """Take the line without its numbers, and which lines of each rank it is."""
+        self.template = template
+        self.spoken = spoken
+
+    @cached_property
+    def rows(self) -> list[tuple[int, ...]]:
+        """Which lines of the ranks stand side by side: those that count alike, else in the order in which they came."""
+        counted = [self._counts(talk, places) for talk, places in self.spoken] if len(self.spoken) > 1 else [()]
+        if not all(counted):
+            return list(zip(*(places for _, places in self.spoken), strict=False))
+        shared = set(counted[0]).intersection(*counted[1:])
+        chosen = (
+            [place for place, count in zip(places, counts, strict=True) if count in shared]
+            for (_, places), counts in zip(self.spoken, counted, strict=True)
+        )
+        return list(zip(*chosen, strict=True))
+
+    def _counts(self, talk: Talk, places: Sequence[int]) -> Sequence[int]:
+        """Return how each line is counted by whole numbers at its start; nothing where none count the lines up."""
+        counts = array("q", [0] * len(places))
+        for index in range(min(COUNTERS, self.template.count("#"))):
+            texts = talk.numbers(places, index) if talk.all_have(places, index) else []
+            if not texts or not all(text.isdecimal() and len(text) <= DIGITS for text in texts):
+                break
+            counts = array("q", (count * 10**DIGITS + int(text) for count, text in zip(counts, texts, strict=True)))
+            if len(counts) > 1 and all(one < other for one, other in pairwise(counts)):
+                return counts
+        return ()
+
+
 class Column:
     """One number of lines that are otherwise alike, for each rank that printed them."""
 
-    def __init__(self, template: str, index: int, spoken: Sequence[tuple[Talk, Sequence[int]]]) -> None:
-        """Take which number of which lines, and for each rank where it printed them."""
-        self._template = template
+    def __init__(self, table: Table, index: int) -> None:
+        """Take which number of which lines."""
+        self._table = table
+        self._template = table.template
+        self._spoken = table.spoken
         self._index = index
-        self._spoken = spoken
 
     @cached_property
     def context(self) -> str:
@@ -96,34 +133,17 @@ class Column:
         rows = ((talk.process, Cells(talk, self._index, places)) for talk, places in self._spoken)
         return tuple((process, cells) for process, cells in rows if cells)
 
-    @cached_property
-    def rows(self) -> list[tuple[Cell, ...]]:
-        """The cells of all ranks side by side: of lines that count alike, else in the order in which they came."""
-        counted = [self._counted(talk, places) for talk, places in self._spoken]
-        if len(self.ranks) < 2 or len(self.ranks) < len(self._spoken) or not all(counted):
-            return list(zip(*(cells for _, cells in self.ranks), strict=False))
-        first, *others = counted
-        shared = [count for count in first if all(count in other for other in others)]
-        return [
-            tuple(cells[own[count]] for (_, cells), own in zip(self.ranks, counted, strict=True)) for count in shared
-        ]
-
-    def _counted(self, talk: Talk, places: Sequence[int]) -> dict[tuple[int, ...], int]:
-        """Return which line has which count, where whole numbers at the start of the lines count them up."""
-        counts: list[tuple[int, ...]] = [()] * len(places)
-        for index in range(min(COUNTERS, self._template.count("#"))):
-            texts = talk.numbers(places, index) if all(talk.is_finite(place, index) for place in places) else []
-            if len(texts) != len(counts) or not all(text.isdecimal() for text in texts):
-                break
-            counts = [(*count, int(text)) for count, text in zip(counts, texts, strict=True)]
-            if len(counts) > 1 and all(one < other for one, other in pairwise(counts)):
-                return {count: row for row, count in enumerate(counts)}
-        return {}
+    def rows(self) -> Iterator[list[str]]:
+        """The number as each rank printed it, row by row of the table; rows in which one rank has none are left out."""
+        talks = [talk for talk, _ in self._spoken]
+        for places in self._table.rows:
+            if all(talk.is_finite(place, self._index) for talk, place in zip(talks, places, strict=True)):
+                yield [talk.number(place, self._index) for talk, place in zip(talks, places, strict=True)]
 
     @cached_property
     def beside(self) -> bool:
         """Whether another number of the same lines changes."""
-        every = (Column(self._template, index, self._spoken) for index in range(self._template.count("#")))
+        every = (Column(self._table, index) for index in range(self._template.count("#")))
         return any(len({cell.text for cell in cells}) > 2 for column in every for _, cells in column.ranks)
 
     @cached_property
@@ -149,7 +169,8 @@ def columns(spoken: Iterable[Talk], wanted: Callable[[str], object] = bool) -> t
         for template, places in own.items():
             if "#" in template:
                 found.setdefault(template, []).append((talk, places))
-    every = (Column(template, index, rows) for template, rows in found.items() for index in range(template.count("#")))
+    tables = (Table(template, rows) for template, rows in found.items())
+    every = (Column(table, index) for table in tables for index in range(table.template.count("#")))
     return tuple(column for column in every if wanted(column.context) and column.ranks)
 
 
@@ -178,14 +199,14 @@ def _context(template: str, index: int) -> str:
 
 def differs(column: Column) -> bool:
     """Whether two ranks printed different values where they printed the same line."""
-    return len(column.ranks) > 1 and any(len({cell.text for cell in row}) > 1 for row in column.rows)
+    return len(column.ranks) > 1 and any(map(_apart, column.rows()))
 
 
 def agrees(column: Column) -> bool:
     """Whether all ranks printed the same values, and precise ones, often enough to be no accident."""
     if len(column.ranks) < 2 or differs(column):
         return False
-    precise = {row[0].text for row in column.rows if _is_precise(row[0].text)}
+    precise = {row[0] for row in column.rows() if _is_precise(row[0])}
     return len(precise) >= LEAST_ROWS - 1
 
 
@@ -195,16 +216,19 @@ def _is_precise(text: str) -> bool:
 
 def drifts(column: Column) -> bool:
     """Whether a precise number began alike on all ranks and then went apart: what had to stay the same did not."""
-    count = min(len(cells) for _, cells in column.ranks) if len(column.ranks) > 1 else 0
     text = column.ranks[0][1][0].text
-    if count < LEAST_ROWS - 1 or "." not in text or not _is_precise(text) or _apart(column, 0):
+    if len(column.ranks) < 2 or "." not in text or not _is_precise(text):
         return False
-    return all(_apart(column, row) for row in (count - 2, count - 1))
+    first = next(column.rows(), None)
+    if first is None or _apart(first):
+        return False
+    apart = list(map(_apart, column.rows()))
+    return len(apart) >= LEAST_ROWS - 1 and all(apart[-2:])
 
 
-def _apart(column: Column, row: int) -> bool:
-    """Whether the ranks printed different numbers in a row."""
-    return len({cells[row].text for _, cells in column.ranks}) > 1
+def _apart(row: Sequence[str]) -> bool:
+    """Whether the ranks printed different numbers."""
+    return len(set(row)) > 1
 
 
 def constant(column: Column) -> bool:
