@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
 from collections.abc import Iterator
 from random import Random
@@ -28,8 +27,6 @@ from distkb.diagnosis.simulate import User, simulate
 from distkb.evidence.observation import Evidence, Observation, Quote
 from distkb.evidence.readers.report.read import take_apart
 from distkb.evidence.readers.report.telling import telling
-from distkb.evidence.scanner import gate
-from distkb.evidence.scanner.literals import telling_literals
 from distkb.intake import own_words, read
 
 if TYPE_CHECKING:
@@ -59,11 +56,9 @@ def texts(engine: Engine) -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def evidence(engine: Engine, texts: list[tuple[str, str]]) -> Iterator[list[Evidence]]:
-    """What the program reads in them, without looking for the literals of the patterns each time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gate, "telling_literals", functools.cache(telling_literals))
-        yield [read(engine.catalogue, [], report=text, index=engine.index) for _, text in texts]
+def evidence(engine: Engine, texts: list[tuple[str, str]]) -> list[Evidence]:
+    """What the program reads in them."""
+    return [read(engine.catalogue, [], report=text, index=engine.index) for _, text in texts]
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -56,7 +57,7 @@ class Needs:
 
     def __init__(self, patterns: Sequence[str], *, cache_dir: Path | None = None) -> None:
         """Take patterns whose letters match regardless of case by their `(?i)` or not at all."""
-        self._tables = _tables(patterns, cache_dir)
+        self._tables = _tables(tuple(patterns), cache_dir)
 
     def candidates(self, rows: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield each pattern with each row on which it may match, row by row."""
@@ -74,8 +75,9 @@ class Needs:
         return {one for piece in holders.keys() & pieces for one in holders[piece] if literals[one] in row}
 
 
-def _tables(patterns: Sequence[str], cache_dir: Path | None) -> _Tables:
-    """Tables for the patterns, from the cache directory where they were kept."""
+@lru_cache(maxsize=2)
+def _tables(patterns: tuple[str, ...], cache_dir: Path | None) -> _Tables:
+    """Tables for the patterns, from the cache directory where they were kept; those of the last report are at hand."""
     path = None
     if cache_dir is not None:
         key = hashlib.sha256("\0".join((_FORMAT, *patterns)).encode()).hexdigest()[:24]

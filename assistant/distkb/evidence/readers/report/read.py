@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -105,6 +105,7 @@ def _kind(line: str, *, fenced: bool, traced: bool) -> str:
     return "prose"
 
 
+@lru_cache(maxsize=4096)
 def in_report(pattern: str) -> str:
     """Return the pattern for the lines of a report: without backticks, which are marks, and without endless repeats."""
     return bounded(re.sub(r"`(?!\?)", "`?", pattern), REPORT_REPEAT)
