@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 PROBES: dict[str, float] = {"env": 60.0, "allreduce": 60.0}
 """Probes that need nothing but a key press, with their deadlines in seconds."""
 
-UNKNOWN = "unknown"
-NONE = "none"
+UNKNOWN = "=unknown"
+"""No value of a fact begins with `=`, so that the panel's own answers are never taken for one."""
+NONE = "=none"
 """None of the offered lines was printed."""
-CONFIRM = "confirm"
+CONFIRM = "=confirm"
 """What was ticked holds, and nothing else: for the mouse; the keyboard has Enter."""
 _MINUTE = 60.0
 _KEYS = {UNKNOWN: "d", NONE: "0", CONFIRM: "↵"}
