@@ -68,3 +68,12 @@ def test_frames_of_tracebacks_are_matched_once_a_rank() -> None:
 def test_files_that_say_nothing(text: str) -> None:
     """Empty files, zeros and redrawn lines make a run of which nothing is observed."""
     assert derived(scan(text, "rank_0.log", 0), scan(text, "rank_1.log", 1)).observations == ()
+
+
+def test_a_rank_is_not_said_to_have_printed_nothing_where_lines_of_nobody_stand() -> None:
+    """In a console in which only the rank that failed says who it is, the other lines may be any rank's."""
+    error = f"{RAISED}ValueError: bad batch".replace("\n", "\n[rank2]: ")
+    console = scan("world size 4\n" + "step 1 loss 0.5\n" * 4 + f"[rank2]: {error}\n", "console.log", None)
+    assert [one.rank for one in derived(console).ranks] == [2]
+    own = scan(f"[rank2]: world size 4\n[rank2]: {error}\n", "console.log", None)
+    assert [one.rank for one in derived(own).ranks] == [0, 1, 2, 3]

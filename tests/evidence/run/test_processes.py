@@ -61,6 +61,31 @@ def test_the_label_of_a_launcher_of_several_ranks_is_no_rank() -> None:
     assert {rank for rank in found if rank is not None} == {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize("label", ["[pod/llm-{}/pytorch] ", "(RayTrainWorker pid={}71) ", "ip-10-0-0-1{}: "])
+def test_a_name_of_a_writer_stands_for_the_rank_that_its_lines_say(label: str) -> None:
+    """A pod, an actor or a host that says its rank in one line is that rank in its other lines too."""
+    ranks = {0: 2, 1: 0, 2: 1}
+    text = "".join(
+        f"{label.format(name)}starting rank {rank} of 3\n{label.format(name)}unsaid by {rank}\n"
+        for name, rank in ranks.items()
+    )
+    found = said(assembled(text))
+    assert set(found) == {0, 1, 2}
+    for rank, texts in found.items():
+        assert f"unsaid by {rank}" in texts
+
+
+def test_a_name_of_a_node_stands_for_no_rank() -> None:
+    """Where the lines of one pod say two ranks, its lines without a rank stay open."""
+    text = "".join(
+        f"[pod/llm-{pod}/main] [rank{2 * pod + local}]: step {step}\n"
+        for step in range(4)
+        for pod in (0, 1)
+        for local in (0, 1)
+    )
+    assert said(assembled(text + "[pod/llm-1/main] unsaid\n"))[None] == ["unsaid"]
+
+
 def test_a_file_name_loses_to_what_its_lines_say() -> None:
     """A file that is called rank_0 and in which only rank 3 speaks is rank 3's."""
     run = assemble([scan("[rank3]: step 1\n[rank3]: step 2\n", "rank_0.log", 0)])

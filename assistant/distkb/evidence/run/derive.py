@@ -74,6 +74,8 @@ def derive(
     world = findings.world_size(run, timeline)
     first = first_failure(timeline, any(o.id == "logs.one-rank-failed-first" for o in shown))
     places = positions(run, timeline, standing)
+    own = own_words(run, work)
+    nobodys = any(process.rank is None and own.get(process.key) for process in run.processes)
     model = Model(
         first=first,
         parting=None if first is not None or raised else part(places, world),
@@ -93,11 +95,11 @@ def derive(
     ]
     return Derived(
         observations=tuple(found),
-        notes=notes(run, timeline, own_words(run, work)),
+        notes=notes(run, timeline, own),
         coverage=findings.coverage(run, timeline),
         run=run,
         timeline=timeline,
-        ranks=roll_call(run.ranked, timeline, places, own_words(run, work), world),
+        ranks=roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys),
         first=None if first is None else first.rank,
     )
 

@@ -50,6 +50,7 @@ class Owner:
         self._labels: dict[int, int] | None = None
         """Number of a label → rank, where labels tell the writers apart."""
         self._own = {number: number for number in own} if _numbers_ranks(own, len(heads)) else pids
+        self._named = _ranks_of_names(scan)
         common = strong.most_common(1)[0][0] if strong else None
         ranks = set(self._own.values())
         said = common if len(strong) == 1 else min(ranks) if not strong and len(ranks) == 1 else None
@@ -66,7 +67,7 @@ class Owner:
         elif not strong and len(weak) > 1 and sum(weak.values()) > 0.6 * len(heads):
             self.console = True
             self._labels = {number: number for number in weak}
-        elif len(ranks) > 1:
+        elif len(ranks) > 1 or len(self._named) > 1:
             self.console = True
         elif common is not None:
             # lines without a rank beside those of one rank: a console, unless nearly all lines carry it, or each
@@ -87,6 +88,8 @@ class Owner:
         if not self.console:
             return self.key, self.rank
         number = self._rank(line.rank, line.weak, line.own)
+        if number is None and line.source:
+            number = self._named.get(line.source)
         if number is not None:
             return f"rank {number}", number
         return (f"{self._file.name} {line.source}" if line.source else f"{self._file.name}"), None
@@ -186,6 +189,30 @@ def _labelled(heads: Sequence[Numbers]) -> dict[int, int] | None:
     if len(set(ranks.values())) < len(ranks):
         return None
     return {label: label for label in labels} if same else ranks
+
+
+def _ranks_of_names(scan: FileScan) -> dict[str, int]:
+    """Return the rank of each writer's name, such as a pod's, whose lines say one rank that no other name's say.
+
+    A name whose lines say several ranks is a node's; then no name of this file stands for a rank.
+    """
+    said: dict[str, set[int]] = {}
+    for kept in (scan.first, scan.last):
+        for index in {*range(min(HEADS, len(kept))), *range(max(0, len(kept) - HEADS), len(kept))}:
+            if kept.shapes[index].once(_names_writer):
+                line = kept.line(index)
+                found, claim = head(line), _CLAIM.search(line[:200])
+                rank = found.rank if found.rank is not None else int(claim[1]) if claim is not None else None
+                if rank is not None:
+                    said.setdefault(found.source, set()).add(rank)
+    ranks = {name: next(iter(one)) for name, one in said.items()}
+    alone = all(len(one) == 1 for one in said.values()) and len(set(ranks.values())) == len(ranks)
+    return ranks if alone else {}
+
+
+def _names_writer(text: str) -> bool:
+    found = layout(text)
+    return found.named is not None and (found.rank is not None or _may_claim(text))
 
 
 def _numbers_ranks(numbers: Sequence[int], lines: int) -> bool:

@@ -29,8 +29,14 @@ def roll_call(
     places: Sequence[Position],
     work: Mapping[str, Sequence[Line]],
     world: int | None,
+    *,
+    open_lines: bool = False,
 ) -> tuple[RankState, ...]:
-    """Return the state of every rank from 0 to the last that is known of, or to the world size."""
+    """Return the state of every rank from 0 to the last that is known of, or to the world size.
+
+    Where `open_lines` were printed by ranks that nothing tells, a rank of which nothing is known is left out: they may
+    be its own.
+    """
     by_rank = {process.rank: process for process in processes if process.rank is not None}
     stands = {place.rank: place for place in places if place.rank is not None}
     events: dict[int, list[Event]] = {}
@@ -43,7 +49,7 @@ def roll_call(
     last = max([(world or 0) - 1, *(rank for rank in known if rank < MOST_RANKS)])
     return tuple(
         _state(rank, by_rank.get(rank), stands.get(rank), events.get(rank, ()), timeline, work)
-        for rank in sorted({*range(last + 1), *known})
+        for rank in sorted(known if open_lines else {*range(last + 1), *known})
     )
 
 
