@@ -50,7 +50,7 @@ class Owner:
         self._labels: dict[int, int] | None = None
         """Number of a label → rank, where labels tell the writers apart."""
         self._own = {number: number for number in own} if _numbers_ranks(own, len(heads)) else pids
-        self._named = _ranks_of_names(scan)
+        self._named = _ranks_of_names(scan) if scan.file.rank is None and (strong or claims) else {}
         common = strong.most_common(1)[0][0] if strong else None
         ranks = set(self._own.values())
         said = common if len(strong) == 1 else min(ranks) if not strong and len(ranks) == 1 else None
