@@ -92,15 +92,16 @@ def test_the_program_runs_elsewhere_under_a_user_s_name(tmp_path: Path) -> None:
     assert not Path(path).exists()
 
 
-def test_what_is_left_over_of_an_exit_race_of_torch_is_no_failure_of_the_fix(tmp_path: Path) -> None:
-    """A fixed run that ended in torch's race at exit is repeated; a broken one is as it is."""
+@pytest.mark.parametrize("into", ["sys.stdout", "(pathlib.Path.cwd() / 'stderr.log').open('w')"])
+def test_what_is_left_over_of_an_exit_race_of_torch_is_no_failure_of_the_fix(tmp_path: Path, into: str) -> None:
+    """A fixed run that ended in torch's race at exit, told on the console or in a rank's file, is repeated."""
     flag = tmp_path / "been-here"
     text = f"""
 import pathlib, sys
 flag = pathlib.Path({str(flag)!r})
 if not flag.exists():
     flag.touch()
-    print({EXIT_RACE!r})
+    print({EXIT_RACE!r}, file={into})
     sys.exit(-6)
 """
     wanted = program(tmp_path, text)

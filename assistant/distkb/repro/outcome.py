@@ -30,3 +30,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """Return all that the launches printed."""
         files = sorted(self.artifacts.glob("console.log")) + sorted(self.artifacts.glob("node*/console.log"))
         return "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
+
+    def printed(self, text: str) -> bool:
+        """Whether a launch, or a rank into a file of its own, printed the text."""
+        files = (file for file in self.artifacts.rglob("*.log") if file.is_file())
+        return any(text.encode() in file.read_bytes() for file in files)

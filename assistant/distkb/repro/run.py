@@ -45,7 +45,7 @@ class Reproduction:
         """Run the program. Raises NodesUnavailableError where its machines cannot be made, and OSError."""
         run = self._once()
         for _ in range(_MOST_TRIES - 1):
-            if not self.fixed or run.succeeded or run.reason is not None or EXIT_RACE not in run.console():
+            if not self.fixed or run.succeeded or run.reason is not None or not run.printed(EXIT_RACE):
                 break
             run = self._once()
         return run
