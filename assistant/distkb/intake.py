@@ -50,6 +50,7 @@ def read(  # noqa: PLR0913 - all that can be given
         progress=progress,
         others=artifacts.not_logs,
         standing=artifacts.standing(),
+        project=artifacts.project(),
     )
     evidence = _with_artifacts(evidence, catalogue, paths, artifacts)
     implies = {s.id: s.implies for s in catalogue.signatures} | {f.id: f.implies for f in catalogue.findings}

@@ -9,6 +9,7 @@ import msgspec
 from distkb.evidence.observation import Observation, Skipped, absent
 
 if TYPE_CHECKING:
+    from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.stacks.group import Standing
 
 
@@ -25,6 +26,8 @@ class ArtifactReading(msgspec.Struct, frozen=True, kw_only=True):
     """What else is known, as plain data; `implies` lists intake facts (`symptom=hang`) that it answers."""
     standing: tuple[Standing, ...] = ()
     """Where the dumped processes stand: for the model of the run."""
+    project: Project | None = None
+    """The scripts as one project: to look up there where the ranks stood."""
     skipped: tuple[Skipped, ...] = ()
     """Files that could not be read; the rest still counts."""
     bytes_read: int = 0

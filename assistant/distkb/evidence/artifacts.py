@@ -18,6 +18,7 @@ from distkb.evidence.guarded import guarded_together
 from distkb.evidence.observation import Observation, Skipped, absent
 
 if TYPE_CHECKING:
+    from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.stacks.group import Standing
 
 Find = Callable[[Sequence[Path]], list[Path]]
@@ -65,6 +66,10 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
     def standing(self) -> tuple[Standing, ...]:
         """Return where the dumped processes stand."""
         return tuple(one for reading in self.readings for one in reading.standing)
+
+    def project(self) -> Project | None:
+        """Return the scripts that were given, as one project."""
+        return next((reading.project for reading in self.readings if reading.project is not None), None)
 
     def skipped(self) -> tuple[Skipped, ...]:
         """Return what the readers could not read."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distkb.catalogue.model import Fact, Signature
+    from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.stacks.group import Standing
     from distkb.evidence.run.timeline import Timeline
 
@@ -63,13 +64,14 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     progress: Progress | None = None,
     others: Collection[Path] = (),
     standing: Sequence[Standing] = (),
+    project: Project | None = None,
 ) -> Evidence:
     """Read logs, a person's report and stated facts into observations.
 
     `findings` are the ids that the catalogue knows; others are not emitted. What cannot be read is listed
     in `skipped` and never stops the rest. Compiled patterns are kept in `cache_dir`, if one is given.
     `progress` is told how many bytes of how many were read. `others` are files that are no logs,
-    `standing` is where the processes of stack dumps stand.
+    `standing` is where the processes of stack dumps stand; in `project`, the scripts, the ranks' places are looked up.
 
     Raises:
         FactError: a stated fact or value does not exist.
@@ -80,7 +82,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
     hanging = given.get("symptom") == "hang" or any(o.id == "symptom=hang" for o in words)
-    scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging)
+    scans, result = _derived(logs, signatures, standing, project, skipped, hanging=hanging)
     endings = {signature.id for signature in signatures if signature.ending}
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
     seen = _consequences(signature_observations(scans, result, endings), errors, result.first)
@@ -109,16 +111,22 @@ def _report(
 
 
 def _derived(
-    logs: Logs, signatures: Sequence[Signature], standing: Sequence[Standing], skipped: list[Skipped], *, hanging: bool
+    logs: Logs,
+    signatures: Sequence[Signature],
+    standing: Sequence[Standing],
+    project: Project | None,
+    skipped: list[Skipped],
+    *,
+    hanging: bool,
 ) -> tuple[Sequence[FileScan], Derived]:
     """What the logs show together, and the scans that it is of: those that cannot be put together are left out."""
 
     def together(given: Sequence[FileScan]) -> tuple[Sequence[FileScan], Derived]:
         scans = before_endings(given, signatures)
-        return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging)
+        return scans, derive(scans, logs.error_files, signatures, standing, project, hanging=hanging)
 
     found = guarded_together(together, logs.scans, lambda scan: scan.file.name, skipped)
-    return found or ((), derive((), (), signatures, standing, hanging=hanging))
+    return found or ((), derive((), (), signatures, standing, project, hanging=hanging))
 
 
 def read_logs(

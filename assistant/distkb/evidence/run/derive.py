@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from distkb.catalogue.model import Signature
+    from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.stacks.group import Standing
     from distkb.evidence.run.positions import Position
     from distkb.evidence.scanner.scan import FileScan
@@ -52,6 +53,7 @@ def derive(
     error_files: Sequence[tuple[LogFile, ErrorFile]],
     signatures: Sequence[Signature],
     standing: Sequence[Standing] = (),
+    project: Project | None = None,
     *,
     hanging: bool = False,
 ) -> Derived:
@@ -92,6 +94,7 @@ def derive(
         *shown,
         *frames(run, places, signatures),
         *observe(model, signatures, timeline),
+        *_in_code(model, project),
     ]
     return Derived(
         observations=tuple(found),
@@ -102,6 +105,15 @@ def derive(
         ranks=roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys),
         first=None if first is None else first.rank,
     )
+
+
+def _in_code(model: Model, project: Project | None) -> list[Observation]:
+    """What the scripts say about the places at which the ranks parted."""
+    if model.parting is None or project is None:
+        return []
+    from distkb.evidence.code.observe import observe as in_code
+
+    return in_code(model.parting, project)
 
 
 def _tries(scans: Sequence[FileScan], roles: Mapping[str, str]) -> Sequence[Mapping[str, Sequence[Line]]]:

@@ -82,6 +82,25 @@ def implied(call: ast.Call, function: Function, project: Project) -> Implied | N
     return None if found is None else Implied(found[0], found[1], call, function)
 
 
+_AGREE = frozenset(
+    {
+        "all_reduce", "broadcast", "broadcast_object_list", "all_gather", "all_gather_object", "all_gather_into_tensor",
+        "gather_for_metrics", "reduce_boolean_decision", "reduce", "gather", "check_trigger",
+    }
+)  # fmt: skip
+
+
+def agrees(call: ast.Call, function: Function, project: Project) -> bool:
+    """Whether every rank holds the same value after the call."""
+    if last(call.func) not in _AGREE:
+        return False
+    found = implied(call, function, project)
+    if found is not None:
+        return found.category == "collective" and found.name not in {"dist.reduce", "dist.gather"}
+    module = canonical(call.func, function.script).rpartition(".")[0]
+    return f"{module}." in _DIST  # with a group of its own
+
+
 def _by_name(call: ast.Call, function: Function) -> tuple[str, Category] | None:
     full = canonical(call.func, function.script)
     module, _, final = full.rpartition(".")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from distkb.evidence.readers.scripts.effects import Effects
 from distkb.evidence.readers.scripts.names import words
+from distkb.evidence.readers.scripts.origins import Origins
 from distkb.evidence.readers.scripts.project import Function, Project
 from distkb.evidence.readers.scripts.source import Script
 
@@ -30,6 +31,7 @@ class Job:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.effects = Effects(project)
+        self.origins = Origins(project, self.effects)
         self.vocabulary: set[str] = set()
         """Every name, attribute and string of all scripts."""
         for script in project.scripts:

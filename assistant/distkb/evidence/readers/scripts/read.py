@@ -117,6 +117,7 @@ def read_scripts(paths: Sequence[Path]) -> ArtifactReading:
         observations=tuple(_observation(hit) for hit in hits),
         clear=tuple(sorted(looked_for - found)),
         facts=facts_of(job),
+        project=job.project if scripts else None,
         skipped=tuple(skipped),
         bytes_read=sum(script.size for script in scripts),
     )

@@ -10,7 +10,7 @@ from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import Implied
 from distkb.evidence.readers.scripts.flow import Guard, Site
 from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
-from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.project import Function
 
 _IDS = {
@@ -25,6 +25,7 @@ _IDS = {
     "accelerate-save": "script.accelerate-save-on-some-ranks",
 }
 _LEFT = "script.collective-after-rank-left"
+_MEMBERS = "script.group-with-other-members"
 _FIRST = "script.collective-in-main-first"
 _FIRST_NAMES = frozenset(
     {
@@ -75,9 +76,32 @@ def _unmatched(found: list[_Lonely]) -> list[_Lonely]:
     """Leave out what both sides call: the two branches of one test, or a barrier before and one after some work."""
     counts: dict[str, dict[str, int]] = {}
     for item in found:
-        sides = counts.setdefault(item.need.name, {"main": 0, "other": 0})
+        sides = counts.setdefault(_what(item.need), {"main": 0, "other": 0})
         sides[item.site.where.side] += 1
-    return [item for item in found if not all(counts[item.need.name].values())]
+    return [item for item in found if not all(counts[_what(item.need)].values())]
+
+
+def _what(need: Implied) -> str:
+    """What both sides have to call; of a group with the same members, because every rank makes every group."""
+    return need.name if need.category != "group" else f"{need.name} {ast.dump(ast.Tuple(elts=need.node.args))}"
+
+
+def other_members(job: Job) -> Iterator[Hit]:
+    """Yield groups whose list of members is not the same on every rank."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            full = canonical(call.func, function.script)
+            if not full.startswith("torch.distributed.") or last(call.func) != "new_group":
+                continue
+            members = keyword(call, "ranks") or next(iter(call.args), None)
+            if members is None or constant(keyword(call, "use_local_synchronization")) is True:
+                continue
+            deciding = [members, *(site.where.tests if site.where.side == "both" else ())]
+            reasons = (r for node in deciding for r in job.origins.of(node, function))
+            reason = next((r for r in reasons if r.origin in {"rank", "part"}), None)
+            if reason is not None:
+                yield hit(_MEMBERS, function, call, members=shown(members), on=shown(reason.node))
 
 
 def _hit(item: _Lonely, function: Function) -> Hit:
@@ -146,5 +170,6 @@ def _state_dicts(save: ast.Call) -> Iterator[ast.Attribute]:
 RULES = (
     Rule(ids=(*_IDS.values(), _LEFT), check=on_some_ranks),
     Rule(ids=(_FIRST,), check=in_main_first),
+    Rule(ids=(_MEMBERS,), check=other_members),
     Rule(ids=("script.shards-saved-on-main",), check=shards_on_main),
 )

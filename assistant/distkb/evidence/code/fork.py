@@ -1,0 +1,163 @@
+"""Which construct of the code lies between two ranks: the test, the loop or the handler that sent them apart."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from distkb.evidence.code.spots import LOOPS, Arm, Spot, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from distkb.evidence.readers.scripts.project import Function
+
+Turn = Literal["branch", "arms", "exit", "head", "handler"]
+"""How it parts them: by a branch that only some took; by two arms of one branch; by leaving a loop or a function early;
+by how often a loop goes round; by an exception that was caught."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One construct that may have sent the ranks apart."""
+
+    turn: Turn
+    test: ast.expr | None
+    """The condition, or what the loop goes through; None for a handler."""
+    node: ast.stmt
+    function: Function
+
+
+def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[Candidate, ...]:
+    """Return what may lie between two ranks' chains of statements, outermost first; the likeliest comes first."""
+    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if not _same(a, b)), None)
+    if at is None:
+        longer = one if len(one) > len(other) else other
+        # One of them is in a function that the other's statement calls too: what parts them lies in there.
+        inner = longer[min(len(one), len(other)) :][:1]
+        return tuple(_around(inner[0])) if inner else ()
+    first, second = one[at], other[at]
+    if first.function is not second.function:
+        # Two hooks of one library: only what stands around each of them is known.
+        return (*alone(one[at:]), *alone(other[at:]))
+    return tuple(_between(first, second))
+
+
+def alone(spots: Sequence[Spot]) -> tuple[Candidate, ...]:
+    """Return what may have kept the others from where these ranks stand: the branches around it, innermost first."""
+    found: list[Candidate] = []
+    for spot in reversed(spots):
+        found += [
+            Candidate("branch", arm.node.test, arm.node, spot.function)
+            for arm in reversed(spot.arms)
+            if isinstance(arm.node, ast.If)
+        ]
+        found += _exits_above(spot)
+    return tuple(found)
+
+
+def _same(a: Spot, b: Spot) -> bool:
+    return a.statement is b.statement
+
+
+def _between(a: Spot, b: Spot) -> Iterator[Candidate]:
+    """Two statements of one function."""
+    early, late = (a, b) if a.line <= b.line else (b, a)
+    common = 0
+    while common < min(len(a.arms), len(b.arms)) and a.arms[common] == b.arms[common]:
+        common += 1
+    mine, theirs = _arm(early, common), _arm(late, common)
+    function = a.function
+    if mine is not None and theirs is not None and mine.node is theirs.node:
+        yield from _arms_of(mine, theirs, function)
+        return
+    loops = [arm.node for arm in early.arms[common:] if isinstance(arm.node, LOOPS)]
+    # Who stands behind a loop has left it.
+    for loop in reversed(loops):
+        yield from _left(loop, function)
+    for spot in (late, early):
+        for arm in spot.arms[common:]:
+            if isinstance(arm.node, ast.If):
+                yield Candidate("branch", arm.node.test, arm.node, function)
+            elif arm.part == "handler":
+                yield Candidate("handler", None, arm.node, function)
+            elif isinstance(arm.node, LOOPS) and arm.node not in loops:
+                yield Candidate("head", _head(arm.node), arm.node, function)
+    if not loops:
+        yield from _exits_between(early, late)
+        around = [arm.node for arm in early.arms[:common] if isinstance(arm.node, LOOPS)]
+        for loop in reversed(around):
+            yield from _exits(loop, function)
+
+
+def _arms_of(mine: Arm, theirs: Arm, function: Function) -> Iterator[Candidate]:
+    node = mine.node
+    if isinstance(node, ast.If):
+        yield Candidate("arms", node.test, node, function)
+    elif isinstance(node, LOOPS):
+        yield from _left(node, function)
+    elif "handler" in {mine.part, theirs.part}:
+        yield Candidate("handler", None, node, function)
+
+
+def _left(loop: ast.stmt, function: Function) -> Iterator[Candidate]:
+    yield from _exits(loop, function, leaving=True)
+    yield Candidate("head", _head(loop), loop, function)
+
+
+def _head(loop: ast.stmt) -> ast.expr | None:
+    return loop.test if isinstance(loop, ast.While) else getattr(loop, "iter", None)
+
+
+_EXITS = (ast.Break, ast.Continue, ast.Return)
+
+
+def _exits(loop: ast.stmt, function: Function, *, leaving: bool = False) -> Iterator[Candidate]:
+    """Yield the tests and handlers under which a loop is left, or its rest skipped."""
+    for statement, arms in _statements(getattr(loop, "body", []), ()):
+        if not isinstance(statement, _EXITS) or (leaving and isinstance(statement, ast.Continue)):
+            continue
+        inner = any(isinstance(arm.node, LOOPS) for arm in arms)
+        if inner and not isinstance(statement, ast.Return):
+            continue
+        yield from _of_arms(arms, function)
+
+
+def _exits_between(early: Spot, late: Spot) -> Iterator[Candidate]:
+    for statement, arms in _statements(early.function.node.body, ()):
+        if isinstance(statement, _EXITS) and early.line < statement.lineno < late.line:
+            yield from _of_arms(arms, early.function)
+
+
+def _exits_above(spot: Spot) -> Iterator[Candidate]:
+    for statement, arms in _statements(spot.function.node.body, ()):
+        if isinstance(statement, _EXITS) and statement.lineno < spot.line:
+            yield from _of_arms(arms, spot.function)
+
+
+def _of_arms(arms: Sequence[Arm], function: Function) -> Iterator[Candidate]:
+    for arm in reversed(arms):
+        if isinstance(arm.node, ast.If):
+            yield Candidate("exit", arm.node.test, arm.node, function)
+        elif arm.part == "handler":
+            yield Candidate("handler", None, arm.node, function)
+        elif isinstance(arm.node, LOOPS):
+            return
+
+
+def _statements(body: Sequence[ast.stmt], arms: tuple[Arm, ...]) -> Iterator[tuple[ast.stmt, tuple[Arm, ...]]]:
+    for statement in body:
+        yield statement, arms
+        for part, block in parts(statement):
+            yield from _statements(block, (*arms, Arm(statement, part)))
+
+
+def _around(spot: Spot) -> Iterator[Candidate]:
+    for arm in reversed(spot.arms):
+        if isinstance(arm.node, ast.If):
+            yield Candidate("branch", arm.node.test, arm.node, spot.function)
+
+
+def _arm(spot: Spot, index: int) -> Arm | None:
+    return spot.arms[index] if index < len(spot.arms) else None

@@ -1,0 +1,317 @@
+"""What a value of the script depends on that may be different on every rank, followed through the project's code."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distkb.evidence.readers.scripts.collectives import agrees
+from distkb.evidence.readers.scripts.flow import LOOPED
+from distkb.evidence.readers.scripts.names import canonical, dotted, last
+from distkb.evidence.readers.scripts.outside import (
+    BATCHES,
+    EVEN,
+    LOADERS,
+    MAKERS,
+    MEASURED,
+    NO_LENGTH,
+    Origin,
+    is_count,
+    of_library,
+)
+from distkb.evidence.readers.scripts.ranks import FLAGS, is_rank
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from distkb.evidence.readers.scripts.effects import Effects
+    from distkb.evidence.readers.scripts.project import Class, Function, Project
+
+_DEPTH = 9
+_MOST_CALLERS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Reason:
+    """One thing that a value depends on, with the place that shows it."""
+
+    origin: Origin
+    function: Function
+    node: ast.AST
+
+
+class Origins:
+    """Follows values through assignments, arguments, attributes and the functions of the project."""
+
+    def __init__(self, project: Project, effects: Effects) -> None:
+        self._project = project
+        self._effects = effects
+        self._seen: set[tuple[int, int]] = set()
+
+    def of(self, node: ast.expr, function: Function) -> list[Reason]:
+        """Return what a value depends on, the nearest first."""
+        self._seen = set()
+        found: dict[Origin, Reason] = {}
+        for reason in self._expression(node, function, 0):
+            found.setdefault(reason.origin, reason)
+        return list(found.values())
+
+    def of_length(self, node: ast.expr, function: Function) -> list[Reason]:
+        """Return what decides how often a loop over a value goes round; that it is the rank's is said as its part."""
+        self._seen = set()
+        found: dict[Origin, Reason] = {}
+        for reason in self._as_part(self._length(node, function, 0)):
+            found.setdefault(reason.origin, reason)
+        return list(found.values())
+
+    def _length(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
+        """Follow an iterable to what it goes through and where it stops, not to what it gives."""
+        key = (-id(node), id(function))
+        if depth > _DEPTH or key in self._seen:
+            return
+        self._seen.add(key)
+        if isinstance(node, ast.Call):
+            yield from self._length_of_call(node, function, depth)
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            for generator in node.generators:
+                yield from self._length(generator.iter, function, depth)
+                yield from self._values_of(generator.ifs, function, depth)
+        elif isinstance(node, ast.Subscript):
+            parts = (node.slice.lower, node.slice.upper, node.slice.step) if isinstance(node.slice, ast.Slice) else ()
+            yield from self._values_of(filter(None, parts or (node.slice,)), function, depth)
+            yield from self._length(node.value, function, depth)
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            for value, scope in self._definitions(node, function):
+                yield from self._length(value, scope, depth + 1)
+        elif isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp)):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    yield from self._length(child, function, depth)
+
+    def _values_of(self, nodes: Iterable[ast.expr], function: Function, depth: int) -> Iterator[Reason]:
+        for node in nodes:
+            yield from self._expression(node, function, depth)
+
+    def _length_of_call(self, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:
+        full, name = canonical(node.func, function.script), last(node.func)
+        target = self._project.target(node, function)
+        outside = of_library(full, node)
+        if name == "range" or MAKERS.match(full):
+            yield from self._values_of(node.args, function, depth)
+        elif agrees(node, function, self._project):
+            return
+        elif outside in {"file", "clock"}:
+            yield Reason(outside, function, node)
+        elif name in EVEN:
+            yield from self._length(node.args[0], function, depth + 1) if node.args else iter(())
+        elif target is None:
+            yield from self._length_of_library(node, function, depth + 1)
+        elif target.name.endswith("__init__") and target.owner is not None:
+            for method in filter(None, map(target.owner.methods.get, ("__iter__", "__len__", "__next__"))):
+                yield from self._goes_round(method, depth + 1)
+        else:
+            yield from self._goes_round(target, depth + 1)
+            for value, _ in self._project.walk(target).returns:
+                yield from self._length(value, target, depth + 1)
+
+    def _length_of_library(self, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:
+        """`DataLoader(data)`, `enumerate(loader)`, `islice(stream, n)` are as long as what they are given."""
+        receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        for given in (*receiver, *node.args, *(w.value for w in node.keywords if w.arg not in NO_LENGTH)):
+            if is_rank(given):
+                yield Reason("rank", function, given)
+            else:
+                yield from self._length(given, function, depth)
+
+    def _goes_round(self, function: Function, depth: int) -> Iterator[Reason]:
+        """What the loops and tests of a generator, or of the method that makes an iterator, depend on."""
+        stack: list[ast.AST] = list(function.node.body)
+        while stack:
+            node = stack.pop(0)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+                continue
+            if isinstance(node, (ast.For, ast.AsyncFor)):
+                yield from self._length(node.iter, function, depth)
+            elif isinstance(node, (ast.While, ast.If)):
+                yield from self._expression(node.test, function, depth)
+            elif isinstance(node, ast.Return) and node.value is not None:
+                yield from self._length(node.value, function, depth)
+                yield from self._expression(node.value, function, depth) if is_count(node.value) else iter(())
+            stack += ast.iter_child_nodes(node)
+
+    def _definitions(self, node: ast.Name | ast.Attribute, function: Function) -> Iterator[tuple[ast.expr, Function]]:
+        """Yield the expressions that a name or an attribute may stand for."""
+        name = dotted(node)
+        if not name:
+            return
+        if name.startswith("self."):
+            owner = function.owner or (function.parent.owner if function.parent else None)
+            for value in self._project.attribute_values(owner).get(name[5:].partition(".")[0], [])[:8]:
+                yield value, self._method_of(owner, value, function)
+            return
+        scope: Function | None = function
+        while scope is not None:
+            made = self._project.walk(scope).assigned(name, before=1 << 30)
+            yield from ((one.value, scope) for one in made[-8:])
+            if made:
+                return
+            if name in scope.parameters:
+                yield from self._given(name, scope)
+                return
+            scope = scope.parent
+
+    def _expression(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
+        key = (id(node), id(function))
+        if depth > _DEPTH or key in self._seen:
+            return
+        self._seen.add(key)
+        if isinstance(node, ast.Call):
+            yield from self._call(node, function, depth)
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            yield from self._name(node, function, depth)
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            yield from self._comprehension(node, function, depth)
+        elif isinstance(node, ast.Subscript):
+            yield from self._subscript(node, function, depth)
+        elif not isinstance(node, (ast.Lambda, ast.Constant)):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    yield from self._expression(child, function, depth)
+
+    def _call(self, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:
+        full, name = canonical(node.func, function.script), last(node.func)
+        outside = of_library(full, node)
+        target = self._project.target(node, function)
+        given = (*node.args, *(w.value for w in node.keywords))
+        if is_rank(node, lambda n: self._project.single(n, function)) or name.lstrip("_").lower() in FLAGS:
+            yield Reason("rank", function, node)
+        elif agrees(node, function, self._project):
+            return
+        elif outside is not None:
+            yield Reason(outside, function, node)
+        elif name in EVEN:
+            yield from self._values_of(node.args[:1], function, depth + 1)
+        elif target is not None:
+            if any(i.category == "collective" for i in self._effects.of(target)):
+                return  # what comes back was made together
+            if not target.name.endswith("__init__"):
+                for value, _ in self._project.walk(target).returns:
+                    yield from self._expression(value, target, depth + 1)
+            yield from self._values_of(given, function, depth + 1)
+        elif name == "len" and node.args:
+            yield from self._as_part(self._length(node.args[0], function, depth + 1))
+            yield from self._expression(node.args[0], function, depth + 1)
+        else:
+            receiver = (node.func.value,) if isinstance(node.func, ast.Attribute) else ()
+            yield from self._values_of((*receiver, *given), function, depth + 1)
+
+    @staticmethod
+    def _as_part(reasons: Iterator[Reason]) -> Iterator[Reason]:
+        for reason in reasons:
+            yield Reason("part", reason.function, reason.node) if reason.origin == "rank" else reason
+
+    def _subscript(self, node: ast.Subscript, function: Function, depth: int) -> Iterator[Reason]:
+        yield from self._as_part(self._expression(node.slice, function, depth))
+        yield from self._expression(node.value, function, depth)
+
+    def _comprehension(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
+        for generator in getattr(node, "generators", ()):
+            for test in generator.ifs:
+                yield from self._as_part(self._expression(test, function, depth))
+            yield from self._expression(generator.iter, function, depth)
+        for part in ("elt", "key", "value"):
+            value = getattr(node, part, None)
+            if value is not None:
+                yield from self._expression(value, function, depth)
+
+    def _name(self, node: ast.Name | ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
+        if is_rank(node) or last(node).lstrip("_").lower() in FLAGS:
+            yield Reason("rank", function, node)
+            return
+        name = dotted(node)
+        if name and self._agreed(name, function, node.lineno):
+            return
+        if isinstance(node, ast.Attribute) and not name.startswith("self."):
+            yield from self._expression(node.value, function, depth)
+            return
+        measured = bool(MEASURED.search(last(node)))
+        followed = list(self._values(name, function, node, depth))
+        if measured and not any(r.origin in {"clock", "chance", "file", "rank"} for r in followed):
+            yield Reason("measure", function, node)
+        yield from followed
+        if not followed and BATCHES.match(name):
+            yield Reason("batch", function, node)
+
+    def _values(self, name: str, function: Function, node: ast.Name | ast.Attribute, depth: int) -> Iterator[Reason]:
+        if name.startswith("self."):
+            for value, method in self._definitions(node, function):
+                yield from self._expression(value, method, depth + 1)
+            return
+        scope: Function | None = function
+        while scope is not None:
+            made = self._project.walk(scope).assigned(name, before=1 << 30)
+            for one in made[-8:]:
+                looped = one.index == LOOPED or self._is_loop_target(one.value, one.line, scope)
+                if looped and isinstance(one.value, ast.expr):
+                    yield from self._drawn(one.value, scope, depth + 1)
+                else:
+                    yield from self._expression(one.value, scope, depth + 1)
+            if made:
+                return
+            if name in scope.parameters:
+                yield from self._argument(name, scope, depth + 1)
+                return
+            scope = scope.parent
+
+    def _is_loop_target(self, value: ast.expr, line: int, scope: Function) -> bool:
+        return any(
+            isinstance(loop, (ast.For, ast.AsyncFor)) and loop.lineno == line and loop.iter is value
+            for site in self._project.walk(scope).sites
+            for loop in site.where.loops
+        )
+
+    def _drawn(self, iterable: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
+        """What a loop takes out: a batch of a loader; a number of `range` is the same on all ranks."""
+        names = {last(part) for part in ast.walk(iterable) if isinstance(part, (ast.Name, ast.Attribute))}
+        if any(LOADERS.search(name) for name in names):
+            yield Reason("batch", function, iterable)
+            return
+        yield from self._expression(iterable, function, depth)
+
+    def _argument(self, name: str, function: Function, depth: int) -> Iterator[Reason]:
+        given = list(self._given(name, function))
+        for value, caller in given:
+            yield from self._expression(value, caller, depth)
+        if not given and BATCHES.match(name):
+            yield Reason("batch", function, function.node)
+
+    def _given(self, name: str, function: Function) -> Iterator[tuple[ast.expr, Function]]:
+        """Yield what the callers of a function give for a parameter."""
+        index = function.parameters.index(name) - (1 if function.is_method else 0)
+        for caller, site in self._project.callers(function)[:_MOST_CALLERS]:
+            given: ast.expr | None = next((w.value for w in site.node.keywords if w.arg == name), None)
+            if given is None and 0 <= index < len(site.node.args):
+                given = site.node.args[index]
+            if given is not None:
+                yield given, caller
+
+    def _method_of(self, owner: Class | None, value: ast.expr, function: Function) -> Function:
+        methods = owner.methods.values() if owner is not None else ()
+        return next(
+            (
+                m
+                for m in methods
+                if not isinstance(m.node, ast.Module) and m.node.lineno <= value.lineno <= (m.node.end_lineno or 0)
+            ),
+            function,
+        )
+
+    def _agreed(self, name: str, function: Function, line: int) -> bool:
+        """Whether a collective made the value the same on all ranks above this line."""
+        return any(
+            site.node.lineno <= line
+            and agrees(site.node, function, self._project)
+            and any(name == dotted(part) for argument in site.node.args[:2] for part in ast.walk(argument))
+            for site in self._project.walk(function).sites
+        )

@@ -1,0 +1,202 @@
+"""Script and run together: from the lines where two ranks stand to the condition that sent them there.
+
+In each script `# A` and `# B` mark the lines where the two ranks stand, and `# why` the line that names the condition.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from run_samples import position
+
+from distkb.evidence.code.observe import observe
+from distkb.evidence.observation import Observation
+from distkb.evidence.readers.scripts import read_scripts
+from distkb.evidence.readers.stacks.model import Frame
+from distkb.evidence.run.parting import part
+from distkb.evidence.run.positions import Position, Stage
+
+HEAD = """
+import os, random, time
+import torch, torch.distributed as dist
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
+"""
+
+CASES: dict[str, tuple[str, Stage, Stage, str]] = {
+    "a test on the rank": (
+        "code.parted-by-rank",
+        "own-call",
+        "own-call",
+        """
+        def main(step):
+            rank = dist.get_rank()
+            report = step > 2
+            if rank == 0 and report:  # why
+                dist.all_reduce(torch.ones(1))  # A
+            dist.barrier()  # B
+        """,
+    ),
+    "a loop over what a rank's files hold": (
+        "code.parted-by-part",
+        "backward",
+        "barrier",
+        """
+        class Corpus(IterableDataset):
+            def __init__(self, files): self.files = files[dist.get_rank()::dist.get_world_size()]
+            def __iter__(self):
+                for name in self.files:
+                    yield from open(name)
+        def main(files, model):
+            for batch in DataLoader(Corpus(files), batch_size=4):  # why
+                model(batch).sum().backward()  # A
+            dist.barrier()  # B
+        """,
+    ),
+    "a break on the rank's own loss": (
+        "code.parted-by-measure",
+        "backward",
+        "own-call",
+        """
+        def stop(history): return len(history) > 3 and history[-1] > history[-2]
+        def main(loader, model):
+            history = []
+            for epoch in range(9):
+                for batch in loader:
+                    loss = model(batch)
+                    loss.backward()  # A
+                history.append(loss.item())
+                val_loss = sum(history)
+                if val_loss > 3:  # why
+                    break
+            dist.all_reduce(torch.ones(1))  # B
+        """,
+    ),
+    "a clock": (
+        "code.parted-by-clock",
+        "backward",
+        "barrier",
+        """
+        def main(loader, model):
+            start = time.time()
+            while time.time() - start < 60:  # why
+                model(next(loader)).backward()  # A
+            dist.barrier()  # B
+        """,
+    ),
+    "a file that one rank sees": (
+        "code.parted-by-file",
+        "own-call",
+        "barrier",
+        """
+        def main(path):
+            if os.path.exists(path):  # why
+                dist.broadcast(torch.ones(1), 0)  # A
+            dist.barrier()  # B
+        """,
+    ),
+    "an exception that is caught": (
+        "code.parted-by-exception",
+        "backward",
+        "barrier",
+        """
+        def main(loader, model):
+            for batch in loader:
+                try:  # why
+                    model(batch).backward()  # A
+                except RuntimeError:
+                    dist.barrier()  # B
+        """,
+    ),
+    "the content of a batch": (
+        "code.parted-by-batch",
+        "own-call",
+        "barrier",
+        """
+        def main(loader, model):
+            for batch in loader:
+                if (batch["kind"] == 3).any():  # why
+                    dist.all_reduce(model(batch))  # A
+                dist.barrier()  # B
+        """,
+    ),
+    "two calls in an order of the rank's": (
+        "code.other-order",
+        "own-call",
+        "own-call",
+        """
+        def main(loss, seen):
+            rank = dist.get_rank()
+            for name in sorted(["loss", "seen"], reverse=rank == 1):
+                if name == "loss":  # why
+                    dist.all_reduce(loss)  # A
+                else:
+                    dist.broadcast(seen, 0)  # B
+        """,
+    ),
+    "a value that a collective made the same": (
+        "",
+        "backward",
+        "barrier",
+        """
+        def main(loader, model):
+            for batch in loader:
+                loss = model(batch)
+                loss.backward()  # A
+                dist.all_reduce(loss)
+                if loss > 3:
+                    break
+            dist.barrier()  # B
+        """,
+    ),
+    "data that a sampler divides evenly": (
+        "",
+        "backward",
+        "barrier",
+        """
+        def main(data, model):
+            rank = dist.get_rank()
+            for batch in DataLoader(data, sampler=DistributedSampler(data, rank=rank)):
+                model(batch).backward()  # A
+            dist.barrier()  # B
+        """,
+    ),
+}
+
+
+def observed(text: str, folder: Path, one: Stage, other: Stage, quoted: str = "") -> list[Observation]:
+    """What is concluded of two ranks at the marked lines of a script."""
+    script = folder / "train.py"
+    script.write_text(HEAD + textwrap.dedent(text))
+    project = read_scripts([script]).project
+    lines = script.read_text().splitlines()
+    found = [at(rank, mark, stage, lines, quoted) for rank, (mark, stage) in enumerate([("# A", one), ("# B", other)])]
+    return observe(part(found, 2), project)
+
+
+def at(rank: int, mark: str, stage: Stage, lines: list[str], quoted: str) -> Position:
+    """A rank at the line that ends with a mark."""
+    number = next(n for n, line in enumerate(lines, 1) if line.endswith(mark))
+    frame = Frame("main", "/home/user/train.py", number, quoted or lines[number - 1].strip())
+    base = position(rank, stage, ("main", number))
+    return Position(
+        **{name: getattr(base, name) for name in base.__struct_fields__ if name != "frames"}, frames=(frame,)
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_condition_that_lies_between_two_ranks_is_named_with_what_it_depends_on(name: str, tmp_path: Path) -> None:
+    """One observation, which quotes the condition; none where the ranks agree on it."""
+    wanted, one, other, text = CASES[name]
+    found = observed(text, tmp_path, one, other)
+    assert [o.id for o in found] == ([wanted] if wanted else [])
+    script = (tmp_path / "train.py").read_text().splitlines()
+    marked = [number for number, line in enumerate(script, 1) if line.endswith("# why")]
+    assert [o.quotes[0].line for o in found] == marked
+
+
+def test_a_script_of_another_version_says_nothing(tmp_path: Path) -> None:
+    """Where a quoted line is not what the script has there, no statement is looked for."""
+    _, one, other, text = CASES["a clock"]
+    assert not observed(text, tmp_path, one, other, quoted="dist.all_gather(parts, part)")
