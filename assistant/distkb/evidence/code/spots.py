@@ -132,8 +132,8 @@ def _extent(function: Function) -> int:
     node = function.node
     if isinstance(node, ast.Module):
         return 1 << 30
-    end: int = node.end_lineno or node.lineno
-    return end - node.lineno
+    extent: int = (node.end_lineno or node.lineno) - node.lineno
+    return extent
 
 
 def _first(node: ast.stmt) -> int:
