@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from pathlib import Path
+
 import pytest
 
+from distkb.catalogue.load import load_sources
 from distkb.evidence.observation import Evidence, Observation, Quote
 from distkb.locale import Language, Say
+from distkb.report.meaning import Meanings
 from distkb.report.story import clock, tell
 
 LOG = "/runs/7/ranks/{rank}/stderr.log"
@@ -14,6 +19,9 @@ BACKWARD = 'File "/home/user/train.py", line 45, in train  loss.backward()'
 CLOSED = (
     "[rank0]: RuntimeError: [/__w/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:27793."
 )
+KB = Path(__file__).parents[2] / "kb"
+PRIMARY = "accelerate.config-unusable"
+"""A signature that is the failure itself."""
 T = 1_795_262_051.254
 """11:54:11.254 of some day, as the readers put a printed time on a scale."""
 
@@ -27,7 +35,13 @@ def told(lang: Language, *findings: tuple[str, tuple[Quote, ...]], notes: tuple[
     """Return the sentence for an evidence that holds these findings."""
     observations = tuple(Observation(id=name, source="log", quotes=quotes) for name, quotes in findings)
     evidence = Evidence(observations=observations, notes=notes, bytes_read=1)
-    return tell(evidence, lambda observation: observation.id == "primary", Say(lang))
+    return tell(evidence, meanings(), Say(lang))
+
+
+@functools.cache
+def meanings() -> Meanings:
+    """Those of the catalogue."""
+    return Meanings(load_sources([KB])[0])
 
 
 FAILED = (quote("[rank1]: ValueError: bad record", 1, T), quote(CLOSED, 0))
@@ -121,7 +135,7 @@ WORKING = (
             "출력은 한 랭크의 “step 5” 줄에서 끝났고, 오류는 없습니다.",
         ),
         (
-            (("primary", (quote("raise Late", None), quote("torch.x.LateError: too late.", None))),),
+            ((PRIMARY, (quote("raise Late", None), quote("torch.x.LateError: too late.", None))),),
             "First error in the logs: torch.x.LateError: too late.",
             "로그에서 처음 나온 오류: torch.x.LateError: too late.",
         ),
@@ -156,3 +170,12 @@ def test_the_clock_is_that_of_the_log() -> None:
     assert clock(20.5) == "00:00:20.5"
     assert clock(T) == "11:54:11.2"
     assert clock(86_399.99) == "23:59:59.9"
+
+
+def test_what_a_reader_concluded_follows_what_happened() -> None:
+    """The condition in the code stands in the same paragraph, with its values, in both languages."""
+    values = {"function": "train", "line": "31", "test": "rank == 0", "on": "rank"}
+    found = Observation(id="code.parted-by-rank", source="probe", quotes=(quote("if rank == 0:", None),), values=values)
+    evidence = Evidence(observations=(found,), bytes_read=1)
+    assert tell(evidence, meanings(), Say("en")).startswith("`train` line 31: `rank == 0` lets only some ranks through")
+    assert tell(evidence, meanings(), Say("ko")).startswith("`train` 31행: `rank == 0` 조건은 일부 랭크만 통과시키고")

@@ -39,7 +39,7 @@ def document(diagnosis: Diagnosis, meanings: Meanings) -> dict[str, Any]:
         "fix": None if diagnosis.fix is None else msgspec.to_builtins(diagnosis.fix),
         "skipped": [{"path": clean(s.path), "reason": s.code} for s in diagnosis.evidence.skipped],
         "verdict": diagnosis.verdict,
-        "headline": {lang: tell(diagnosis.evidence, meanings.is_primary, Say(lang)) for lang in LANGUAGES},
+        "headline": {lang: tell(diagnosis.evidence, meanings, Say(lang)) for lang in LANGUAGES},
         "ranks": [_rank(one) for one in diagnosis.evidence.ranks],
         "endings": [
             {"observation": o.id, **_place(quote)}

@@ -27,7 +27,7 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
     if verdict in {"no-evidence", "nothing-wrong"} or first is None:
         return f"## {say(f'verdict.{verdict}')}\n"
     blocks = [f"## {_verdict(diagnosis, first, say)}"]
-    if told := tell(diagnosis.evidence, meanings.is_primary, say):
+    if told := tell(diagnosis.evidence, meanings, say):
         blocks.append(prose(told))
     if verdict in {"named", "leading"}:
         blocks += _found(diagnosis, first, meanings, say)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence, Finding, Role, Signature
 from distkb.evidence.observation import Observation
-from distkb.locale import Say
+from distkb.locale import Say, fill
+
+
+def put_in(template: str, values: Mapping[str, str]) -> str:
+    """Return a sentence of the catalogue with the values of a case put in; as it stands where one is missing."""
+    try:
+        return fill(template, values)
+    except (KeyError, IndexError, ValueError):
+        return template
 
 
 class Meanings:
@@ -13,6 +23,10 @@ class Meanings:
     def __init__(self, catalogue: Catalogue) -> None:
         known: list[Signature | Finding] = [*catalogue.signatures, *catalogue.findings]
         self._means = {item.id: item.means for item in known}
+        self._says = {finding.id: finding.says for finding in catalogue.findings if finding.says is not None}
+        self._settles = {
+            finding.id for finding in catalogue.findings if finding.severity == "error" and finding.concludes
+        }
         self._roles: dict[str, Role] = {item.id: item.role for item in known}
         self._endings = {signature.id for signature in catalogue.signatures if signature.ending}
         self._findings = {finding.id for finding in catalogue.findings}
@@ -37,6 +51,8 @@ class Meanings:
         """Return what was observed in one sentence; where it was looked for and is missing, the sentence says so."""
         if observation.id in self._values and observation.source in {"fact", "answer", "report"}:
             return say("report.said", label=say.text(self._values[observation.id][1]))
+        if observation.present and observation.values and observation.id in self._says:
+            return put_in(say.text(self._says[observation.id]), observation.values)
         meaning = self.sentence(observation.id, say)
         if observation.id in self._values:
             return say("report.derived", meaning=meaning)
@@ -58,6 +74,10 @@ class Meanings:
     def is_primary(self, observation: Observation) -> bool:
         """Whether the observation is the failure itself, and neither its echo nor the setting of the run."""
         return observation.present and self._roles.get(observation.id) == "primary"
+
+    def settles(self, observation: Observation) -> bool:
+        """Whether the observation is a definite finding that says by itself what happened to the run."""
+        return observation.present and observation.id in self._settles
 
     def is_ending(self, observation: Observation) -> bool:
         """Whether the observation tells how the run was ended from outside."""

@@ -8,10 +8,11 @@ from typing import Any
 
 from distkb.catalogue.model import Text
 from distkb.evidence.observation import Quote
-from distkb.locale import LANGUAGES, Language, Say, fill
+from distkb.locale import LANGUAGES, Language, Say
 from distkb.probing.document import SCHEMA, ProbeAnswer, Reported
 from distkb.report.json import encode
 from distkb.report.layout import clean
+from distkb.report.meaning import put_in
 from distkb.report.page import Ink, Page, Role, plain
 
 _MARKS: dict[str, tuple[str, Role]] = {"error": ("✗", "bad"), "warning": ("!", "label"), "note": ("·", "faint")}
@@ -32,7 +33,7 @@ def remedy(reported: Reported, lang: Language) -> str | None:
 def commands(reported: Reported) -> list[str]:
     """Return the finding's commands with its values put in."""
     values = {name: quoted(value) for name, value in reported.observation.values.items()}
-    return [_put_in(command, values) for command in reported.finding.commands]
+    return [put_in(command, values) for command in reported.finding.commands]
 
 
 def quoted(value: str) -> str:
@@ -50,14 +51,7 @@ def quoted(value: str) -> str:
 
 
 def _filled(text: Text, reported: Reported, lang: Language) -> str:
-    return _put_in(text.ko if lang == "ko" else text.en, reported.observation.values)
-
-
-def _put_in(template: str, values: dict[str, str]) -> str:
-    try:
-        return fill(template, values)
-    except (KeyError, IndexError, ValueError):
-        return template
+    return put_in(text.ko if lang == "ko" else text.en, reported.observation.values)
 
 
 def write(answer: ProbeAnswer, say: Say, *, columns: int = 80, ink: Ink = plain, body: str = "") -> str:

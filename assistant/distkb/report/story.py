@@ -9,6 +9,7 @@ from distkb.evidence.observation import Evidence, Observation, Quote
 from distkb.locale import Say
 from distkb.report.citations import readable, unmarked
 from distkb.report.layout import clean, cut
+from distkb.report.meaning import Meanings
 
 _MESSAGE, _CALL, _LINE, _RANKS = 150, 60, 80, 4
 """Columns of an error, of a call and of a log line inside a sentence, and the most ranks that are listed by number."""
@@ -26,16 +27,13 @@ _HEAD = re.compile(r"^(?:[\d\-/:.,T Z]{8,}|\[[^\]]*\]|\s|-|\||(?:DEBUG|INFO|WARN
 """Time, rank and level before the message of a log line: the sentence says them itself."""
 
 
-def tell(evidence: Evidence, primary: Callable[[Observation], bool], say: Say) -> str:
-    """Return what happened first; empty where the evidence does not show it.
-
-    `primary` says of an observation whether it is the failure itself and no echo.
-    """
+def tell(evidence: Evidence, meanings: Meanings, say: Say) -> str:
+    """Return what happened first, and what a reader concluded from it; empty where the evidence does not show it."""
     seen = {o.id: o for o in evidence.observations if o.present and o.quotes}
-    for finding, sentence in _SENTENCES.items():
-        if finding in seen and (told := sentence(seen[finding].quotes, seen, say)):
-            return _polished(told)
-    return _polished(_first_error(evidence, primary, say))
+    sentences = (make(seen[finding].quotes, seen, say) for finding, make in _SENTENCES.items() if finding in seen)
+    told = next(filter(None, sentences), None) or _first_error(evidence, meanings.is_primary, say)
+    concluded = [meanings.seen(o, say) for o in seen.values() if meanings.settles(o)]
+    return " ".join(filter(None, (_polished(told), *concluded)))
 
 
 def _polished(told: str) -> str:

@@ -62,7 +62,7 @@ class _Writer:
         return self.page.text()
 
     def _story(self) -> None:
-        told = tell(self.diagnosis.evidence, self.meanings.is_primary, self.say)
+        told = tell(self.diagnosis.evidence, self.meanings, self.say)
         if told:
             self.page.paragraph(told, indent="")
         for line in rollcall.lines(self.diagnosis.evidence.ranks, self.say):

@@ -172,6 +172,7 @@ def observed(text: str, folder: Path, one: Stage, other: Stage, quoted: str = ""
     project = read_scripts([script]).project
     lines = script.read_text().splitlines()
     found = [at(rank, mark, stage, lines, quoted) for rank, (mark, stage) in enumerate([("# A", one), ("# B", other)])]
+    assert project is not None
     return observe(part(found, 2), project)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distkb.evidence.code.fork import Candidate, alone, fork
+from distkb.evidence.code.prints import Prints
 from distkb.evidence.code.spots import Spot, chain
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.readers.scripts.effects import Effects
@@ -19,41 +21,66 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.run.lines import Line
     from distkb.evidence.run.parting import Parting
+    from distkb.evidence.run.positions import Position
 
+PRINTED = 0.8
+"""Certainty of what follows from the last lines of ranks: they may have gone on from there."""
 _ORDER: tuple[Origin, ...] = ("rank", "clock", "file", "exception", "chance", "machine", "measure", "batch", "part")
 """Of several things that one condition depends on, the one that tells most comes first."""
 
 
-def observe(parting: Parting | None, project: Project | None) -> list[Observation]:
-    """Return what lies between the two groups of ranks in the code; nothing where the code does not tell."""
-    if parting is None or project is None:
-        return []
-    main, odd = parting.main[0], parting.odd[0] if parting.odd else None
-    here = chain(project, main.frames)
-    there = chain(project, odd.frames) if odd is not None else ()
-    if not here and not there:
-        return []
+@dataclass(frozen=True, eq=False)
+class _Stand:
+    """Where some ranks stood, or what they printed last."""
+
+    spots: tuple[Spot, ...]
+    quote: Quote
+    calls: bool = False
+    """Whether they stood in a collective that the user's code calls."""
+    printed: bool = False
+    """Whether only their last line says it."""
+
+
+def observe(
+    parting: Parting | None, project: Project, last_lines: Sequence[tuple[int, Line]] = ()
+) -> list[Observation]:
+    """Return what lies between two groups of ranks in the code; nothing where the code does not tell.
+
+    `last_lines` are what each rank printed last: where a rank left no position, it stood behind that statement.
+    """
     origins = Origins(project, Effects(project))
-    if parting.way in {"same-place", "rest-in-call"} and here:
-        uneven = _uneven(here[-1], parting, origins)
+    stands = [_of_position(group[0], project) for group in (parting.main, parting.odd) if group] if parting else []
+    stands = [stand for stand in stands if stand.spots]
+    if parting is not None and stands and parting.way in {"same-place", "rest-in-call"}:
+        uneven = _uneven(stands[0].spots[-1], parting, origins)
         if uneven or parting.way == "same-place":
             return uneven
-    candidates = fork(here, there) if here and there else alone(here or there)
-    chosen = _chosen(candidates, origins, everyone=bool(here and there))
+    if len(stands) < 2:
+        known = {p.rank for p in (*parting.main, *parting.odd)} if parting is not None else set()
+        stands += _of_lines([one for one in last_lines if one[0] not in known], project)
+    if not stands:
+        return []
+    together = len(stands) > 1
+    candidates = fork(stands[0].spots, stands[1].spots) if together else alone(stands[0].spots)
+    printed = any(stand.printed for stand in stands)
+    if printed and not together:
+        return []
+    chosen = _chosen(candidates, origins, everyone=together, printed=printed)
     if chosen is None:
         return []
     candidate, reason = chosen
-    calls = odd is not None and {main.stage, odd.stage} <= CALLS
-    name = "code.other-order" if candidate.turn == "arms" and calls else f"code.parted-by-{reason.origin}"
+    calls = together and all(stand.calls for stand in stands)
     quotes = [_at(candidate.function, (candidate.test or candidate.node).lineno)]
     quotes.append(_at(reason.function, getattr(reason.node, "lineno", candidate.node.lineno)))
-    quotes += [p.quote for p in (odd, main) if p is not None]
+    quotes += [stand.quote for stand in reversed(stands)]
     return [
         Observation(
-            id=name,
+            id="code.other-order" if candidate.turn == "arms" and calls else f"code.parted-by-{reason.origin}",
             source="probe",
             reader="script",
+            certainty=PRINTED if printed else 1.0,
             quotes=tuple(_once(quotes)),
             values={
                 "test": quote_text(shown(candidate.test)) if candidate.test is not None else "except",
@@ -63,6 +90,25 @@ def observe(parting: Parting | None, project: Project | None) -> list[Observatio
             },
         )
     ]
+
+
+def _of_position(position: Position, project: Project) -> _Stand:
+    return _Stand(chain(project, position.frames), position.quote, calls=position.stage in CALLS)
+
+
+def _of_lines(last_lines: Sequence[tuple[int, Line]], project: Project) -> list[_Stand]:
+    """Two groups of ranks by the statement that printed their last lines; one where all printed it."""
+    if not last_lines:
+        return []
+    prints = Prints(project)
+    groups: dict[int, list[_Stand]] = {}
+    for rank, line in last_lines:
+        spots = prints.spots(line.text)
+        if spots:
+            quote = Quote(text=quote_text(line.text), path=line.path, line=line.number, rank=rank)
+            groups.setdefault(id(spots[-1].statement), []).append(_Stand(spots, quote, printed=True))
+    ordered = sorted(groups.values(), key=len, reverse=True)
+    return [group[0] for group in ordered[:2]]
 
 
 def _uneven(spot: Spot, parting: Parting, origins: Origins) -> list[Observation]:
@@ -101,9 +147,14 @@ _ONE_SIZE = frozenset(
 """Collectives whose tensors have to be of one size on all ranks."""
 
 
-def _chosen(candidates: Iterable[Candidate], origins: Origins, *, everyone: bool) -> tuple[Candidate, Reason] | None:
+def _chosen(
+    candidates: Iterable[Candidate], origins: Origins, *, everyone: bool, printed: bool
+) -> tuple[Candidate, Reason] | None:
     for candidate in candidates:
         reasons = _reasons(candidate, origins)
+        if printed:
+            # What one rank prints for all says nothing of where it went.
+            reasons = [r for r in reasons if r.origin != "rank"]
         if not everyone:
             # Of the others nobody knows where they are: only a test on the rank itself says that they do not come.
             reasons = [r for r in reasons if r.origin == "rank"]

@@ -130,14 +130,11 @@ def _holds(function: Function, frame: Frame) -> bool:
 
 def _extent(function: Function) -> int:
     node = function.node
-    if isinstance(node, ast.Module):
-        return 1 << 30
-    extent: int = (node.end_lineno or node.lineno) - node.lineno
-    return extent
+    return 1 << 30 if isinstance(node, ast.Module) else (node.end_lineno or node.lineno) - node.lineno
 
 
 def _first(node: ast.stmt) -> int:
-    decorators = [d.lineno for d in getattr(node, "decorator_list", ())]
+    decorators: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
     return min([node.lineno, *decorators])
 
 

@@ -94,7 +94,7 @@ def derive(
         *shown,
         *frames(run, places, signatures),
         *observe(model, signatures, timeline),
-        *_in_code(model, project),
+        *([] if first is not None or raised else _in_code(model, project)),
     ]
     return Derived(
         observations=tuple(found),
@@ -108,12 +108,15 @@ def derive(
 
 
 def _in_code(model: Model, project: Project | None) -> list[Observation]:
-    """What the scripts say about the places at which the ranks parted."""
-    if model.parting is None or project is None:
+    """What the scripts say about the places at which the ranks parted; nothing where one failed by itself before."""
+    if project is None or model.first is not None or not model.troubled:
         return []
     from distkb.evidence.code.observe import observe as in_code
 
-    return in_code(model.parting, project)
+    last = [
+        (talk.process.rank, talk.lines[-1]) for talk in model.spoken if talk.process.rank is not None and talk.lines
+    ]
+    return in_code(model.parting, project, last)
 
 
 def _tries(scans: Sequence[FileScan], roles: Mapping[str, str]) -> Sequence[Mapping[str, Sequence[Line]]]:
