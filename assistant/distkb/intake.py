@@ -31,11 +31,13 @@ def read(  # noqa: PLR0913 - all that can be given
     index: Index | None = None,
     cache_dir: Path | None = None,
     progress: Progress | None = None,
+    look_near: bool = False,
 ) -> Evidence:
     """Read all of it; what cannot be read is listed in `skipped` and the rest still counts.
 
     `report_name` is the path that quotes of the report carry; None where it came from a pipe. Without an `index`
-    one is built when there is a report to compare. Raises FactError (a ValueError) for a fact that is not one.
+    one is built when there is a report to compare. `look_near`: scripts that tracebacks name are read where they lie on
+    this machine and none was given. Raises FactError (a ValueError) for a fact that is not one.
     """
     artifacts = read_artifacts(paths, catalogue.settings, {})
     evidence = read_evidence(
@@ -51,6 +53,7 @@ def read(  # noqa: PLR0913 - all that can be given
         others=artifacts.not_logs,
         standing=artifacts.standing(),
         project=artifacts.project(),
+        look_near=look_near,
     )
     evidence = _with_artifacts(evidence, catalogue, paths, artifacts)
     implies = {s.id: s.implies for s in catalogue.signatures} | {f.id: f.implies for f in catalogue.findings}

@@ -158,6 +158,7 @@ def _read(request: Request, progress: Callable[[int, int], None]) -> Evidence:
         index=load(compiled.search_index()) if request.report else None,
         cache_dir=cache_directory(),
         progress=progress,
+        look_near=True,
     )
 
 

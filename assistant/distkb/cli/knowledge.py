@@ -102,5 +102,6 @@ class Knowledge:
             facts=facts,
             index=self._index if report.strip() else None,
             cache_dir=cache_directory(),
+            look_near=True,
         )
         return diagnose(self._guide, evidence)

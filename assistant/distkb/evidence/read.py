@@ -65,13 +65,16 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     others: Collection[Path] = (),
     standing: Sequence[Standing] = (),
     project: Project | None = None,
+    *,
+    look_near: bool = False,
 ) -> Evidence:
     """Read logs, a person's report and stated facts into observations.
 
     `findings` are the ids that the catalogue knows; others are not emitted. What cannot be read is listed
     in `skipped` and never stops the rest. Compiled patterns are kept in `cache_dir`, if one is given.
     `progress` is told how many bytes of how many were read. `others` are files that are no logs,
-    `standing` is where the processes of stack dumps stand; in `project`, the scripts, the ranks' places are looked up.
+    `standing` is where the processes of stack dumps stand; in `project`, the scripts, the ranks' places are looked up;
+    `look_near`: where no script was given, those that tracebacks name are read if they lie on this machine.
 
     Raises:
         FactError: a stated fact or value does not exist.
@@ -82,12 +85,13 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
     hanging = given.get("symptom") == "hang" or any(o.id == "symptom=hang" for o in words)
-    scans, result = _derived(logs, signatures, standing, project, skipped, hanging=hanging)
+    scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging)
     endings = {signature.id for signature in signatures if signature.ending}
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
     seen = _consequences(signature_observations(scans, result, endings), errors, result.first)
     known = {signature.id for signature in signatures} | set(findings)
-    observations = merge([*seen, *result.observations, *logs.probed, *words, *stated.observed(given)])
+    code = _in_code(result, project, paths if look_near else (), skipped)
+    observations = merge([*seen, *result.observations, *code, *logs.probed, *words, *stated.observed(given)])
     return Evidence(
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
         skipped=tuple(skipped),
@@ -114,7 +118,6 @@ def _derived(
     logs: Logs,
     signatures: Sequence[Signature],
     standing: Sequence[Standing],
-    project: Project | None,
     skipped: list[Skipped],
     *,
     hanging: bool,
@@ -123,10 +126,29 @@ def _derived(
 
     def together(given: Sequence[FileScan]) -> tuple[Sequence[FileScan], Derived]:
         scans = before_endings(given, signatures)
-        return scans, derive(scans, logs.error_files, signatures, standing, project, hanging=hanging)
+        return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging)
 
     found = guarded_together(together, logs.scans, lambda scan: scan.file.name, skipped)
-    return found or ((), derive((), (), signatures, standing, project, hanging=hanging))
+    return found or ((), derive((), (), signatures, standing, hanging=hanging))
+
+
+def _in_code(
+    result: Derived, project: Project | None, near: Sequence[Path], skipped: list[Skipped]
+) -> Sequence[Observation]:
+    """What the scripts say of the places at which the ranks parted, and of themselves where they were found near."""
+    parted = result.parted
+    if parted is None or (project is None and not (near and parted.places)):
+        return ()
+    from distkb.evidence.code.near import read_near
+    from distkb.evidence.code.observe import observe
+
+    def look() -> list[Observation]:
+        reading = read_near(parted.places, near) if project is None else None
+        scripts = project if reading is None else reading.project
+        said = () if reading is None else reading.observations
+        return [] if scripts is None else [*said, *observe(parted.parting, scripts, parted.last_lines)]
+
+    return guarded(look, "script", skipped) or ()
 
 
 def read_logs(

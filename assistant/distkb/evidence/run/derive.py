@@ -14,8 +14,8 @@ from distkb.evidence.run import findings
 from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.observe import Model, first_failure, observe
-from distkb.evidence.run.parting import part
-from distkb.evidence.run.positions import positions
+from distkb.evidence.run.parting import Parting, part
+from distkb.evidence.run.positions import Position, positions
 from distkb.evidence.run.processes import Run, Trace, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import resumed_behind, shorter_limit
@@ -28,10 +28,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from distkb.catalogue.model import Signature
-    from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.stacks.group import Standing
-    from distkb.evidence.run.positions import Position
     from distkb.evidence.scanner.scan import FileScan
+
+
+class Parted(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the ranks stood, as far as positions and last lines tell it."""
+
+    parting: Parting | None
+    places: tuple[Position, ...]
+    last_lines: tuple[tuple[int, Line], ...]
+    """What each rank printed last."""
 
 
 class Derived(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +53,8 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
     """The roll call."""
     first: int | None = None
     """The rank that failed by itself before all others, whose errors are then its consequences."""
+    parted: Parted | None = None
+    """Where the ranks stood, where none failed by itself: for the scripts to say what sent them there."""
 
 
 def derive(
@@ -53,7 +62,6 @@ def derive(
     error_files: Sequence[tuple[LogFile, ErrorFile]],
     signatures: Sequence[Signature],
     standing: Sequence[Standing] = (),
-    project: Project | None = None,
     *,
     hanging: bool = False,
 ) -> Derived:
@@ -94,7 +102,6 @@ def derive(
         *shown,
         *frames(run, places, signatures),
         *observe(model, signatures, timeline),
-        *([] if first is not None or raised else _in_code(model, project)),
     ]
     return Derived(
         observations=tuple(found),
@@ -104,19 +111,14 @@ def derive(
         timeline=timeline,
         ranks=roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys),
         first=None if first is None else first.rank,
+        parted=None if first is not None or raised or not troubled else _parted(model, places),
     )
 
 
-def _in_code(model: Model, project: Project | None) -> list[Observation]:
-    """What the scripts say about the places at which the ranks parted; nothing where one failed by itself before."""
-    if project is None or model.first is not None or not model.troubled:
-        return []
-    from distkb.evidence.code.observe import observe as in_code
-
-    last = [
-        (talk.process.rank, talk.lines[-1]) for talk in model.spoken if talk.process.rank is not None and talk.lines
-    ]
-    return in_code(model.parting, project, last)
+def _parted(model: Model, places: Sequence[Position]) -> Parted:
+    ranked = ((talk.process.rank, talk.lines) for talk in model.spoken)
+    last = tuple((rank, lines[-1]) for rank, lines in ranked if rank is not None and lines)
+    return Parted(parting=model.parting, places=tuple(places), last_lines=last)
 
 
 def _tries(scans: Sequence[FileScan], roles: Mapping[str, str]) -> Sequence[Mapping[str, Sequence[Line]]]:
