@@ -95,12 +95,34 @@ def test_the_changelog_names_the_version() -> None:
     assert __version__ in versions
 
 
-def test_the_numbers_of_the_contributing_guide_are_the_programs() -> None:
+def test_the_numbers_of_the_guide_to_entries_are_the_programs() -> None:
     """The guide's likelihoods and priors are those that the diagnosis computes with."""
     from distkb.catalogue.model import PRIOR_WEIGHT, PROBABILITY
 
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "entry.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `([a-z]+)` \| ([0-9.]+) \|", text, re.MULTILINE))
     assert {word: float(number) for word, number in rows.items()} == PROBABILITY
     for word, weight in PRIOR_WEIGHT.items():
         assert re.search(rf"`{word}`\s(?:weighs )?{weight:g}\b", text), word
+
+
+def test_the_contributing_guide_is_short() -> None:
+    """It is read before the first change; what only some need stands in `docs/`."""
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+PAGES = sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    """A link to a file of the repository names one."""
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        assert "://" in target or (page.parent / target).exists(), target
+
+
+def test_every_page_of_the_docs_is_linked() -> None:
+    """Nobody looks for a page that nothing names."""
+    said = "".join((ROOT / name).read_text(encoding="utf-8") for name in (*READMES, "CONTRIBUTING.md"))
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert f"({page.relative_to(ROOT).as_posix()})" in said, page
