@@ -126,3 +126,31 @@ def test_every_page_of_the_docs_is_linked() -> None:
     said = "".join((ROOT / name).read_text(encoding="utf-8") for name in (*READMES, "CONTRIBUTING.md"))
     for page in (ROOT / "docs").rglob("*.md"):
         assert f"({page.relative_to(ROOT).as_posix()})" in said, page
+
+
+NAMES = {"import-linter": "lint-imports", "markdown-it-py": "markdown_it", "py-spy": "py-spy", "pyyaml": "yaml"}
+"""What packages are called where they are used, if not by their own name."""
+SWITCHES = {"pytest-timeout": "timeout = ", "pytest-xdist": '"--strict-markers --strict-config -n auto'}
+"""What in `pyproject.toml` needs a plugin."""
+
+
+def uses() -> str:
+    """Every import of the program, the tests and the build, the commands of CI, and what is started by name."""
+    files = [path for top in ("assistant", "tests", "kb") for path in (ROOT / top).rglob("*.py")]
+    lines = (line for path in files for line in path.read_text(encoding="utf-8").splitlines())
+    found = [line for line in lines if re.match(r"\s*(?:from|import) |.*\bpy-spy\b", line)]
+    return "\n".join([*found, (ROOT / ".ci" / "run").read_text(encoding="utf-8")])
+
+
+def test_every_dependency_is_used() -> None:
+    """What is installed for this project is imported, started, or switched on somewhere."""
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = re.search(r"^dependencies = .*?^\[project.scripts\]", settings, re.MULTILINE | re.DOTALL)
+    assert listed
+    text = uses()
+    for package in re.findall(r'"([a-zA-Z][\w-]*)(?:[<>=].*)?"[,\]\n]', listed[0]):
+        word = package.removeprefix("types-").lower()
+        if package in SWITCHES:
+            assert SWITCHES[package] in settings, package
+        else:
+            assert re.search(rf"\b{re.escape(NAMES.get(word, word))}\b", text), package
