@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
+DECISIONS = ROOT / "docs" / "decisions" / "README.md"
 PACKAGE = ROOT / "assistant" / "distkb"
 PROBES = ROOT / "probes" / "distkb_probes"
 MOST_LINES = 120
@@ -113,10 +114,12 @@ def exists(name: str) -> bool:
     return any(isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == path.name for node in body)
 
 
-def test_paths_exist() -> None:
+@pytest.mark.parametrize("page", [PAGE, DECISIONS], ids=lambda page: page.parent.name)
+def test_paths_exist(page: Path) -> None:
     """What is written with a slash is a file or folder of the repository; `*` stands for any part of a name."""
-    paths = [path for path in quoted() if "/" in path and re.fullmatch(r"[\w.*/-]+", path)]
-    paths += [path for path in quoted() if re.fullmatch(r"[\w-]+\.(md|toml|py|yaml)", path)]
+    code = CODE.findall(page.read_text(encoding="utf-8"))
+    paths = [path for path in code if "/" in path and re.fullmatch(r"[\w.*/-]+", path)]
+    paths += [path for path in code if re.fullmatch(r"[\w-]+\.(md|toml|py|yaml)", path)]
     assert paths
     for path in paths:
         assert any(ROOT.glob(path.rstrip("/"))), path
