@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from distkb.evidence.code.spots import LOOPS, Arm, Spot, parts
+from distkb.evidence.code.spots import Spot
+from distkb.evidence.readers.scripts.blocks import LEAVES, LOOPS, Arm, exits, head, statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,7 +84,7 @@ def _between(a: Spot, b: Spot) -> Iterator[Candidate]:
             elif arm.part == "handler":
                 yield Candidate("handler", None, arm.node, function)
             elif isinstance(arm.node, LOOPS) and arm.node not in loops:
-                yield Candidate("head", _head(arm.node), arm.node, function)
+                yield Candidate("head", head(arm.node), arm.node, function)
     if not loops:
         yield from _exits_between(early, late)
         around = [arm.node for arm in early.arms[:common] if isinstance(arm.node, LOOPS)]
@@ -103,36 +104,24 @@ def _arms_of(mine: Arm, theirs: Arm, function: Function) -> Iterator[Candidate]:
 
 def _left(loop: ast.stmt, function: Function) -> Iterator[Candidate]:
     yield from _exits(loop, function, leaving=True)
-    yield Candidate("head", _head(loop), loop, function)
-
-
-def _head(loop: ast.stmt) -> ast.expr | None:
-    return loop.test if isinstance(loop, ast.While) else getattr(loop, "iter", None)
-
-
-_EXITS = (ast.Break, ast.Continue, ast.Return)
+    yield Candidate("head", head(loop), loop, function)
 
 
 def _exits(loop: ast.stmt, function: Function, *, leaving: bool = False) -> Iterator[Candidate]:
     """Yield the tests and handlers under which a loop is left, or its rest skipped."""
-    for statement, arms in _statements(getattr(loop, "body", []), ()):
-        if not isinstance(statement, _EXITS) or (leaving and isinstance(statement, ast.Continue)):
-            continue
-        inner = any(isinstance(arm.node, LOOPS) for arm in arms)
-        if inner and not isinstance(statement, ast.Return):
-            continue
+    for arms in exits(loop, leaving=leaving):
         yield from _of_arms(arms, function)
 
 
 def _exits_between(early: Spot, late: Spot) -> Iterator[Candidate]:
-    for statement, arms in _statements(early.function.node.body, ()):
-        if isinstance(statement, _EXITS) and early.line < statement.lineno < late.line:
+    for statement, arms in statements(early.function.node.body):
+        if isinstance(statement, LEAVES) and early.line < statement.lineno < late.line:
             yield from _of_arms(arms, early.function)
 
 
 def _exits_above(spot: Spot) -> Iterator[Candidate]:
-    for statement, arms in _statements(spot.function.node.body, ()):
-        if isinstance(statement, _EXITS) and statement.lineno < spot.line:
+    for statement, arms in statements(spot.function.node.body):
+        if isinstance(statement, LEAVES) and statement.lineno < spot.line:
             yield from _of_arms(arms, spot.function)
 
 
@@ -144,13 +133,6 @@ def _of_arms(arms: Sequence[Arm], function: Function) -> Iterator[Candidate]:
             yield Candidate("handler", None, arm.node, function)
         elif isinstance(arm.node, LOOPS):
             return
-
-
-def _statements(body: Sequence[ast.stmt], arms: tuple[Arm, ...]) -> Iterator[tuple[ast.stmt, tuple[Arm, ...]]]:
-    for statement in body:
-        yield statement, arms
-        for part, block in parts(statement):
-            yield from _statements(block, (*arms, Arm(statement, part)))
 
 
 def _around(spot: Spot) -> Iterator[Candidate]:

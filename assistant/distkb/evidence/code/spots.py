@@ -5,26 +5,16 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from distkb.evidence.readers.scripts.blocks import Arm, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from distkb.evidence.readers.scripts.project import Function, Project
     from distkb.evidence.readers.scripts.source import Script
     from distkb.evidence.readers.stacks.model import Frame
-
-Part = Literal["body", "orelse", "handler", "final"]
-Construct = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.With | ast.AsyncWith | ast.Match
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
-
-
-@dataclass(frozen=True)
-class Arm:
-    """A construct around a statement, and the part of it in which the statement stands."""
-
-    node: ast.stmt
-    part: Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,19 +72,6 @@ def spot_at(function: Function, line: int) -> Spot | None:
             break
         arms.append(Arm(inner, part))
     return None if here is None else Spot(function, here, tuple(arms))
-
-
-def parts(node: ast.stmt) -> Iterator[tuple[Part, list[ast.stmt]]]:
-    """Yield the blocks of a construct; nothing for definitions, whose bodies run at another time."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return
-    yield "body", getattr(node, "body", [])
-    yield "orelse", getattr(node, "orelse", [])
-    for handler in getattr(node, "handlers", []):
-        yield "handler", handler.body
-    for case in getattr(node, "cases", []):
-        yield "body", case.body
-    yield "final", getattr(node, "finalbody", [])
 
 
 def script_of(project: Project, path: str) -> Script | None:

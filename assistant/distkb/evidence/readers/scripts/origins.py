@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,14 @@ from distkb.evidence.readers.scripts.outside import (
 from distkb.evidence.readers.scripts.ranks import FLAGS, is_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from distkb.evidence.readers.scripts.effects import Effects
     from distkb.evidence.readers.scripts.project import Class, Function, Project
 
 _DEPTH = 9
+_NESTED = 60
+"""Expressions in one another that are followed."""
 _MOST_CALLERS = 6
 
 
@@ -41,36 +44,57 @@ class Reason:
     node: ast.AST
 
 
+Follow = Callable[[ast.expr, "Function", int], Iterable[Reason]]
+
+
 class Origins:
     """Follows values through assignments, arguments, attributes and the functions of the project."""
 
     def __init__(self, project: Project, effects: Effects) -> None:
         self._project = project
         self._effects = effects
-        self._seen: set[tuple[int, int]] = set()
+        self._level = 0
+        self._known: dict[tuple[int, int, bool], tuple[Reason, ...]] = {}
+        """What was found of an expression: of its value, and of its length; nothing while it is being looked at."""
 
     def of(self, node: ast.expr, function: Function) -> list[Reason]:
         """Return what a value depends on, the nearest first."""
-        self._seen = set()
+        self._known.clear()
         found: dict[Origin, Reason] = {}
         for reason in self._expression(node, function, 0):
             found.setdefault(reason.origin, reason)
+        found.pop("agreed", None)
         return list(found.values())
 
     def of_length(self, node: ast.expr, function: Function) -> list[Reason]:
         """Return what decides how often a loop over a value goes round; that it is the rank's is said as its part."""
-        self._seen = set()
+        self._known.clear()
         found: dict[Origin, Reason] = {}
         for reason in self._as_part(self._length(node, function, 0)):
             found.setdefault(reason.origin, reason)
+        found.pop("agreed", None)
         return list(found.values())
 
     def _length(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
         """Follow an iterable to what it goes through and where it stops, not to what it gives."""
-        key = (-id(node), id(function))
-        if depth > _DEPTH or key in self._seen:
-            return
-        self._seen.add(key)
+        yield from self._once(self._lengths, (id(node), id(function), True), node, function, depth)
+
+    def _once(
+        self, follow: Follow, key: tuple[int, int, bool], node: ast.expr, function: Function, depth: int
+    ) -> tuple[Reason, ...]:
+        if depth > _DEPTH or self._level > _NESTED:
+            return ()
+        if key not in self._known:
+            self._known[key] = ()
+            nearest: dict[Origin, Reason] = {}
+            self._level += 1
+            for reason in follow(node, function, depth):
+                nearest.setdefault(reason.origin, reason)
+            self._level -= 1
+            self._known[key] = tuple(nearest.values())
+        return self._known[key]
+
+    def _lengths(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
         if isinstance(node, ast.Call):
             yield from self._length_of_call(node, function, depth)
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
@@ -162,10 +186,10 @@ class Origins:
             scope = scope.parent
 
     def _expression(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
-        key = (id(node), id(function))
-        if depth > _DEPTH or key in self._seen:
-            return
-        self._seen.add(key)
+        """Follow a value to what it is made of."""
+        yield from self._once(self._parts, (id(node), id(function), False), node, function, depth)
+
+    def _parts(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
         if isinstance(node, ast.Call):
             yield from self._call(node, function, depth)
         elif isinstance(node, (ast.Name, ast.Attribute)):
@@ -187,14 +211,15 @@ class Origins:
         if is_rank(node, lambda n: self._project.single(n, function)) or name.lstrip("_").lower() in FLAGS:
             yield Reason("rank", function, node)
         elif agrees(node, function, self._project):
-            return
+            yield Reason("agreed", function, node)
         elif outside is not None:
             yield Reason(outside, function, node)
         elif name in EVEN:
             yield from self._values_of(node.args[:1], function, depth + 1)
         elif target is not None:
             if any(i.category == "collective" for i in self._effects.of(target)):
-                return  # what comes back was made together
+                yield Reason("agreed", function, node)  # what comes back was made together
+                return
             if not target.name.endswith("__init__"):
                 for value, _ in self._project.walk(target).returns:
                     yield from self._expression(value, target, depth + 1)
@@ -231,13 +256,14 @@ class Origins:
             return
         name = dotted(node)
         if name and self._agreed(name, function, node.lineno):
+            yield Reason("agreed", function, node)
             return
         if isinstance(node, ast.Attribute) and not name.startswith("self."):
             yield from self._expression(node.value, function, depth)
             return
         measured = bool(MEASURED.search(last(node)))
         followed = list(self._values(name, function, node, depth))
-        if measured and not any(r.origin in {"clock", "chance", "file", "rank"} for r in followed):
+        if measured and {r.origin for r in followed} <= {"batch", "measure", "part"}:
             yield Reason("measure", function, node)
         yield from followed
         if not followed and BATCHES.match(name):
@@ -250,13 +276,20 @@ class Origins:
             return
         scope: Function | None = function
         while scope is not None:
-            made = self._project.walk(scope).assigned(name, before=1 << 30)
+            walk = self._project.walk(scope)
+            made = walk.assigned(name, before=1 << 30)
             for one in made[-8:]:
-                looped = one.index == LOOPED or self._is_loop_target(one.value, one.line, scope)
-                if looped and isinstance(one.value, ast.expr):
+                if one.index == LOOPED or self._is_loop_target(one.value, one.line, scope):
                     yield from self._drawn(one.value, scope, depth + 1)
                 else:
                     yield from self._expression(one.value, scope, depth + 1)
+            changed = [one for one in walk.changes if one.target == name][-8:]
+            for one in changed:
+                yield from self._expression(one.value, scope, depth + 1)
+            # A counter is what the tests are under which it counts.
+            for one in (*made[-8:], *changed):
+                if isinstance(one.value, ast.Constant):
+                    yield from self._values_of(one.where.tests, scope, depth + 1)
             if made:
                 return
             if name in scope.parameters:

@@ -6,9 +6,10 @@ import ast
 import re
 from typing import Literal
 
-Origin = Literal["rank", "part", "batch", "measure", "clock", "chance", "file", "machine", "exception"]
+Origin = Literal["rank", "part", "batch", "measure", "clock", "chance", "file", "machine", "exception", "agreed"]
 """What differs: the rank's number, its part of the data (how much it has), the content of a batch, a number that it
-measured (loss, metric), the time, a random number, the state of the file system, of the machine, an exception."""
+measured (loss, metric), the time, a random number, the state of the file system, of the machine, an exception;
+`agreed` is a value that a collective made the same on all ranks."""
 
 _CLOCKS = re.compile(
     r"^(?:time\.(?:time|monotonic|perf_counter|process_time)(?:_ns)?|datetime\.(?:datetime\.)?(?:now|utcnow|today))$"

@@ -12,6 +12,7 @@ from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.scripts import (
     rules_branches,
     rules_data,
+    rules_decisions,
     rules_device,
     rules_engine,
     rules_files,
@@ -27,6 +28,7 @@ from distkb.evidence.text.opening import UnreadableError, open_regular
 
 RULES: tuple[Rule, ...] = (
     *rules_branches.RULES,
+    *rules_decisions.RULES,
     *rules_device.RULES,
     *rules_data.RULES,
     *rules_engine.RULES,

@@ -1,0 +1,85 @@
+"""Tests that every rank makes for itself, on what differs from rank to rank, around a call that needs all of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head
+from distkb.evidence.readers.scripts.flow import Site
+from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.names import last, shown
+from distkb.evidence.readers.scripts.origins import Reason
+from distkb.evidence.readers.scripts.outside import Origin
+from distkb.evidence.readers.scripts.project import Function
+
+_IDS: dict[Origin, str] = {
+    "measure": "script.decided-by-own-measure",
+    "clock": "script.decided-by-own-clock",
+    "file": "script.decided-by-own-files",
+    "batch": "script.decided-by-own-batch",
+    "part": "script.decided-by-own-part",
+}
+_WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "Accelerator", "Fabric")
+
+
+def decided_alone(job: Job) -> Iterator[Hit]:
+    """Yield each test, loop and exit of the kind once, at the test."""
+    wrapped = any(target.endswith(_WRAPPERS) for script in job.project.scripts for target in script.imports.values())
+    for function in job.project.functions:
+        needs = [
+            (site, name)
+            for site in job.project.walk(function).sites
+            if (name := _needs(site, function, job, wrapped=wrapped))
+        ]
+        seen: set[int] = set()
+        for site, name in needs:
+            for test, is_length in _tests(site) if name else ():
+                if id(test) in seen:
+                    continue
+                seen.add(id(test))
+                found = _differs(test, function, job, is_length=is_length)
+                if found is not None:
+                    yield hit(_IDS[found.origin], function, test, test=shown(test), on=shown(found.node), needs=name)
+
+
+def _needs(site: Site, function: Function, job: Job, *, wrapped: bool) -> str:
+    """What a call needs from all ranks; empty where it needs nothing, or only some ranks come there anyway."""
+    if site.where.side != "both":
+        return ""
+    if last(site.node.func) == "backward" and wrapped:
+        return f"{shown(site.node.func)}()"
+    found = next(
+        (n for n in job.effects.of_call(site.node, function) if n.category in {"collective", "save", "state-dict"}),
+        None,
+    )
+    return "" if found is None else " → ".join((*(f"{name}()" for name in found.chain), found.name))
+
+
+def _tests(site: Site) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield what decides whether and how often a call is made: branches, loops, and the ways out of loops before it."""
+    for test in site.where.tests:
+        yield test, False
+    for loop in site.where.loops:
+        over = head(loop)
+        if over is not None:
+            yield over, not isinstance(loop, ast.While)
+        for arms in exits(loop):
+            for arm in reversed(arms):
+                if isinstance(arm.node, LOOPS):
+                    break
+                if isinstance(arm.node, ast.If):
+                    yield arm.node.test, False
+
+
+def _differs(test: ast.expr, function: Function, job: Job, *, is_length: bool) -> Reason | None:
+    found = job.origins.of_length(test, function) if is_length else job.origins.of(test, function)
+    if is_length:
+        # A list of files is the same for all ranks more often than not.
+        found = [r for r in found if r.origin in {"part", "clock"}]
+    if any(r.origin == "rank" and any(part is r.node for part in ast.walk(test)) for r in found):
+        return None  # a test on the rank itself is another rule's
+    return next((r for r in found if r.origin in _IDS), None)
+
+
+RULES = (Rule(ids=tuple(_IDS.values()), check=decided_alone),)
