@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distkb.evidence.readers.scripts.collectives import agrees
+from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.flow import LOOPED
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
 from distkb.evidence.readers.scripts.outside import (
@@ -17,6 +18,8 @@ from distkb.evidence.readers.scripts.outside import (
     MAKERS,
     MEASURED,
     NO_LENGTH,
+    OF_MODELS,
+    SAME,
     Origin,
     is_count,
     of_library,
@@ -129,15 +132,19 @@ class Origins:
             yield Reason(outside, function, node)
         elif name in EVEN:
             yield from self._length(node.args[0], function, depth + 1) if node.args else iter(())
+        elif name in OF_MODELS:
+            return
         elif target is None:
             yield from self._length_of_library(node, function, depth + 1)
         elif target.name.endswith("__init__") and target.owner is not None:
             for method in filter(None, map(target.owner.methods.get, ("__iter__", "__len__", "__next__"))):
                 yield from self._goes_round(method, depth + 1)
-        else:
+        elif is_generator(target):
             yield from self._goes_round(target, depth + 1)
-            for value, _ in self._project.walk(target).returns:
+        else:
+            for value, where in self._project.walk(target).returns:
                 yield from self._length(value, target, depth + 1)
+                yield from self._values_of(where.tests, target, depth + 1)
 
     def _length_of_library(self, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:
         """`DataLoader(data)`, `enumerate(loader)`, `islice(stream, n)` are as long as what they are given."""
@@ -226,7 +233,8 @@ class Origins:
             yield from self._values_of(given, function, depth + 1)
         elif name == "len" and node.args:
             yield from self._as_part(self._length(node.args[0], function, depth + 1))
-            yield from self._expression(node.args[0], function, depth + 1)
+        elif name in SAME:
+            return
         else:
             receiver = (node.func.value,) if isinstance(node.func, ast.Attribute) else ()
             yield from self._values_of((*receiver, *given), function, depth + 1)
@@ -280,7 +288,8 @@ class Origins:
             made = walk.assigned(name, before=1 << 30)
             for one in made[-8:]:
                 if one.index == LOOPED or self._is_loop_target(one.value, one.line, scope):
-                    yield from self._drawn(one.value, scope, depth + 1)
+                    if one.index != 0 or not _is_enumerate(one.value):
+                        yield from self._drawn(one.value, scope, depth + 1)
                 else:
                     yield from self._expression(one.value, scope, depth + 1)
             changed = [one for one in walk.changes if one.target == name][-8:]
@@ -348,3 +357,7 @@ class Origins:
             and any(name == dotted(part) for argument in site.node.args[:2] for part in ast.walk(argument))
             for site in self._project.walk(function).sites
         )
+
+
+def _is_enumerate(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last(node.func) == "enumerate"

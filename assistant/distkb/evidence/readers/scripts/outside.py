@@ -46,11 +46,20 @@ BATCHES = re.compile(
 MAKERS = re.compile(r"^torch\.(?:rand|randn|randint|zeros|ones|empty|full|arange)$")
 """Calls that make as much as their arguments say."""
 NO_LENGTH = frozenset(
-    {"batch_size", "shuffle", "num_workers", "pin_memory", "desc", "disable", "collate_fn", "seed", "total"}
-)
+    {
+        "batch_size", "shuffle", "num_workers", "pin_memory", "desc", "disable", "collate_fn", "seed", "total",
+        "device", "device_ids", "device_id", "output_device", "position", "rank",
+    }
+)  # fmt: skip
 """Arguments that do not say how much a loader gives."""
 EVEN = frozenset({"DistributedSampler", "DistributedBatchSampler", "split_dataset_by_node"})
 """Calls that give every rank as much as the others, whatever rank they are told."""
+SAME = frozenset({"isinstance", "issubclass", "hasattr", "callable", "getattr", "type"})
+"""Questions about what a value is, which every rank answers alike."""
+OF_MODELS = frozenset(
+    {"parameters", "named_parameters", "modules", "named_modules", "buffers", "named_buffers", "children", "state_dict"}
+)
+"""Methods of models, which have as many parts on every rank."""
 _COUNTS = frozenset({"len", "int", "min", "max", "sum", "ceil", "floor"})
 
 

@@ -79,7 +79,18 @@ def _differs(test: ast.expr, function: Function, job: Job, *, is_length: bool) -
         found = [r for r in found if r.origin in {"part", "clock"}]
     if any(r.origin == "rank" and any(part is r.node for part in ast.walk(test)) for r in found):
         return None  # a test on the rank itself is another rule's
-    return next((r for r in found if r.origin in _IDS), None)
+    # What was read from files long before is mostly the same everywhere; what is looked up here may be in between.
+    return next(
+        (r for r in found if r.origin in _IDS and (r.origin != "file" or _stands_in(r, test, function, job))), None
+    )
+
+
+def _stands_in(reason: Reason, test: ast.expr, function: Function, job: Job) -> bool:
+    shown_as = [
+        test,
+        *filter(None, (job.project.single(n, function) for n in ast.walk(test) if isinstance(n, ast.expr))),
+    ]
+    return any(part is reason.node for value in shown_as for part in ast.walk(value))
 
 
 RULES = (Rule(ids=tuple(_IDS.values()), check=decided_alone),)
