@@ -17,6 +17,8 @@ from distkb.evidence.readers.scripts import (
     rules_engine,
     rules_files,
     rules_launch,
+    rules_model,
+    rules_resume,
     rules_sharding,
 )
 from distkb.evidence.readers.scripts.facts import facts_of
@@ -29,6 +31,8 @@ from distkb.evidence.text.opening import UnreadableError, open_regular
 RULES: tuple[Rule, ...] = (
     *rules_branches.RULES,
     *rules_decisions.RULES,
+    *rules_model.RULES,
+    *rules_resume.RULES,
     *rules_device.RULES,
     *rules_data.RULES,
     *rules_engine.RULES,

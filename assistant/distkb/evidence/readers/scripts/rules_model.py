@@ -1,0 +1,182 @@
+"""Models under DDP: parts that the forward leaves out, forwards past the wrapper, parameters outside of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.project import Class, Function
+
+_DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
+_NO_WEIGHTS = ("Loss", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Dropout", "Identity", "Flatten", "Pool")
+
+
+def wrappings(job: Job) -> Iterator[tuple[Function, ast.Call]]:
+    """Yield the calls of DistributedDataParallel."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            if canonical(site.node.func, function.script) in _DDP:
+                yield function, site.node
+
+
+def _finds_unused(job: Job) -> bool:
+    """Whether any wrapping looks for unused parameters, or may do so."""
+    told = ((has_spread(call), keyword(call, "find_unused_parameters")) for _, call in wrappings(job))
+    return any(hidden or (value is not None and constant(value) is not False) for hidden, value in told)
+
+
+def never_called(job: Job) -> Iterator[Hit]:
+    """Yield layers that a model under DDP makes and nothing in the project ever names again."""
+    wrapped = {model.name for model in _wrapped(job)}
+    if not wrapped or _finds_unused(job):
+        return
+    for model in _wrapped(job):
+        init = model.methods.get("__init__")
+        if init is None:
+            continue
+        for made in job.project.walk(init).assignments:
+            name = made.target.removeprefix("self.")
+            if made.target == name or not isinstance(made.value, ast.Call) or not _has_weights(made.value, init):
+                continue
+            if not _named_elsewhere(name, made.value, job):
+                yield hit("script.layer-never-used", init, made.value, layer=name, model=model.name)
+
+
+def _wrapped(job: Job) -> Iterator[Class]:
+    """Yield the project's classes of which an object is given to DDP."""
+    seen: set[int] = set()
+    for function, call in wrappings(job):
+        for argument in call.args[:1]:
+            value = made_by(argument, function, job)
+            if isinstance(value, ast.Call):
+                found = job.project.class_named(value.func, function.script)
+                if found is not None and id(found) not in seen:
+                    seen.add(id(found))
+                    yield found
+
+
+def made_by(node: ast.expr, function: Function, job: Job) -> ast.Call | None:
+    """Return the call that makes a model, behind names that are assigned once and behind `.to(…)` and `.cuda()`."""
+    value: ast.expr | None = node
+    for _ in range(6):
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in {"to", "cuda"}:
+            value = value.func.value
+        elif value is not None and dotted(value):
+            value = job.project.single(value, function)
+    return value if isinstance(value, ast.Call) else None
+
+
+def _has_weights(call: ast.Call, function: Function) -> bool:
+    full = canonical(call.func, function.script)
+    return (
+        full.startswith("torch.nn.")
+        and full.count(".") == 2
+        and not full.endswith(_NO_WEIGHTS)
+        and not any(part in full for part in _NO_WEIGHTS)
+    )
+
+
+def _named_elsewhere(name: str, value: ast.Call, job: Job) -> bool:
+    return any(_names(name, node, value) for script in job.project.scripts for node in ast.walk(script.tree))
+
+
+def _names(name: str, node: ast.AST, value: ast.Call) -> bool:
+    """Whether a node reads the attribute, or goes through all of a model's."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == name and isinstance(node.ctx, ast.Load)
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and name in node.value
+    return isinstance(node, ast.Call) and last(node.func) in _THROUGH and node is not value
+
+
+_THROUGH = frozenset({"children", "named_children", "modules", "named_modules", "getattr"})
+
+
+def past_the_wrapper(job: Job) -> Iterator[Hit]:
+    """Yield forwards of the model itself, and not of the DDP around it, whose result is trained on."""
+    for function in job.project.functions:
+        walk = job.project.walk(function)
+        if not any(last(site.node.func) == "backward" for site in walk.sites):
+            continue
+        bare = _bare_names(function, job)
+        trained = _trained(function, job)
+        for site in walk.sites:
+            call = site.node
+            inner = isinstance(call.func, ast.Attribute) and call.func.attr == "module"
+            owner = call.func.value if inner and isinstance(call.func, ast.Attribute) else call.func
+            is_bare = dotted(call.func) in bare
+            if not (is_bare or (inner and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.DDP)):
+                continue
+            if site.where.loops and not _without_gradients(site.where.blocks) and id(call) in trained:
+                yield hit("script.forward-past-ddp", function, call, call=shown(call.func))
+
+
+def _bare_names(function: Function, job: Job) -> set[str]:
+    """Return the names of models that are wrapped under another name in the same function."""
+    found: set[str] = set()
+    for made in job.project.walk(function).assignments:
+        value = made.value
+        if isinstance(value, ast.Call) and canonical(value.func, function.script) in _DDP and value.args:
+            inside = dotted(value.args[0])
+            if inside and inside != made.target and "." not in inside:
+                found.add(inside)
+    return found
+
+
+def _trained(function: Function, job: Job) -> set[int]:
+    """Return the calls whose results go into a backward, also through names."""
+    walk = job.project.walk(function)
+    wanted = {part for site in walk.sites if last(site.node.func) == "backward" for part in words(site.node)}
+    found: set[int] = set()
+    for _ in range(4):
+        for made in walk.assignments:
+            if made.target in wanted:
+                wanted |= words(made.value)
+                found |= {id(part) for part in ast.walk(made.value) if isinstance(part, ast.Call)}
+    return found
+
+
+def _without_gradients(blocks: tuple[ast.expr, ...]) -> bool:
+    return any(last(getattr(block, "func", block)) in {"no_grad", "inference_mode"} for block in blocks)
+
+
+def outside_the_wrapper(job: Job) -> Iterator[Hit]:
+    """Yield optimizers that step a module that no wrapper holds, beside one that a wrapper holds."""
+    if job.mentions("all_reduce", "average_gradients", "all_reduce_coalesced", "prepare", "fully_shard"):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            if kinds.kind_of(call, function, job.project, call.lineno) != kinds.OPTIMIZER:
+                continue
+            owners = list(_stepped(call))
+            held = [kinds.kind_of(owner, function, job.project, call.lineno) for owner in owners]
+            for owner, kind in zip(owners, held, strict=True):
+                if not kind and kinds.DDP in held and _is_module(owner, function, job):
+                    yield hit("script.parameters-outside-ddp", function, call, module=shown(owner))
+
+
+def _stepped(optimizer: ast.Call) -> Iterator[ast.expr]:
+    """Yield the modules whose parameters an optimizer gets."""
+    for argument in (*optimizer.args[:1], *(w.value for w in optimizer.keywords if w.arg == "params")):
+        for part in ast.walk(argument):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "parameters":
+                yield part.func.value
+
+
+def _is_module(node: ast.expr, function: Function, job: Job) -> bool:
+    value = made_by(node, function, job)
+    if value is None:
+        return False
+    full = canonical(value.func, function.script)
+    return full.startswith("torch.nn.") or job.project.class_named(value.func, function.script) is not None
+
+
+RULES = (
+    Rule(ids=("script.layer-never-used",), check=never_called),
+    Rule(ids=("script.forward-past-ddp",), check=past_the_wrapper),
+    Rule(ids=("script.parameters-outside-ddp",), check=outside_the_wrapper),
+)
