@@ -26,9 +26,8 @@ def without_optimizer(job: Job) -> Iterator[Hit]:
     if not loads or any(_is_optimizer(function, site, job) for function, site in loads) or not _counts_on(job):
         return
     for function, site in calls:
-        if kinds.kind_of(site.node, function, job.project, site.node.lineno) == kinds.OPTIMIZER and _has_state(
-            site.node
-        ):
+        call = site.node
+        if kinds.kind_of(call, function, job.project, call.lineno) == kinds.OPTIMIZER and _has_state(call):
             yield hit("script.resume-without-optimizer", function, call, optimizer=last(call.func))
             return
 
