@@ -232,7 +232,8 @@ class Origins:
                     yield from self._expression(value, target, depth + 1)
             yield from self._values_of(given, function, depth + 1)
         elif name == "len" and node.args:
-            yield from self._as_part(self._length(node.args[0], function, depth + 1))
+            counted = self._as_part(self._length(node.args[0], function, depth + 1))
+            yield from (reason for reason in counted if reason.origin != "measure")
         elif name in SAME:
             return
         else:

@@ -35,7 +35,7 @@ _MACHINE = re.compile(
 )
 MEASURED = re.compile(
     r"(?i)(?:^|_)(?:loss|losses|acc|accuracy|metric|metrics|score|ppl|perplexity|f1|auc|bleu|wer|mse|mae|err|error"
-    r"|gnorm|grad_norm|norm|reward|kl|return)s?(?:$|_)"
+    r"|gnorm|grad_norm|norm|reward|kl|return)s?(?:_(?:val|value|avg|mean|item|sum|now|cur))?$"
 )
 """Names of numbers that a rank measures on its own batches, unless a collective has averaged them."""
 LOADERS = re.compile(r"(?i)(?:^|_)(?:loader|dataloader|dl|iterator|it|stream|reader|queue|batches)s?$|loader$")

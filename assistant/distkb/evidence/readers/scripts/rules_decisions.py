@@ -73,16 +73,47 @@ def _tests(site: Site) -> Iterator[tuple[ast.expr, bool]]:
 
 
 def _differs(test: ast.expr, function: Function, job: Job, *, is_length: bool) -> Reason | None:
-    found = job.origins.of_length(test, function) if is_length else job.origins.of(test, function)
     if is_length:
         # A list of files is the same for all ranks more often than not.
-        found = [r for r in found if r.origin in {"part", "clock"}]
+        return next((r for r in job.origins.of_length(test, function) if r.origin in {"part", "clock"}), None)
+    found = job.origins.of(test, function)
     if any(r.origin == "rank" and any(part is r.node for part in ast.walk(test)) for r in found):
         return None  # a test on the rank itself is another rule's
-    # What was read from files long before is mostly the same everywhere; what is looked up here may be in between.
-    return next(
-        (r for r in found if r.origin in _IDS and (r.origin != "file" or _stands_in(r, test, function, job))), None
-    )
+    for reason in found:
+        if reason.origin == "file":
+            # What was read from files long before is mostly the same everywhere; what is looked up here may not be.
+            if _stands_in(reason, test, function, job):
+                return reason
+        elif reason.origin in {"measure", "batch"}:
+            # Whether something is there at all, or which kind, is a matter of settings.
+            told = (r for part in _amounts(test, function, job) for r in job.origins.of(part, function))
+            if any(r.origin == reason.origin for r in told):
+                return reason
+        elif reason.origin in _IDS:
+            return reason
+    return None
+
+
+def _amounts(test: ast.expr, function: Function, job: Job, depth: int = 0) -> Iterator[ast.expr]:
+    """Yield the parts of a test that compare how much something is, or that call something to find out."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _amounts(value, function, job, depth)
+    elif isinstance(test, ast.UnaryOp):
+        yield from _amounts(test.operand, function, job, depth)
+    elif isinstance(test, ast.Compare):
+        numbers = all(isinstance(c, ast.Constant) and isinstance(c.value, (int, float)) for c in test.comparators)
+        if any(isinstance(op, _ORDERS) for op in test.ops) or (numbers and not isinstance(test.ops[0], ast.Is)):
+            yield test
+    elif isinstance(test, ast.Call):
+        yield test
+    elif depth < 2:
+        made = job.project.single(test, function)
+        if made is not None:
+            yield from _amounts(made, function, job, depth + 1)
+
+
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def _stands_in(reason: Reason, test: ast.expr, function: Function, job: Job) -> bool:
