@@ -53,7 +53,7 @@ CASES = {
     "slice_by_rank": Case("D9", ("script",), "script"),
     "tokenize_first": Case("D35", ("stacks",), "stacks"),
     "two_groups": Case("D19", ("stacks", "flight-recorder"), "stacks"),
-    "validate_on_main": Case("D21", ("stacks", "script"), "stacks"),
+    "validate_on_main": Case("D21", ("stacks", "script"), "script"),
 }
 
 OPEN = [name for name in CASES if name not in {"skip_bad_batch", "expert_groups"}]
