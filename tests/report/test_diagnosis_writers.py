@@ -116,7 +116,8 @@ def test_json_has_the_shape_of_the_contract() -> None:
     """The document has the keys that other programs rely on, and skipped inputs are listed."""
     document = stdlib_json.loads(json.write(diagnosis("leading", 0.5), MEANINGS))
     assert list(document) == [
-        "schema", "causes", "other", "decided", "next", "fix", "skipped", "verdict", "headline", "ranks", "endings"
+        "schema", "causes", "other", "decided", "next", "fix", "skipped", "verdict", "headline", "ranks", "runs",
+        "endings",
     ]  # fmt: skip
     assert document["schema"] == "distkb.diagnosis/1"
     cause = document["causes"][0]

@@ -106,6 +106,7 @@ def _evidence(events: Sequence[Event], answered: set[str], implies: Mapping[str,
         affinity=_mean([e.affinity for e in read if e.affinity]),
         notes=tuple(note for e in read for note in e.notes),
         ranks=max((e.ranks for e in read), key=len, default=()),
+        runs=max((e.runs for e in read), key=len, default=()),
         bytes_read=sum(e.bytes_read for e in read),
     )
 

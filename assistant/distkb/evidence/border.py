@@ -18,6 +18,7 @@ def fit_to_show(evidence: Evidence) -> Evidence:
         observations=tuple(map(fit_observation, evidence.observations)),
         notes=tuple(map(_quote, evidence.notes)),
         ranks=tuple(map(_rank, evidence.ranks)),
+        runs=tuple(msgspec.structs.replace(run, name=_path(run.name)) for run in evidence.runs),
         skipped=tuple(map(_skipped, evidence.skipped)),
     )
 

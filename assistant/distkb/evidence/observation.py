@@ -44,6 +44,19 @@ class RankState(msgspec.Struct, frozen=True, kw_only=True):
     """How sure it is that these lines are this rank's: less where only a name of a file says so."""
 
 
+class RunState(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several runs whose logs lie in one folder."""
+
+    name: str
+    """The folder that torchrun made for it, or the job's name and number."""
+    files: int
+    start: float
+    """First and last time that its lines say, in seconds."""
+    end: float
+    diagnosed: bool
+    """True for the newest; the others were not read further."""
+
+
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is known about the run."""
 
@@ -91,4 +104,6 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """The course of events in order of time: first failure first."""
     ranks: tuple[RankState, ...] = ()
     """The roll call: every rank of the world, as far as it is known."""
+    runs: tuple[RunState, ...] = ()
+    """In order of time, where there are several: only the newest is diagnosed."""
     bytes_read: int = 0

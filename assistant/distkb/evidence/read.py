@@ -18,6 +18,7 @@ from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
 from distkb.evidence.readers.report.read import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
 from distkb.evidence.run.derive import Derived, derive
 from distkb.evidence.run.ends import before_endings
+from distkb.evidence.run.launches import newest
 from distkb.evidence.run.timeline import waited
 from distkb.evidence.scanner.scan import FileScan, Hit, Scanner, hit_quote
 from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
@@ -81,6 +82,11 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     """
     given = stated.check_facts(fact_values or {}, facts)
     logs = read_logs(signatures, paths, cache_dir, progress, others)
+    scanned, runs = newest(logs.scans)
+    if runs:
+        groups = {scan.file.group for scan in scanned}
+        kept = tuple(one for one in logs.error_files if one[0].group in groups)
+        logs = msgspec.structs.replace(logs, scans=scanned, error_files=kept)
     skipped = list(logs.skipped)
     words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
@@ -98,6 +104,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         log_coverage=result.coverage,
         notes=result.notes,
         ranks=result.ranks,
+        runs=runs,
         bytes_read=sum(scan.size for scan in logs.scans) + logs.documents,
     )
 

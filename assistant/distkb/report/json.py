@@ -8,7 +8,7 @@ import msgspec
 
 from distkb.catalogue.model import Text
 from distkb.diagnosis.model import Contribution, Diagnosis, NextStep, RankedCause
-from distkb.evidence.observation import Quote, RankState
+from distkb.evidence.observation import Quote, RankState, RunState
 from distkb.locale import LANGUAGES, Say
 from distkb.report.decided import decided
 from distkb.report.layout import clean
@@ -41,6 +41,7 @@ def document(diagnosis: Diagnosis, meanings: Meanings) -> dict[str, Any]:
         "verdict": diagnosis.verdict,
         "headline": {lang: tell(diagnosis.evidence, meanings, Say(lang)) for lang in LANGUAGES},
         "ranks": [_rank(one) for one in diagnosis.evidence.ranks],
+        "runs": [_run(one) for one in diagnosis.evidence.runs],
         "endings": [
             {"observation": o.id, **_place(quote)}
             for o in diagnosis.evidence.observations
@@ -48,6 +49,10 @@ def document(diagnosis: Diagnosis, meanings: Meanings) -> dict[str, Any]:
             for quote in o.quotes[:1]
         ],
     }
+
+
+def _run(one: RunState) -> dict[str, Any]:
+    return {**msgspec.to_builtins(one), "name": clean(one.name)}
 
 
 def _rank(one: RankState) -> dict[str, Any]:

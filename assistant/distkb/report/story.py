@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 
 from distkb.evidence.observation import Evidence, Observation, Quote
 from distkb.locale import Say
@@ -13,6 +14,8 @@ from distkb.report.meaning import Meanings
 
 _MESSAGE, _CALL, _LINE, _RANKS = 150, 60, 80, 4
 """Columns of an error, of a call and of a log line inside a sentence, and the most ranks that are listed by number."""
+_RUNS = 3
+"""The most older runs that are named."""
 _NOTHING = "\0"
 """Stands for an unknown time until the blank beside it is taken out with it; log text cannot hold it."""
 _SIGNAL = re.compile(r"\((SIG[A-Z0-9]+)\)")
@@ -33,7 +36,16 @@ def tell(evidence: Evidence, meanings: Meanings, say: Say) -> str:
     sentences = (make(seen[finding].quotes, seen, say) for finding, make in _SENTENCES.items() if finding in seen)
     told = next(filter(None, sentences), None) or _first_error(evidence, meanings.is_primary, say)
     concluded = [meanings.seen(o, say) for o in seen.values() if meanings.settles(o)]
-    return " ".join(filter(None, (_polished(told), *concluded)))
+    return " ".join(filter(None, (_polished(told), *concluded, _older_runs(evidence, say))))
+
+
+def _older_runs(evidence: Evidence, say: Say) -> str:
+    """Which runs lie beside the one that is told of; empty where it is the only one."""
+    older = [clean(PurePath(run.name).name) for run in evidence.runs if not run.diagnosed]
+    if not older:
+        return ""
+    shown = ", ".join(older[-_RUNS:]) + ("…" if len(older) > _RUNS else "")
+    return say("story.older-runs", count=len(older), runs=shown)
 
 
 def _polished(told: str) -> str:

@@ -1,0 +1,79 @@
+"""Several runs in one folder are told apart, and only the newest is diagnosed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_samples import KB
+
+from distkb.catalogue.load import load_sources
+from distkb.diagnosis.batch import diagnose
+from distkb.diagnosis.guide import Guide
+from distkb.intake import read
+from distkb.locale import Say
+from distkb.report.meaning import Meanings
+from distkb.report.story import tell
+
+CATALOGUE = load_sources([KB])[0]
+OLD = "3f2d3d5d-1566-44f9-ab35-644b86312de5_wsa9_fr1"
+NEW = "90cd3d5d-aaaa-44f9-ab35-644b86312de5_p0_q1r2x"
+
+
+def line(minute: int, text: str) -> str:
+    """A line of a log with its time."""
+    return f"2026-11-20 10:{minute:02}:00,000 [INFO] {text}\n"
+
+
+def tree(root: Path, folder: str, minute: int, error: str) -> None:
+    """What torchrun leaves of two ranks, of which rank 1 raises an error."""
+    for rank in (0, 1):
+        place = root / folder / "attempt_0" / str(rank)
+        place.mkdir(parents=True)
+        text = line(minute, f"[rank{rank}] step 1") + line(minute + 1, f"[rank{rank}] step 2")
+        raised = f'Traceback (most recent call last):\n  File "t.py", line 3, in main\n    go()\n{error}\n'
+        (place / "stderr.log").write_text(text + (raised if rank else ""))
+        (place / "stdout.log").write_text("")
+
+
+def told(root: Path) -> tuple[str, list[tuple[str, bool]]]:
+    """The headline, and the runs with whether they are diagnosed."""
+    answer = diagnose(Guide(CATALOGUE), read(CATALOGUE, [root]))
+    runs = [(Path(run.name).name, run.diagnosed) for run in answer.evidence.runs]
+    return tell(answer.evidence, Meanings(CATALOGUE), Say("en")), runs
+
+
+def test_the_newest_of_torchruns_run_folders_is_diagnosed(tmp_path: Path) -> None:
+    """The older one is named, and its error is not the run's."""
+    tree(tmp_path, OLD, 1, "ValueError: of the old run")
+    tree(tmp_path, NEW, 20, "KeyError: 'of the new run'")
+    headline, runs = told(tmp_path)
+    assert runs == [(OLD, False), (NEW, True)]
+    assert "of the new run" in headline
+    assert "of the old run" not in headline
+    assert f"left out: {OLD}" in headline
+
+
+def test_the_folders_of_two_nodes_are_one_run(tmp_path: Path) -> None:
+    """Under one run id and at one time, whatever machine failed first."""
+    tree(tmp_path, "job7_aaaaaaa1", 1, "ValueError: here")
+    tree(tmp_path, "job7_aaaaaaa2", 2, "ValueError: there")
+    assert told(tmp_path)[1] == []
+
+
+@pytest.mark.parametrize(("second", "runs"), [(30, [("train-4711", False), ("train-4712", True)]), (1, [])])
+def test_outputs_of_jobs_are_runs_where_their_times_do_not_overlap(
+    tmp_path: Path, second: int, runs: list[tuple[str, bool]]
+) -> None:
+    """Two files of one job belong together."""
+    for job, minute in (("4711", 1), ("4712", second)):
+        (tmp_path / f"train-{job}.out").write_text(line(minute, "epoch 1") + line(minute + 2, "epoch 2"))
+        (tmp_path / f"train-{job}.err").write_text(line(minute, "warning: slow"))
+    assert told(tmp_path)[1] == runs
+
+
+def test_without_times_nothing_is_left_out(tmp_path: Path) -> None:
+    """Where it is not sure which run is newer, all files are read as before."""
+    for job in ("4711", "4712"):
+        (tmp_path / f"train-{job}.out").write_text("epoch 1\nepoch 2\n")
+    assert told(tmp_path)[1] == []
