@@ -43,8 +43,8 @@ def test_after_a_failure_of_ones_own_nobody_parted() -> None:
     """Where one rank raised an exception before the others lost it, that is said, and not where the others stood."""
     raised = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 9, in main\n    f()\nOSError: no\n'
     seen = observed(scan(f"step 1\n{raised}", "rank_0.log", 0), gave_up(1, 45, BACKWARD, error=CLOSED))
-    assert "run.raised-first" in seen
-    assert seen["run.raised-first"].quotes[0].rank == 0
+    assert "run.raised-unknown" in seen
+    assert seen["run.raised-unknown"].quotes[0].rank == 0
     assert not {name for name in seen if name.startswith("run.") and name.endswith(("-step", "-call"))}
 
 

@@ -20,7 +20,7 @@ from distkb.evidence.run.processes import Run, Trace, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import talks
-from distkb.evidence.run.timeline import Timeline, build, notes
+from distkb.evidence.run.timeline import Event, Timeline, build, notes
 from distkb.evidence.run.work import own_words, without_warnings, work_of
 from distkb.evidence.text.clean import quote_text
 
@@ -86,8 +86,10 @@ def derive(
     places = positions(run, timeline, standing)
     own = own_words(run, work)
     nobodys = any(process.rank is None and own.get(process.key) for process in run.processes)
+    in_frames = frames(run, places, signatures)
     model = Model(
         first=first,
+        explained=first is not None and _is_known(first, run, roles, in_frames),
         parting=None if first is not None or raised else part(places, world),
         spoken=talks(run.ranked, said) or talks(run.processes, said),
         troubled=troubled,
@@ -100,7 +102,7 @@ def derive(
     )
     found = [
         *shown,
-        *frames(run, places, signatures),
+        *in_frames,
         *observe(model, signatures, timeline),
     ]
     return Derived(
@@ -113,6 +115,13 @@ def derive(
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places),
     )
+
+
+def _is_known(first: Event, run: Run, roles: Mapping[str, str], in_frames: Sequence[Observation]) -> bool:
+    """Whether a message of the failing rank, or a frame of its traceback, is a failure that the catalogue knows."""
+    printed = (hit.signature for process in run.processes if process.key == first.process for _, hit in process.hits)
+    raised = (o.id for o in in_frames if any(quote.rank == first.rank for quote in o.quotes))
+    return any(roles.get(name) == "primary" for name in (*printed, *raised))
 
 
 def _parted(model: Model, places: Sequence[Position]) -> Parted:

@@ -39,6 +39,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
     first: Event | None
     """The first failure, where it is one rank's own."""
+    explained: bool
+    """Whether the rank that failed first printed a message that the catalogue knows as a failure."""
     parting: Parting | None
     """How the ranks parted, where no rank failed first."""
     spoken: tuple[Talk, ...]
@@ -97,7 +99,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
     numbers = [one for side in sides for one in columns(side, lambda context: any(p.search(context) for p in related))]
     differing = last_differ(compared) if model.troubled else ()
     uneven = unequal(compared) if model.troubled else ()
-    found = [*_parted(model.parting), *_first(model.first, timeline), *_alone(few, timeline), *_ended(model, timeline)]
+    found = [*_parted(model.parting), *_first(model, timeline), *_alone(few, timeline), *_ended(model, timeline)]
     if counting:
         quotes = tuple(_quote(line, process, timeline) for process, line in counting)
         found.append(Observation(id="run.still-counting", source="log", quotes=quotes))
@@ -135,13 +137,15 @@ def _ends_with(process: Process, line: Line, model: Model) -> bool:
 _FIRST = {"signal": "run.killed-first", "own": "run.raised-first", "other": "run.failed-first"}
 
 
-def _first(first: Event | None, timeline: Timeline) -> list[Observation]:
+def _first(model: Model, timeline: Timeline) -> list[Observation]:
     """The first failure that is nobody's echo: what came after it is its consequence."""
+    first = model.first
     if first is None:
         return []
+    name = "run.raised-unknown" if first.kind == "own" and not model.explained else _FIRST[first.kind]
     echoes = [event for event in timeline.events if event.kind == "echo" and event.process != first.process]
     quotes = tuple(quote(event, timeline) for event in (first, *echoes[:2]))
-    return [Observation(id=_FIRST[first.kind], source="log", quotes=quotes)]
+    return [Observation(id=name, source="log", quotes=quotes)]
 
 
 def _ended(model: Model, timeline: Timeline) -> list[Observation]:
