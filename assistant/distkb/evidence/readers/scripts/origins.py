@@ -36,6 +36,8 @@ _DEPTH = 9
 _NESTED = 60
 """Expressions in one another that are followed."""
 _MOST_CALLERS = 6
+_MOST_NAMES = 2
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,30 @@ class Origins:
             found.setdefault(reason.origin, reason)
         found.pop("agreed", None)
         return list(found.values())
+
+    def of_amounts(self, test: ast.expr, function: Function) -> list[Reason]:
+        """Return what the parts of a test depend on that compare how much something is, or call something to find out.
+
+        Whether something is there at all, or which kind, is a matter of settings more often than not.
+        """
+        return [reason for part in self._amounts(test, function) for reason in self.of(part, function)]
+
+    def _amounts(self, test: ast.expr, function: Function, depth: int = 0) -> Iterator[ast.expr]:
+        if isinstance(test, ast.BoolOp):
+            for value in test.values:
+                yield from self._amounts(value, function, depth)
+        elif isinstance(test, ast.UnaryOp):
+            yield from self._amounts(test.operand, function, depth)
+        elif isinstance(test, ast.Compare):
+            numbers = all(isinstance(c, ast.Constant) and isinstance(c.value, (int, float)) for c in test.comparators)
+            if any(isinstance(op, _ORDERS) for op in test.ops) or (numbers and not isinstance(test.ops[0], ast.Is)):
+                yield test
+        elif isinstance(test, ast.Call):
+            yield test
+        elif depth < _MOST_NAMES:
+            made = self._project.single(test, function)
+            if made is not None:
+                yield from self._amounts(made, function, depth + 1)
 
     def of_length(self, node: ast.expr, function: Function) -> list[Reason]:
         """Return what decides how often a loop over a value goes round; that it is the rank's is said as its part."""
@@ -326,7 +352,8 @@ class Origins:
         given = list(self._given(name, function))
         for value, caller in given:
             yield from self._expression(value, caller, depth)
-        if not given and BATCHES.match(name):
+        # Who calls a model's forward is not to be seen: it gets a batch.
+        if not given and (BATCHES.match(name) or function.name.endswith(".forward")):
             yield Reason("batch", function, function.node)
 
     def _given(self, name: str, function: Function) -> Iterator[tuple[ast.expr, Function]]:

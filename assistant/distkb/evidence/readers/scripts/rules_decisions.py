@@ -86,34 +86,11 @@ def _differs(test: ast.expr, function: Function, job: Job, *, is_length: bool) -
                 return reason
         elif reason.origin in {"measure", "batch"}:
             # Whether something is there at all, or which kind, is a matter of settings.
-            told = (r for part in _amounts(test, function, job) for r in job.origins.of(part, function))
-            if any(r.origin == reason.origin for r in told):
+            if any(r.origin == reason.origin for r in job.origins.of_amounts(test, function)):
                 return reason
         elif reason.origin in _IDS:
             return reason
     return None
-
-
-def _amounts(test: ast.expr, function: Function, job: Job, depth: int = 0) -> Iterator[ast.expr]:
-    """Yield the parts of a test that compare how much something is, or that call something to find out."""
-    if isinstance(test, ast.BoolOp):
-        for value in test.values:
-            yield from _amounts(value, function, job, depth)
-    elif isinstance(test, ast.UnaryOp):
-        yield from _amounts(test.operand, function, job, depth)
-    elif isinstance(test, ast.Compare):
-        numbers = all(isinstance(c, ast.Constant) and isinstance(c.value, (int, float)) for c in test.comparators)
-        if any(isinstance(op, _ORDERS) for op in test.ops) or (numbers and not isinstance(test.ops[0], ast.Is)):
-            yield test
-    elif isinstance(test, ast.Call):
-        yield test
-    elif depth < 2:
-        made = job.project.single(test, function)
-        if made is not None:
-            yield from _amounts(made, function, job, depth + 1)
-
-
-_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def _stands_in(reason: Reason, test: ast.expr, function: Function, job: Job) -> bool:

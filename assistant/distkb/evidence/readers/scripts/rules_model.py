@@ -95,6 +95,37 @@ def _names(name: str, node: ast.AST, value: ast.Call) -> bool:
 _THROUGH = frozenset({"children", "named_children", "modules", "named_modules", "getattr"})
 
 
+def left_out(job: Job) -> Iterator[Hit]:
+    """Yield layers that the forward of a model under DDP uses only where the batch, or a draw of its own, says so."""
+    if _finds_unused(job):
+        return
+    for model in _wrapped(job):
+        forward, init = model.methods.get("forward"), model.methods.get("__init__")
+        if forward is None or init is None:
+            continue
+        layers = {a.target for a in job.project.walk(init).assignments if _is_layer(a.value, init, job)}
+        everywhere = {dotted(s.node.func) for s in job.project.walk(forward).sites if s.where.certain}
+        for site in job.project.walk(forward).sites:
+            name = dotted(site.node.func)
+            if name not in layers or name in everywhere:
+                continue
+            for test in site.where.tests:
+                reason = next(
+                    (r for r in job.origins.of_amounts(test, forward) if r.origin in {"batch", "chance"}), None
+                )
+                if reason is not None:
+                    yield hit(
+                        "script.layer-left-out", forward, site.node, layer=name, test=shown(test), model=model.name
+                    )
+                    break
+
+
+def _is_layer(value: ast.expr, init: Function, job: Job) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    return _has_weights(value, init) or job.project.class_named(value.func, init.script) is not None
+
+
 def past_the_wrapper(job: Job) -> Iterator[Hit]:
     """Yield forwards of the model itself, and not of the DDP around it, whose result is trained on."""
     for function in job.project.functions:
@@ -177,6 +208,7 @@ def _is_module(node: ast.expr, function: Function, job: Job) -> bool:
 
 RULES = (
     Rule(ids=("script.layer-never-used",), check=never_called),
+    Rule(ids=("script.layer-left-out",), check=left_out),
     Rule(ids=("script.forward-past-ddp",), check=past_the_wrapper),
     Rule(ids=("script.parameters-outside-ddp",), check=outside_the_wrapper),
 )

@@ -45,3 +45,21 @@ def regularised(loader, net):
         penalty = model.module(x).mean()  # distkb: script.forward-past-ddp
         loss = (model(x) - y).square().mean() + penalty
         loss.backward()
+
+
+class Mixed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.text = nn.Linear(8, 8)
+        self.vision = nn.Linear(8, 8)
+
+    def forward(self, text, image):
+        out = self.text(text)
+        if image.numel() > 0:
+            out = out + self.vision(image)  # distkb: script.layer-left-out
+        return out
+
+
+def mixed():
+    model = Mixed().cuda()
+    return DDP(model)
