@@ -78,9 +78,8 @@ def derive(
     raised = any(event.kind == "own" for event in timeline.events)
     done = () if ended else completed(run, timeline, work)
     shown = findings.derive(run, timeline, work, hanging=hanging)
-    troubled = bool(timeline.events or timeline.failures or run.launcher or ended or hanging or standing) or any(
-        o.id == "logs.frozen-without-error" for o in shown
-    )
+    frozen = hanging or any(o.id == "logs.frozen-without-error" for o in shown)
+    troubled = bool(timeline.events or timeline.failures or run.launcher or ended or standing) or frozen
     world = findings.world_size(run, timeline)
     first = first_failure(timeline, any(o.id == "logs.one-rank-failed-first" for o in shown))
     places = positions(run, timeline, standing)
@@ -113,7 +112,7 @@ def derive(
         timeline=timeline,
         ranks=roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys),
         first=None if first is None else first.rank,
-        parted=None if first is not None or raised or not troubled else _parted(model, places),
+        parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
     )
 
 
@@ -124,8 +123,10 @@ def _is_known(first: Event, run: Run, roles: Mapping[str, str], in_frames: Seque
     return any(roles.get(name) == "primary" for name in (*printed, *raised))
 
 
-def _parted(model: Model, places: Sequence[Position]) -> Parted:
-    ranked = ((talk.process.rank, talk.lines) for talk in model.spoken)
+def _parted(model: Model, places: Sequence[Position], frozen: bool) -> Parted:
+    """Last lines count in a run that hangs: elsewhere the ranks were just cut off at different ones."""
+    hangs = frozen or model.parting is not None
+    ranked = ((talk.process.rank, talk.lines) for talk in model.spoken if hangs)
     last = tuple((rank, lines[-1]) for rank, lines in ranked if rank is not None and lines)
     return Parted(parting=model.parting, places=tuple(places), last_lines=last)
 
