@@ -22,7 +22,7 @@ _LEAST = 4
 """Letters that a statement's own words must have: a shorter text is printed by many."""
 _MOST_TEXT = 500
 _CALLERS_UP = 12
-_FORMAT = re.compile(r"%(?:\(\w+\))?[-+ #0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[a-zA-Z]|\{[^{}]*\}")
+_FORMAT = re.compile(r"%(?:\(\w{1,40}\))?[-+ #0]{0,4}[0-9*]{0,4}(?:\.[0-9*]{1,4})?[a-zA-Z]|\{[^{}]{0,200}\}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,6 +56,8 @@ _ENGINE = {"save_checkpoint": "save", "load_checkpoint": "save", "save_16bit_mod
 _TRAINER = {"evaluate": "forward", "predict": "forward", "train": "forward"}
 _LIGHTNING = {"fit": "forward", "validate": "forward", "test": "forward", "predict": "forward",
               "save_checkpoint": "save"}  # fmt: skip
+_MODULE = frozenset({"all_gather"})
+"""Of a LightningModule."""
 _STRATEGY = {"barrier": "collective", "broadcast": "collective", "reduce": "collective", "all_gather": "collective",
              "reduce_boolean_decision": "collective"}  # fmt: skip
 """Of Lightning's `trainer.strategy`."""
@@ -197,6 +199,8 @@ def _method_table(
         if kind == wanted or (not kind and name.lstrip("_") in named and _imports(wanted, project)):
             category: Category = methods[method]  # type: ignore[assignment]
             return f"{dotted(owner) or name}.{method}", category
+    if method in _MODULE and name == "self" and _imports(kinds.PL_TRAINER, project):
+        return f"self.{method}", "collective"
     if method == "log" and constant(keyword(call, "sync_dist")) is True and name == "self":
         return ("self.log(sync_dist=True)", "collective") if _imports(kinds.PL_TRAINER, project) else None
     if method == "save_model":

@@ -17,6 +17,7 @@ from distkb.evidence.readers.scripts.outside import (
     LOADERS,
     MAKERS,
     MEASURED,
+    MEASURES,
     NO_LENGTH,
     OF_MODELS,
     SAME,
@@ -264,7 +265,13 @@ class Origins:
             return
         else:
             receiver = (node.func.value,) if isinstance(node.func, ast.Attribute) else ()
-            yield from self._values_of((*receiver, *given), function, depth + 1)
+            found = self._values_of((*receiver, *given), function, depth + 1)
+            yield from self._as_measure(found, node, function) if MEASURES.search(name) else found
+
+    @staticmethod
+    def _as_measure(reasons: Iterator[Reason], call: ast.Call, function: Function) -> Iterator[Reason]:
+        for reason in reasons:
+            yield Reason("measure", function, call) if reason.origin in {"batch", "part"} else reason
 
     @staticmethod
     def _as_part(reasons: Iterator[Reason]) -> Iterator[Reason]:

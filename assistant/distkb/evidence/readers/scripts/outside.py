@@ -38,6 +38,8 @@ MEASURED = re.compile(
     r"|gnorm|grad_norm|norm|reward|kl|return)s?(?:_(?:val|value|avg|mean|item|sum|now|cur))?$"
 )
 """Names of numbers that a rank measures on its own batches, unless a collective has averaged them."""
+MEASURES = re.compile(r"(?i)loss|entropy|criterion|metric|accurac|evaluat|validat|score|perplexity|error")
+"""Calls that measure something on what they are given."""
 LOADERS = re.compile(r"(?i)(?:^|_)(?:loader|dataloader|dl|iterator|it|stream|reader|queue|batches)s?$|loader$")
 BATCHES = re.compile(
     r"(?i)^(?:batch|batches|inputs?|x|y|xb|yb|images?|labels?|targets?|tokens?|ids|input_ids|mask|attention_mask"
