@@ -1,0 +1,96 @@
+"""From the last lines of ranks to the statements that printed them, and to the condition between those."""
+
+from __future__ import annotations
+
+import tempfile
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from run_samples import lines
+
+from distkb.evidence.code.observe import observe
+from distkb.evidence.code.prints import Prints
+from distkb.evidence.readers.scripts import read_scripts
+from distkb.evidence.readers.scripts.project import Project
+from distkb.evidence.readers.scripts.source import Script, load_script
+
+SCRIPT = """
+import logging
+import json
+from torch.utils.data import IterableDataset
+
+log = logging.getLogger(__name__)
+
+
+class Shards(IterableDataset):
+    def __init__(self, rank):
+        self.rank = rank
+
+    def __iter__(self):
+        for _ in range(40 - self.rank):
+            yield _
+
+
+def train(rank, model):
+    for step, x in enumerate(Shards(rank)):
+        loss = model(x)
+        loss.backward()
+        log.info("rank %d step %d loss %.3f", rank, step, loss)
+    print(f"epoch finished after {step} steps")
+    print(json.dumps({"kind": "summary", "steps": step}))
+    print("saved {} to {}".format(model, rank))
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The script as a project of one file."""
+    file = tmp_path_factory.mktemp("prints") / "train.py"
+    file.write_text(textwrap.dedent(SCRIPT))
+    found = read_scripts([file]).project
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        ("2026-11-20 10:00:00 INFO rank 1 step 12 loss 0.332", "log.info("),
+        ("epoch finished after 12 steps", "print(f"),
+        ('{"kind": "summary", "steps": 12}', "print(json"),
+        ("saved Net() to 3", 'print("saved'),
+        ("steps after epoch finished", ""),
+        ("something else", ""),
+        ("", ""),
+    ],
+)
+def test_a_line_leads_to_the_statement_that_printed_it(project: Project, line: str, source: str) -> None:
+    """By its own words, in their order; a line that none of the statements prints leads nowhere."""
+    spots = Prints(project).spots(line)
+    script = project.scripts[0]
+    assert bool(spots) == bool(source)
+    if spots:
+        assert script.lines[spots[-1].line - 1].strip().startswith(source)
+
+
+def test_last_lines_inside_and_behind_a_loop_name_what_its_length_depends_on(project: Project) -> None:
+    """Where no rank left a stack, what they printed last shows which of them left the loop."""
+    inside, behind = lines("rank 0 step 12 loss 0.3", "epoch finished after 12 steps")
+    (found,) = observe(None, project, [(0, inside), (1, behind)])
+    assert found.id == "code.parted-by-part"
+    assert found.certainty < 1
+    assert found.quotes[0].text == "for step, x in enumerate(Shards(rank)):"
+
+
+@given(st.lists(st.text(max_size=60), max_size=4), st.text(max_size=200))
+def test_any_text_is_looked_for_in_any_statement(words: list[str], line: str) -> None:
+    """Whatever a program prints, and whatever a log holds, is no error."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "t.py")
+        file.write_text("".join(f"print({word!r} % x, f{word!r})\n" for word in words if "{" not in word) or "x = 1\n")
+        script = load_script(file)
+    if isinstance(script, Script):
+        Prints(Project([script])).spots(line)
