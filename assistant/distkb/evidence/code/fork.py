@@ -42,7 +42,8 @@ def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[Candidate, ...]:
     if first.function is not second.function:
         # Two hooks of one library: only what stands around each of them is known.
         return (*alone(one[at:]), *alone(other[at:]))
-    return tuple(_between(first, second))
+    # The rank that went past the other's call has been through it: what stands around the wait in there let it go.
+    return (*_between(first, second), *alone(one[at + 1 :]), *alone(other[at + 1 :]))
 
 
 def alone(spots: Sequence[Spot]) -> tuple[Candidate, ...]:

@@ -165,10 +165,16 @@ def _chosen(
 
 def _reasons(candidate: Candidate, origins: Origins) -> Sequence[Reason]:
     if candidate.test is None:
-        return [Reason("exception", candidate.function, candidate.node)]
+        return [Reason("part" if _ends_data(candidate.node) else "exception", candidate.function, candidate.node)]
     if candidate.turn == "head" and not isinstance(candidate.node, ast.While):
         return origins.of_length(candidate.test, candidate.function)
     return origins.of(candidate.test, candidate.function)
+
+
+def _ends_data(node: ast.stmt) -> bool:
+    """Whether a handler waits for the end of an iterator."""
+    types = (handler.type for handler in getattr(node, "handlers", []) if handler.type is not None)
+    return any(last(part) == "StopIteration" for kind in types for part in ast.walk(kind))
 
 
 def _at(function: Function, line: int) -> Quote:
