@@ -13,7 +13,7 @@ from distkb.evidence.readers.scripts.read import read_scripts
 from distkb.evidence.readers.scripts.source import Script, load_script
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from distkb.evidence.artifact import ArtifactReading
     from distkb.evidence.readers.stacks.model import Frame
@@ -38,16 +38,16 @@ def near(positions: Sequence[Position], given: Sequence[Path]) -> tuple[Path, ..
 
     A script counts where the frames fit its lines: another version of it would only mislead.
     """
-    frames: dict[str, list[Frame]] = {}
+    frames: dict[str, set[Frame]] = {}
     for position in positions:
         for frame in position.frames:
-            frames.setdefault(frame.path, []).append(frame)
+            frames.setdefault(frame.path, set()).add(frame)
     folders = list(_folders(given))
     found: dict[Path, Script] = {}
     for path, there in list(frames.items())[:_MOST_NAMED]:
         for candidate in _candidates(path, folders):
             script = load_script(candidate) if _is_script(candidate) else None
-            if isinstance(script, Script) and all(spot_of(Project([script]), frame) for frame in there):
+            if isinstance(script, Script) and _fits(script, there):
                 found[candidate] = script
                 break
     waiting = list(found.values())
@@ -60,6 +60,11 @@ def near(positions: Sequence[Position], given: Sequence[Path]) -> tuple[Path, ..
                     found[module] = loaded
                     waiting.append(loaded)
     return tuple(found)
+
+
+def _fits(script: Script, frames: Iterable[Frame]) -> bool:
+    project = Project([script])
+    return all(spot_of(project, frame) is not None for frame in frames)
 
 
 def _folders(given: Sequence[Path]) -> Iterator[Path]:
