@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import sysconfig
 from pathlib import Path
 
 import pytest
 
 from distkb.evidence.readers.scripts import find_scripts, read_scripts
+from distkb.evidence.readers.scripts.hit import Job
 from distkb.evidence.readers.scripts.source import MAX_BYTES
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
@@ -142,3 +144,19 @@ def test_parallelism_is_implied_only_where_it_is_plain(tmp_path: Path, text: str
     file = tmp_path / "train.py"
     file.write_text("import torch\n" + text)
     assert read_scripts([file]).facts["implies"] == implies
+
+
+def test_following_values_has_an_end(tmp_path: Path) -> None:
+    """A script in which everything is made of everything else is read to its end, and little of it is followed."""
+    made = [f"    x{i} = x{i - 1} + x{max(0, i - 7)} * len(x{max(0, i - 13)})" for i in range(1, 300)]
+    tests = [f"    if x{299 - i % 50} > {i}:\n        dist.barrier()" for i in range(300)]
+    script = tmp_path / "train.py"
+    script.write_text("\n".join([START, "def main(x0):", *made, *tests]) + "\n")
+    project = read_scripts([script]).project
+    assert project is not None
+    origins = Job(project).origins
+    main = next(f for f in project.functions if f.name == "main")
+    for node in ast.walk(main.node):
+        if isinstance(node, ast.If):
+            origins.of(node.test, main)
+    assert origins.left >= 0

@@ -84,8 +84,8 @@ class Walk:
     def __init__(self, body: list[ast.stmt], start: Where, lookup: Lookup | None) -> None:
         self.sites: list[Site] = []
         self.assignments: list[Assignment] = []
-        self.changes: list[Assignment] = []
-        """`x += …`: what is added to a name, which stays what it was besides."""
+        self.changes: dict[str, list[Assignment]] = {}
+        """`x += …`, by name: what is added to it, which stays what it was besides."""
         self.returns: list[tuple[ast.expr, Where]] = []
         self._lookup = lookup
         self._block(body, start)
@@ -160,7 +160,8 @@ class Walk:
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             self._assign(statement.target, statement.value, where, statement)
         elif isinstance(statement, ast.AugAssign) and (name := _target(statement.target)):
-            self.changes.append(Assignment(name, statement.value, None, where, statement.lineno))
+            added = Assignment(name, statement.value, None, where, statement.lineno)
+            self.changes.setdefault(name, []).append(added)
         elif isinstance(statement, ast.Return) and statement.value is not None:
             self.returns.append((statement.value, where))
 

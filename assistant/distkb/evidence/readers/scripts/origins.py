@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from distkb.evidence.readers.scripts.effects import Effects
     from distkb.evidence.readers.scripts.project import Class, Function, Project
 
+MOST = 60_000
+"""Expressions looked at in one project. The largest public ones need fewer than 5,000."""
+_NO_LINE = 1 << 30
 _DEPTH = 9
 _NESTED = 60
 """Expressions in one another that are followed."""
@@ -60,6 +63,10 @@ class Origins:
         self._project = project
         self._effects = effects
         self._level = 0
+        self._made_equal: dict[int, dict[str, int]] = {}
+        """Names that a collective of a function makes equal, and from which line on."""
+        self.left = MOST
+        """Expressions that are still looked at; afterwards nothing more is found."""
         self._known: dict[tuple[int, int, bool], tuple[Reason, ...]] = {}
         """What was found of an expression: of its value, and of its length; nothing while it is being looked at."""
 
@@ -112,9 +119,10 @@ class Origins:
     def _once(
         self, follow: Follow, key: tuple[int, int, bool], node: ast.expr, function: Function, depth: int
     ) -> tuple[Reason, ...]:
-        if depth > _DEPTH or self._level > _NESTED:
+        if depth > _DEPTH or self._level > _NESTED or self.left <= 0:
             return ()
         if key not in self._known:
+            self.left -= 1
             self._known[key] = ()
             nearest: dict[Origin, Reason] = {}
             self._level += 1
@@ -326,7 +334,7 @@ class Origins:
                         yield from self._drawn(one.value, scope, depth + 1)
                 else:
                     yield from self._expression(one.value, scope, depth + 1)
-            changed = [one for one in walk.changes if one.target == name][-8:]
+            changed = walk.changes.get(name, [])[-8:]
             for one in changed:
                 yield from self._expression(one.value, scope, depth + 1)
             # A counter is what the tests are under which it counts.
@@ -386,12 +394,15 @@ class Origins:
 
     def _agreed(self, name: str, function: Function, line: int) -> bool:
         """Whether a collective made the value the same on all ranks above this line."""
-        return any(
-            site.node.lineno <= line
-            and agrees(site.node, function, self._project)
-            and any(name == dotted(part) for argument in site.node.args[:2] for part in ast.walk(argument))
-            for site in self._project.walk(function).sites
-        )
+        if id(function) not in self._made_equal:
+            first: dict[str, int] = {}
+            for site in self._project.walk(function).sites:
+                if agrees(site.node, function, self._project):
+                    for part in (p for argument in site.node.args[:2] for p in ast.walk(argument)):
+                        if known := dotted(part):
+                            first[known] = min(site.node.lineno, first.get(known, _NO_LINE))
+            self._made_equal[id(function)] = first
+        return self._made_equal[id(function)].get(name, _NO_LINE) <= line
 
 
 def _is_enumerate(node: ast.expr) -> bool:
