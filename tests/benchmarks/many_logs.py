@@ -14,10 +14,10 @@ import resource
 import subprocess
 import sys
 import tempfile
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-BEGAN = datetime(2026, 3, 2, 4, 0)
+BEGAN = datetime(2026, 3, 2, 4, 0, tzinfo=timezone.utc)
 
 
 def write_run(folder: Path, ranks: int, kilobytes: int, culprit: int) -> None:
@@ -25,7 +25,7 @@ def write_run(folder: Path, ranks: int, kilobytes: int, culprit: int) -> None:
     for rank in range(ranks):
         dice = random.Random(rank)
         host = f"node{rank // 8:04d}"
-        lines = [f"{BEGAN} [rank{rank}] INFO {host} rank {rank} of {ranks} uses cuda:{rank % 8}"]
+        lines = [f"{BEGAN:%Y-%m-%d %H:%M:%S} [rank{rank}] INFO {host} rank {rank} of {ranks} uses cuda:{rank % 8}"]
         step, size, clock, loss = 0, 0, BEGAN, 11.0
         while size < kilobytes * 1000:
             step += 1
@@ -51,8 +51,8 @@ def write_run(folder: Path, ranks: int, kilobytes: int, culprit: int) -> None:
         else:
             late = clock + timedelta(seconds=600)
             lines.append(
-                f"[rank{rank}]:[E{late:%m%d %H:%M:%S}.000000000 ProcessGroupNCCL.cpp:685] [Rank {rank}] Watchdog caught "
-                f"collective operation timeout: WorkNCCL(SeqNum={step * 4}, OpType=ALLREDUCE, NumelIn=25165824, "
+                f"[rank{rank}]:[E{late:%m%d %H:%M:%S}.000000000 ProcessGroupNCCL.cpp:685] [Rank {rank}] Watchdog "
+                f"caught collective operation timeout: WorkNCCL(SeqNum={step * 4}, OpType=ALLREDUCE, NumelIn=25165824, "
                 "NumelOut=25165824, Timeout(ms)=600000) ran for 600012 milliseconds before timing out."
             )
         (folder / f"rank{rank:05d}.log").write_text("\n".join(lines) + "\n")
@@ -79,8 +79,10 @@ def main() -> None:
     answer = json.loads(done.stdout)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     failed = [rank["rank"] for rank in answer["ranks"] if rank["state"] == "failed"]
-    print(f"{ranks} logs of {kilobytes} kB: {seconds:.1f} s of processor time, {after.ru_maxrss / 1000:.0f} MB")
-    print(f"failed: {failed} (rank {culprit} did); first cause {answer['causes'][0]['cause']}")
+    sys.stdout.write(
+        f"{ranks} logs of {kilobytes} kB: {seconds:.1f} s of processor time, {after.ru_maxrss / 1000:.0f} MB\n"
+    )
+    sys.stdout.write(f"failed: {failed} (rank {culprit} did); first cause {answer['causes'][0]['cause']}\n")
 
 
 if __name__ == "__main__":
