@@ -16,6 +16,7 @@ from distkb.evidence.observation import Evidence, Skipped
 from distkb.evidence.read import Progress, merge, read_evidence
 from distkb.evidence.readers.report.read import take_apart
 from distkb.evidence.readers.report.telling import TELLING_SHARE, telling, unprinted, without_lines
+from distkb.evidence.walk import take_stock
 from distkb.search.affinity import affinity, damped_words
 from distkb.search.index import Index, build, load
 from distkb.search.wording import WORDING, weights
@@ -39,12 +40,13 @@ def read(  # noqa: PLR0913 - all that can be given
     one is built when there is a report to compare. `look_near`: scripts that tracebacks name are read where they lie on
     this machine and none was given. Raises FactError (a ValueError) for a fact that is not one.
     """
-    artifacts = read_artifacts(paths, catalogue.settings, {})
+    stock = take_stock(paths)
+    artifacts = read_artifacts(stock, catalogue.settings, {})
     evidence = read_evidence(
         catalogue.signatures,
         catalogue.facts,
         {finding.id for finding in catalogue.findings},
-        paths,
+        stock,
         report=report,
         report_name=report_name,
         fact_values=facts,

@@ -22,6 +22,7 @@ from distkb.evidence.run.launches import newest
 from distkb.evidence.run.timeline import waited
 from distkb.evidence.scanner.scan import FileScan, Hit, Scanner, hit_quote
 from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
+from distkb.evidence.walk import Stock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -57,7 +58,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     signatures: Sequence[Signature],
     facts: Sequence[Fact],
     findings: Collection[str],
-    paths: Sequence[Path],
+    stock: Stock,
     report: str | None = None,
     report_name: str | None = None,
     fact_values: Mapping[str, str] | None = None,
@@ -81,7 +82,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         FactError: a stated fact or value does not exist.
     """
     given = stated.check_facts(fact_values or {}, facts)
-    logs = read_logs(signatures, paths, cache_dir, progress, others)
+    logs = read_logs(signatures, stock, cache_dir, progress, others)
     scanned, runs = newest(logs.scans)
     if runs:
         groups = {scan.file.group for scan in scanned}
@@ -96,7 +97,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
     seen = _consequences(signature_observations(scans, result, endings), errors, result.first)
     known = {signature.id for signature in signatures} | set(findings)
-    code = _in_code(result, project, paths if look_near else (), skipped)
+    code = _in_code(result, project, stock.paths if look_near else (), skipped)
     observations = merge([*seen, *result.observations, *code, *logs.probed, *words, *stated.observed(given)])
     return Evidence(
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
@@ -160,17 +161,17 @@ def _in_code(
 
 def read_logs(
     signatures: Sequence[Signature],
-    paths: Sequence[Path],
+    stock: Stock,
     cache_dir: Path | None = None,
     progress: Progress | None = None,
     others: Collection[Path] = (),
 ) -> Logs:
-    """Find and scan all logs under the given paths."""
+    """Find and scan all logs in what was given."""
     skipped: list[Skipped] = []
-    found = guarded_together(lambda some: discover(some, others), paths, str, skipped) or Found()
+    found = discover(stock, others)
     scans: list[FileScan] = []
     skipped += found.skipped
-    named = {str(path) for path in paths}
+    named = {str(path) for path in stock.paths}
     scanner = Scanner(signatures, cache_dir)
     count = _Count(found.logs, progress) if progress is not None else None
     for file in found.logs:
@@ -186,7 +187,7 @@ def read_logs(
         if scan.damage:
             skipped.append(Skipped(path=file.name, code=scan.damage, detail=str(scan.lines)))
     error_files = _error_files(found, skipped)
-    skipped += _all_empty(paths, scans, error_files)
+    skipped += _all_empty(stock, scans, error_files)
     probed, size = _probed(found, skipped)
     return Logs(
         scans=tuple(scans),
@@ -232,14 +233,11 @@ def _scan(scanner: Scanner, file: LogFile, count: _Count | None) -> FileScan | S
 
 
 def _all_empty(
-    paths: Sequence[Path], scans: Sequence[FileScan], error_files: Sequence[tuple[LogFile, ErrorFile]]
+    stock: Stock, scans: Sequence[FileScan], error_files: Sequence[tuple[LogFile, ErrorFile]]
 ) -> list[Skipped]:
     """Directories of which every log is empty."""
     skipped: list[Skipped] = []
-    for path in paths:
-        name = str(path)
-        if not path.is_dir():
-            continue
+    for name in stock.folders:
         inside = [scan for scan in scans if scan.file.name.startswith(name) and scan.file.name != name]
         if inside and not error_files and not any(scan.size for scan in inside):
             skipped.append(Skipped(path=name, code="empty"))
