@@ -11,7 +11,7 @@ from distkb.evidence.inventory import LogFile
 from distkb.evidence.observation import Observation, Quote, RankState
 from distkb.evidence.readers.error_files import ErrorFile
 from distkb.evidence.run import findings
-from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over
+from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over, stopped_apart
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.observe import Model, first_failure, observe
 from distkb.evidence.run.parting import Parting, part
@@ -76,13 +76,15 @@ def derive(
     endings = {signature.id for signature in signatures if signature.ending}
     ended = any(hit.signature in endings for scan in scans for hit in scan.hits)
     raised = any(event.kind == "own" for event in timeline.events)
-    done = () if ended else completed(run, timeline, work)
+    spoken = talks(run.ranked, said) or talks(run.processes, said)
+    stopped = stopped_apart(run, timeline, spoken)
+    done = () if ended or stopped else completed(run, timeline, work)
     shown = findings.derive(run, timeline, work, hanging=hanging)
-    frozen = hanging or any(o.id == "logs.frozen-without-error" for o in shown)
+    frozen = hanging or bool(stopped) or any(o.id == "logs.frozen-without-error" for o in shown)
     troubled = bool(timeline.events or timeline.failures or run.launcher or ended or standing) or frozen
     world = findings.world_size(run, timeline)
     first = first_failure(timeline, any(o.id == "logs.one-rank-failed-first" for o in shown))
-    places = positions(run, timeline, standing)
+    places = positions(run, timeline, standing, world or len(run.ranked))
     own = own_words(run, work)
     nobodys = any(process.rank is None and own.get(process.key) for process in run.processes)
     in_frames = frames(run, places, signatures)
@@ -90,7 +92,8 @@ def derive(
         first=first,
         explained=first is not None and _is_known(first, run, roles, in_frames),
         parting=None if first is not None or raised else part(places, world),
-        spoken=talks(run.ranked, said) or talks(run.processes, said),
+        spoken=spoken,
+        stopped=stopped,
         troubled=troubled,
         last=last_words(run, timeline, said) if troubled else (),
         completed=done,

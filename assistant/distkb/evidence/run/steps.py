@@ -154,5 +154,10 @@ def reaches_its_end(lines: Lines) -> bool:
 
 
 def says_finished(line: str) -> bool:
-    """Whether a line says that its writer has come to an end."""
+    """Whether a line says that its writer has come to an end, be it of an epoch."""
     return _FINISHED.search(line) is not None and _UNFINISHED.search(line) is None
+
+
+def ends_run(line: str) -> bool:
+    """Whether a line says that its writer has come to the end of the run, and not only of one epoch of it."""
+    return says_finished(line) and _EPOCH.search(line) is None
