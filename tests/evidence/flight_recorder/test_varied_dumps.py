@@ -1,4 +1,4 @@
-"""Many jobs, right and wrong, drawn by number: the first finding names what was made wrong, and right ones name nothing."""
+"""Many jobs, right and wrong, drawn by number: the first finding names what was made wrong."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ KINDS = ("right", "behind", "op", "shape", "dtype", "missing", "active")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_made_wrong_comes_first(kind: str, tmp_path: Path) -> None:
-    """Of eighteen jobs of each kind, all with other sizes, ranks and calls, the first finding is the one that was made."""
+    """Of eighteen jobs of each kind, all with other sizes, ranks and calls, it is the first finding."""
     for seed in range(18):
         dumps, finding, culprits = job(seed, kind)
         write(tmp_path / str(seed), dumps)
@@ -109,7 +109,7 @@ def first(folder: Path, dumps: Dumps) -> tuple[str, str]:
 
 
 def test_a_rank_further_on_is_no_partner_of_a_deadlock(tmp_path: Path) -> None:
-    """Rank 1 has completed the call in which rank 0 stands, and waits elsewhere for it: rank 0 is behind, not crossed."""
+    """Rank 1 has completed the call in which rank 0 stands, and waits elsewhere: rank 0 is behind, not crossed."""
     tp, ep = ("1", "tp"), ("2", "ep")
     groups = {"1": ("tp", range(2)), "2": ("ep", range(2))}
     dumps = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.places import cache_directory
@@ -16,7 +16,7 @@ from distkb.diagnosis.model import Diagnosis
 from distkb.intake import read
 
 HERE = Path(__file__).resolve().parent
-LINES = yaml.safe_load((HERE / "error_lines.yaml").read_text(encoding="utf-8"))
+LINES = json.loads((HERE / "error_lines.json").read_text(encoding="utf-8"))
 STEP = "step {} loss 2.0\n"
 
 

@@ -191,7 +191,7 @@ class Aligner:
         if never:
             return [self._never(never, ranks)]
         top = max(last.values())
-        short = {rank: number for rank, number in gone.items() if number < top and self.dumps[rank].first_record == 0}
+        short = {rank: number for rank, number in gone.items() if number < top}
         if short:
             lowest = min(short.values())
             behind = tuple(sorted(rank for rank, number in short.items() if number == lowest))

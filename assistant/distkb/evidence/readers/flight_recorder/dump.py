@@ -133,7 +133,7 @@ class RankDump:
         self.starts: set[GroupKey] = set()
         """Groups whose calls are seen to begin on the GPU, so that one which is only scheduled has not begun."""
         self.enqueued: dict[str, int] = {}
-        """Number of the last collective that was called, by the rank's own number of the group, as `pg_status` has it."""
+        """The last collective that was called, by the rank's own number of the group, as `pg_status` has it."""
         self.numbers: dict[GroupKey, str] = {}
         """The rank's own numbers of its groups, as far as entries name them."""
         self.collectives: dict[GroupKey, Track] = {}
