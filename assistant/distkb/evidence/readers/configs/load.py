@@ -20,7 +20,7 @@ from distkb.evidence.text.opening import SNIFF, UnreadableError, is_binary, open
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json", ".py", ".sh", ".bash", ".slurm", ".sbatch", ".job", ".sub"})
 """Names that a configuration may have; others are read only where the user names them."""
-_HOSTFILE = re.compile(r"^\S+\s+slots ?= ?\d+", re.MULTILINE)
+_HOSTFILE = re.compile(r"^\S{1,255}[ \t]{1,40}slots ?= ?\d", re.MULTILINE)
 _FOREIGN = frozenset({"trainer", "base_model"})
 """Names that only files of other trainers have, which share many of the Trainer's names: Lightning's, axolotl's."""
 _AXOLOTL = frozenset({"datasets", "micro_batch_size", "sequence_len", "sample_packing", "num_epochs", "adapter", "rl"})

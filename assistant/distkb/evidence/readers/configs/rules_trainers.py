@@ -10,7 +10,7 @@ from distkb.evidence.readers.configs.item import Item, Part, number, truth
 from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit
 
 _TOOLS = {"axolotl": "axolotl", "llama-factory": "LLaMA-Factory"}
-_HOST = re.compile(r"(\S+)\s+slots=(\d+)")
+_HOST = re.compile(r"(\S{1,255})[ \t]{1,40}slots=(\d{1,9})")
 
 
 class Pair(NamedTuple):
