@@ -55,8 +55,16 @@ class Tables:
         self._calls: dict[Call, int] = {}
         self._places: dict[Place, int] = {}
         self._members: dict[str, tuple[int, ...]] = {}
+        self._columns: dict[bytes, Any] = {}
         self.shapes: dict[int, Shape] = {}
         """Of the lists of the document that is being read."""
+
+    def share(self, track: Track) -> None:
+        """Let a finished track have the columns of a rank before it where they are the same: most of the memory."""
+        for name in Track.__slots__:
+            column = getattr(track, name)
+            key = name.encode() + bytes(column)
+            setattr(track, name, self._columns.setdefault(key, column))
 
     def call(self, call: Call) -> int:
         """Return the number of a call."""
@@ -208,6 +216,7 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
             dump.collectives[key] = _without_batches(track, dump.peers[key], tables)
     for track in (*dump.collectives.values(), *dump.peers.values()):
         _settle_coalesced(track, tables)
+        tables.share(track)
     return dump
 
 
