@@ -20,6 +20,7 @@ from distkb.evidence.run.derive import Derived, derive
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.launches import newest
 from distkb.evidence.run.timeline import waited
+from distkb.evidence.run.unexplained import general, without_explained, without_raised
 from distkb.evidence.scanner.scan import FileScan, Hit, Scanner, hit_quote
 from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
 from distkb.evidence.walk import Stock
@@ -95,6 +96,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging)
     endings = {signature.id for signature in signatures if signature.ending}
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
+    scans = without_raised(scans, general(signatures), result.timeline)
     seen = _consequences(signature_observations(scans, result, endings), errors, result.first)
     known = {signature.id for signature in signatures} | set(findings)
     code = _in_code(result, project, stock.paths if look_near else (), skipped)
@@ -133,7 +135,7 @@ def _derived(
     """What the logs show together, and the scans that it is of: those that cannot be put together are left out."""
 
     def together(given: Sequence[FileScan]) -> tuple[Sequence[FileScan], Derived]:
-        scans = before_endings(given, signatures)
+        scans = without_explained(before_endings(given, signatures), signatures)
         return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging)
 
     found = guarded_together(together, logs.scans, lambda scan: scan.file.name, skipped)

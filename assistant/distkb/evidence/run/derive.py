@@ -21,6 +21,7 @@ from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import talks
 from distkb.evidence.run.timeline import Event, Timeline, build, notes
+from distkb.evidence.run.unexplained import general
 from distkb.evidence.run.work import own_words, without_warnings, work_of
 from distkb.evidence.text.clean import quote_text
 
@@ -67,7 +68,8 @@ def derive(
 ) -> Derived:
     """Put all files and stack dumps together. `hanging`: the user says that the run freezes."""
     run = assemble(scans)
-    roles = {signature.id: signature.role for signature in signatures}
+    unexplained = general(signatures)
+    roles = {s.id: "context" if s.id in unexplained else s.role for s in signatures}
     files = [(file.name, file.rank, content) for file, content in error_files if file.attempt in {None, run.attempt}]
     timeline = build(run, files, roles)
     words = work_of(run, timeline, warnings=True)
@@ -79,7 +81,8 @@ def derive(
     spoken = talks(run.ranked, said) or talks(run.processes, said)
     stopped = stopped_apart(run, timeline, spoken)
     done = () if ended or stopped else completed(run, timeline, work)
-    shown = findings.derive(run, timeline, work, hanging=hanging)
+    failed = any(hit.signature in unexplained for scan in scans for hit in scan.hits)
+    shown = findings.derive(run, timeline, work, hanging=hanging, failed=failed)
     frozen = hanging or bool(stopped) or any(o.id == "logs.frozen-without-error" for o in shown)
     troubled = bool(timeline.events or timeline.failures or run.launcher or ended or standing) or frozen
     world = findings.world_size(run, timeline)

@@ -46,7 +46,7 @@ _NO_WORDS = re.compile(
 def before_endings(scans: Iterable[FileScan], signatures: Iterable[Signature]) -> list[FileScan]:
     """Return the files without what a launcher reported of tasks after an ending from outside had stopped them."""
     endings = {signature.id for signature in signatures if signature.ending}
-    reports = {signature.id for signature in signatures if signature.printed_by == "launcher"} - endings
+    reports = {s.id for s in signatures if s.printed_by == "launcher" or "unexplained" in s.where} - endings
     return [_before_endings(scan, endings, reports) for scan in scans]
 
 

@@ -29,8 +29,13 @@ QUIET = 1.0
 """Seconds by which one rank must outlast the others to count as still working."""
 
 
-def derive(run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging: bool = False) -> list[Observation]:
-    """All findings of a run from what its ranks printed of their work. `hanging`: the user says that it freezes."""
+def derive(
+    run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging: bool = False, failed: bool = False
+) -> list[Observation]:
+    """All findings of a run from what its ranks printed of their work.
+
+    `hanging`: the user says that it freezes. `failed`: an error was printed that nothing in the timeline stands for.
+    """
     found = [
         _failed_first(run, timeline),
         _same_error(timeline),
@@ -41,7 +46,7 @@ def derive(run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging: 
         _still_working(run, timeline, work),
         _missing(run, timeline, work),
         _never_joined(run, timeline, work),
-        _frozen(run, timeline, work, hanging=hanging),
+        None if failed else _frozen(run, timeline, work, hanging=hanging),
         _user_exception(timeline),
         _only_rank_zero(run),
         different_ops(run),
@@ -356,6 +361,8 @@ _MIDWAY = re.compile(
 def _frozen(run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging: bool) -> Observation | None:
     if timeline.events or timeline.failures or run.launcher or any(process.traces for process in run.processes):
         return None
+    if not hanging and sum(bool(work[process.key]) for process in run.processes) < 2:
+        return None  # the output of one process that goes on looks the same
     quotes: list[Quote] = []
     for process in run.processes:
         lines = work[process.key]

@@ -17,11 +17,12 @@ from distkb.evidence.readers.configs import (
     rules_launch,
     rules_lightning,
     rules_slurm,
+    rules_trainers,
 )
 from distkb.evidence.readers.configs.facts import facts_of
 from distkb.evidence.readers.configs.item import Part, UnreadableConfigError
 from distkb.evidence.readers.configs.job import Hit, Job, Rule
-from distkb.evidence.readers.configs.load import SUFFIXES, inner_parts, load_parts
+from distkb.evidence.readers.configs.load import inner_parts, is_named_so, load_parts
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.walk import File
 
@@ -34,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     *rules_launch.RULES,
     *rules_slurm.RULES,
     *rules_lightning.RULES,
+    *rules_trainers.RULES,
 )
 MAX_QUOTES = 6
 MAX_FOUND = 100
@@ -128,7 +130,7 @@ class ConfigReader:
 
     def may_hold(self, file: File) -> bool:
         """By its suffix; what turns out to be something else is left out without a word."""
-        return file.path.suffix.lower() in SUFFIXES and not file.tucked
+        return is_named_so(file.path.name) and not file.tucked
 
     def holds(self, file: File) -> bool:
         """Whether any part of it configures a job."""

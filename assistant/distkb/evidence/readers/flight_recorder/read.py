@@ -97,7 +97,22 @@ def find_problems(groups: Sequence[Group], dumps: Mapping[int, RankDump], tables
     kept = mark_consequences(problems, waits, groups)
     explained = any(problem.kind not in ("running", "not-at-once", "too-short") for problem in kept)
     kept = [problem for problem in kept if not (explained and problem.kind == "running")]
-    return sorted(kept, key=lambda problem: (problem.is_consequence, problem.kind == "not-at-once", problem.order))
+    kept.sort(key=lambda problem: (problem.is_consequence, problem.kind == "not-at-once", problem.order))
+    return _folded(kept)
+
+
+def _folded(problems: Sequence[Problem]) -> list[Problem]:
+    """Return each culprit's absence once: the ranks that stay away from one group stay away from others too."""
+    seen: set[tuple[str, tuple[int, ...]]] = set()
+    kept = []
+    for problem in problems:
+        what = "missing" if problem.kind == "missing" else "behind"
+        if problem.kind in ("behind", "never", "missing"):
+            if (what, problem.culprits) in seen:
+                continue
+            seen.add((what, problem.culprits))
+        kept.append(problem)
+    return kept
 
 
 def _missing(group: Group, dumps: Mapping[int, RankDump], found: Sequence[Problem]) -> Problem | None:
