@@ -107,6 +107,7 @@ cli = Root(
         "show": "distkb.cli.show",
         "list": "distkb.cli.list",
         "diagnose": "distkb.cli.diagnose",
+        "digest": "distkb.cli.digest",
         "probe": Group(
             "probe",
             {
