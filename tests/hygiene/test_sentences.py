@@ -14,7 +14,7 @@ from distkb.locale import AREAS, LANGUAGES, Language, sentence, sentences
 from distkb.locale.particles import PARTICLES
 
 PACKAGE = Path(__file__).parents[2] / "assistant" / "distkb"
-SPEAKING = ("cli", "report", "sessions", "tui", "tui/screens", "tui/widgets")
+SPEAKING = ("cli", "report", "report/digest", "sessions", "tui", "tui/screens", "tui/widgets")
 FAMILIES_OF_KEYS = (
     "advise.choice.",
     "advise.column.",
@@ -25,6 +25,7 @@ FAMILIES_OF_KEYS = (
     "advise.precision.",
     "advise.shape.",
     "cost.",
+    "digest.section.",
     "error.new.",
     "family.",
     "help",

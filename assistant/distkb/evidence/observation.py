@@ -138,7 +138,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Odd(msgspec.Struct, frozen=True, kw_only=True):
-    """A number that is another one on a few ranks, in lines that are alike."""
+    """Numbers of one line that are others on a few ranks."""
 
     number: str
     ranks: tuple[int, ...]

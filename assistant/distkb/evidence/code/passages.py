@@ -28,7 +28,7 @@ MOST_SCRIPTS, MOST_ROWS = 20, 600
 
 
 def with_code(result: Derived, project: Project | None, near: Sequence[Path]) -> Closeup | None:
-    """Return the run seen from near with the scripts; where none were given, those near what was read that the frames name."""
+    """Return the run seen from near with the scripts that were given, or those near by that the frames name."""
     standing: dict[Frame, set[int]] = {}
     for place in result.places:
         for frame in place.frames[-FRAMES:]:

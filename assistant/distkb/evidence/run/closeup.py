@@ -125,8 +125,10 @@ def _span(spoken: Sequence[Talk], timeline: Timeline) -> tuple[Quote | None, Quo
 
 def _failures(timeline: Timeline) -> Iterator[Passage]:
     groups: dict[tuple[object, ...], list[Event]] = {}
-    once = {(event.path, event.line): event for event in reversed(timeline.events)}
-    for event in sorted(reversed(once.values()), key=lambda one: one.kind == "echo"):
+    once: dict[tuple[str, int], Event] = {}
+    for event in timeline.events:
+        once.setdefault((event.path, event.line), event)
+    for event in sorted(once.values(), key=lambda one: one.kind == "echo"):
         groups.setdefault(_alike(event), []).append(event)
     for events in groups.values():
         first = events[0]
@@ -299,26 +301,36 @@ def _odd(spoken: Sequence[Talk], timeline: Timeline) -> Iterator[Odd]:
         for template, index in last.items():
             tables.setdefault(template, []).append((talk, index))
     for template, rows in tables.items():
-        if len(rows) < 3:
-            continue
-        for number in range(template.count("#")):
+        apart: dict[tuple[int, ...], list[tuple[str, str]]] = {}
+        for number in range(template.count("#")) if len(rows) > 2 else ():
             values = [(talk, index, talk.number(index, number)) for talk, index in rows]
-            (usual, times), *others = Counter(text for _, _, text in values).most_common()
-            if others and len(rows) - times <= max(1, len(rows) // 8):
-                mine = [(talk, index, text) for talk, index, text in values if text != usual]
-            else:
-                usual, mine = _outstanding(values)
+            usual, mine = _apart(values)
             if mine:
-                talk, index, text = mine[0]
-                yield Odd(
-                    number=text,
-                    ranks=tuple(one.process.rank for one, _, _ in mine if one.process.rank is not None),
-                    usual=usual,
-                    quote=_quote(talk.lines[index], talk.process, timeline),
-                )
+                whose = tuple(rows.index((talk, index)) for talk, index, _ in mine)
+                apart.setdefault(whose, []).append((mine[0][2], usual))
+        for whose, found in apart.items():
+            talk, index = rows[whose[0]]
+            yield Odd(
+                number=", ".join(own for own, _ in found),
+                ranks=tuple(rank for at in whose if (rank := rows[at][0].process.rank) is not None),
+                usual=", ".join(usual for _, usual in found),
+                quote=_quote(talk.lines[index], talk.process, timeline),
+            )
 
 
-def _outstanding(values: Sequence[tuple[Talk, int, str]]) -> tuple[str, list[tuple[Talk, int, str]]]:
+_Value = tuple[Talk, int, str]
+"""A number with the line in which it stands."""
+
+
+def _apart(values: Sequence[_Value]) -> tuple[str, list[_Value]]:
+    """What nearly all ranks have, and the numbers that are others; nothing where there is no such thing."""
+    (usual, times), *others = Counter(text for _, _, text in values).most_common()
+    if others and len(values) - times <= max(1, len(values) // 8):
+        return usual, [value for value in values if value[2] != usual]
+    return _outstanding(values)
+
+
+def _outstanding(values: Sequence[_Value]) -> tuple[str, list[_Value]]:
     """The number that is several times all others, and the greatest of these."""
     ordered = sorted(values, key=lambda one: abs(_value(one[2])))
     top, second = abs(_value(ordered[-1][2])), abs(_value(ordered[-2][2]))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
+import msgspec
+
 from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
 from distkb.evidence.observation import Closeup, Observation, Passage, Quote, RankState
 from distkb.evidence.text.ranks import SHOWN, listed
@@ -15,7 +17,9 @@ from distkb.report.citations import readable, unmarked
 from distkb.report.digest.budget import fit
 from distkb.report.digest.ends import Ends, paths_of
 from distkb.report.digest.model import Digest, Item, Name, Section
-from distkb.report.digest.text import cost
+from distkb.report.digest.orders import ends_first, latest_first, places_first, telling_first
+from distkb.report.digest.text import cost, write
+from distkb.report.digest.tokens import tokens
 from distkb.report.layout import clean, cut
 from distkb.report.meaning import Meanings
 from distkb.report.measure import answer, entry_total, percent, strength
@@ -31,6 +35,7 @@ CORE, MOST_RANKS = 80, 16
 """Characters by which two lines are compared, and ranks that are remembered of a line."""
 _FOLDERS = re.compile(r"(?<=\")[^\"\n]{0,200}/(?:site|dist)-packages/")
 """Where a library is installed: what tells nothing in a traceback."""
+_WORD = re.compile(r"[^\W\d_]{2}")
 _NOISE = 0.15
 """Weight below which an observation changes nothing that a reader could notice."""
 
@@ -50,14 +55,26 @@ def digest(
         sections = writer.of_rank(rank)
     else:
         sections = [section for section in writer.sections() if more in {None, section.name}]
-    return Digest(
+    made = Digest(
         lang=say.lang,
         budget=budget,
         verdict=diagnosis.verdict,
         part=more or ("" if rank is None else str(rank)),
         base=writer.ends.base,
-        sections=fit(sections, budget, cost),
+        sections=(),
     )
+    return _within(made, sections, say)
+
+
+def _within(made: Digest, sections: Sequence[Section], say: Say) -> Digest:
+    """Return the digest with as much of the sections as its budget has room for, headings and all."""
+    room = made.budget
+    while True:
+        full = msgspec.structs.replace(made, sections=fit(sections, room, cost))
+        over = tokens(write(full, say)) - made.budget
+        if over <= 0 or room <= 0:
+            return full
+        room -= over
 
 
 def around(passage: Passage, line: int, name: str, say: Say, *, budget: int = BUDGET) -> Digest:
@@ -75,8 +92,8 @@ def around(passage: Passage, line: int, name: str, say: Say, *, budget: int = BU
         for number, row in enumerate(passage.rows)
     ]
     near = sorted(items, key=lambda item: abs((item.line or 0) - line))
-    sections = fit([Section(name="around", items=tuple(near))], budget, cost)
-    return Digest(lang=say.lang, budget=budget, base="", part=f"{clean(name)}:{line}", sections=sections)
+    made = Digest(lang=say.lang, budget=budget, base="", part=f"{clean(name)}:{line}", sections=())
+    return _within(made, [Section(name="around", items=tuple(near))], say)
 
 
 class _Writer:
@@ -108,9 +125,9 @@ class _Writer:
             ("run", self._run()),
             ("causes", self._causes()),
             ("roll-call", self._roll_call()),
-            ("failures", self._passages(self.seen.failures, _ends_first)),
+            ("failures", self._passages(self.seen.failures, ends_first)),
             ("places", self._places()),
-            ("code", self._passages(self.seen.code, _places_first)),
+            ("code", self._passages(self.seen.code, places_first)),
             ("alone", self._said(alone=True)),
             ("numbers", self._numbers()),
             ("endings", self._endings()),
@@ -118,7 +135,7 @@ class _Writer:
             ("lines", self._said(alone=False)),
             ("course", (self._line(quote, order=n) for n, quote in enumerate(self.seen.course))),
             ("next", self._next()),
-            ("scripts", self._passages(self.seen.scripts, _telling_first)),
+            ("scripts", self._passages(self.seen.scripts, telling_first)),
         ]
         return [Section(name=name, items=tuple(items)) for name, items in made]
 
@@ -129,10 +146,10 @@ class _Writer:
         failed = [passage for passage in self.seen.failures if rank in passage.ranks]
         made: list[tuple[Name, Iterator[Item]]] = [
             ("roll-call", chain.from_iterable(self._state(one) for one in states)),
-            ("failures", self._passages(failed, _ends_first)),
+            ("failures", self._passages(failed, ends_first)),
             ("places", self._places(rank)),
             ("findings", chain.from_iterable(self._observation(o, rank) for o in shown)),
-            ("rank", self._passages(self.seen.rank, _latest_first)),
+            ("rank", self._passages(self.seen.rank, latest_first)),
         ]
         return [Section(name=name, items=tuple(items)) for name, items in made]
 
@@ -269,7 +286,7 @@ class _Writer:
         for passage in passages:
             who = self._who(passage.ranks) if passage.ranks else ""
             items: list[Item] = []
-            again = telling is not _telling_first
+            again = telling is not telling_first
             known = {n for n, row in enumerate(passage.rows) if (passage.path, row.number) in self.shown and not again}
             for row in passage.rows:
                 order += 1
@@ -293,7 +310,10 @@ class _Writer:
             if rank is not None and rank not in stand.ranks:
                 continue
             who = self._who(stand.ranks)
-            key = f"digest.{'waits' if stand.waits else 'works'}{'' if stand.call else '.unknown'}"
+            if stand.waits:
+                key = "digest.waits" if stand.call else "digest.waits.unknown"
+            else:
+                key = "digest.works" if stand.call else "digest.works.unknown"
             yield self._sentence(self.say(key, who=who or "?", call=stand.call), stand.seen)
             for frame in stand.frames[-4:]:
                 yield self._line(frame, within=True)
@@ -352,37 +372,6 @@ def _tells(reason: Contribution) -> bool:
 def _core(text: str) -> str:
     """What two files have of the same line, of which one may be cut."""
     return unmarked(text).strip()[:CORE]
-
-
-def _ends_first(passage: Passage) -> Sequence[int]:
-    """Where a traceback begins, then from what was raised to the outermost frame."""
-    return [0, *range(len(passage.rows) - 1, 0, -1)]
-
-
-def _latest_first(passage: Passage) -> Sequence[int]:
-    return range(len(passage.rows) - 1, -1, -1)
-
-
-def _places_first(passage: Passage) -> Sequence[int]:
-    """Lines where ranks stand, then those nearest to them."""
-    marked = [row.number for row in passage.rows if row.ranks]
-    near = [min((abs(row.number - at) for at in marked), default=0) for row in passage.rows]
-    return sorted(range(len(passage.rows)), key=near.__getitem__)
-
-
-def _telling_first(passage: Passage) -> Sequence[int]:
-    """Lines of a script that have to do with ranks, data, steps and files, then the others."""
-    return sorted(range(len(passage.rows)), key=lambda index: _TELLING.search(passage.rows[index].text) is None)
-
-
-_WORD = re.compile(r"[^\W\d_]{2}")
-
-_TELLING = re.compile(
-    r"(?i)rank|dist\b|dist\.|world|sampler|seed|loader|dataset|\bstep\(|backward|zero_grad|save|load|epoch|group|ddp|fsdp"
-    r"|fully_shard|parallel|no_sync|barrier|reduce|gather|broadcast|scatter|accum|scal|clip|\blr\b|timeout"
-    r"|\b(?:if|for|while|def|try|except|continue|break|return)\b|environ|accelerat|deepspeed|trainer"
-)
-"""What the lines of a script name that decide how its ranks go."""
 
 
 def _when(quote: Quote) -> tuple[float, str, int]:
