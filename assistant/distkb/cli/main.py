@@ -125,6 +125,8 @@ cli = Root(
             help="help.probe",
         ),
         "advise": "distkb.cli.advise",
+        "schema": "distkb.cli.schema",
+        "skill": "distkb.cli.skill",
         "repro": Group(
             "repro",
             {"list": "distkb.cli.repro_list", "run": "distkb.cli.repro_run"},
