@@ -100,6 +100,7 @@ class Knowledge:
         from distkb import intake
         from distkb.catalogue.places import cache_directory
         from distkb.diagnosis.batch import diagnose
+        from distkb.evidence.progress import listener
 
         evidence = intake.read(
             self.catalogue,
@@ -109,6 +110,7 @@ class Knowledge:
             facts=facts,
             index=self._index if report.strip() else None,
             cache_dir=cache_directory(),
+            progress=listener(),
             look_near=True,
             wish=wish,
         )

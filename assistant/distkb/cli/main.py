@@ -127,6 +127,7 @@ cli = Root(
         "advise": "distkb.cli.advise",
         "schema": "distkb.cli.schema",
         "skill": "distkb.cli.skill",
+        "mcp": "distkb.cli.mcp",
         "repro": Group(
             "repro",
             {"list": "distkb.cli.repro_list", "run": "distkb.cli.repro_run"},
