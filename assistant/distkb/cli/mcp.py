@@ -35,5 +35,5 @@ def command(ctx: click.Context, roots: tuple[Path, ...], allow_probes: bool) -> 
     probes = ctx.find_root().command
     group = probes.get_command(ctx, "probe") if isinstance(probes, Group) else None
     with_launch = isinstance(group, Group) and "launch" in group.modules
-    Server(roots or (Path(),), current.say, allow_probes=allow_probes, with_launch=with_launch).run()
+    Server(roots or (Path(),), current.overlays, current.say, allow_probes=allow_probes, with_launch=with_launch).run()
     return ExitCode.DONE

@@ -25,8 +25,11 @@ Deadline = Annotated[float, Field(ge=1, le=MOST_S)]
 class Server:
     """The server for some roots."""
 
-    def __init__(self, roots: Sequence[Path], say: Say, *, allow_probes: bool, with_launch: bool) -> None:
-        """Make it; `with_launch`: this version has a probe of launch files."""
+    def __init__(
+        self, roots: Sequence[Path], overlays: Sequence[Path], say: Say, *, allow_probes: bool, with_launch: bool
+    ) -> None:
+        """Make it; `overlays` are knowledge bases beside ours, `with_launch`: there is a probe of launch files."""
+        self._shared = ["--lang", say.lang, *(f"--kb={overlay}" for overlay in overlays)]
         self._roots = [root.resolve() for root in roots]
         self._say = say
         self.server: MCPServer[Any] = MCPServer(
@@ -46,7 +49,7 @@ class Server:
                 await context.report_progress(done, total)
 
         try:
-            return await call(["--lang", self._say.lang, *args], self._roots, deadline_s=deadline_s, progress=progress)
+            return await call([*self._shared, *args], self._roots, deadline_s=deadline_s, progress=progress)
         except CallFailedError as why:
             raise ToolError(str(why)) from None
 
