@@ -32,8 +32,9 @@ AGAIN = 3
 """Times from which a line with numbers belongs to the course of a rank."""
 TABLES, POINTS = 3, 8
 """Kinds of such lines that are shown, and how many of each."""
-FRAMES, INNER, MESSAGE = 12, 3, 12
-"""Frames of the user's, frames of libraries below them, and lines of a message that a traceback is told with."""
+FRAMES, INNER, SHOWN, MESSAGE = 12, 10, 2, 12
+"""Frames of the user's, innermost frames of all, those of them that are shown with their code, and lines of a message
+that a traceback is told with."""
 RANK_OPENING, RANK_END = 20, 80
 """Lines of the beginning and of the end of the output of a rank that was asked for."""
 TIMED = 20
@@ -165,8 +166,8 @@ def _told(trace: Trace) -> Iterator[Row]:
     wanted: dict[int, None] = {0: None}
     for raised in trace.chain.raised:
         mine = [frame for frame in raised.frames if frame.user][-FRAMES:]
-        for frame in (*mine, *raised.frames[-INNER:]):
-            wanted[frame.at] = wanted[frame.at + 1] = None
+        wanted.update(dict.fromkeys(frame.at for frame in (*mine, *raised.frames[-INNER:])))
+        wanted.update(dict.fromkeys(frame.at + 1 for frame in (*mine, *raised.frames[-SHOWN:])))
         if raised.at >= 0:
             wanted.update(dict.fromkeys(range(raised.at, raised.at + MESSAGE)))
     for index in sorted(wanted):
