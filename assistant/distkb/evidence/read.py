@@ -74,12 +74,11 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
 ) -> Evidence:
     """Read logs, a person's report and stated facts into observations.
 
-    `findings` are the ids that the catalogue knows; others are not emitted. What cannot be read is listed
-    in `skipped` and never stops the rest. Compiled patterns are kept in `cache_dir`, if one is given.
-    `progress` is told how many bytes of how many were read. `others` are files that are no logs,
-    `standing` is where the processes of stack dumps stand; in `project`, the scripts, the ranks' places are looked up;
-    `look_near`: where no script was given, those that tracebacks name are read if they lie on this machine;
-    `wish`: the run is shown from near too.
+    `findings` are the ids that the catalogue knows; others are not emitted. What cannot be read is listed in `skipped`
+    and never stops the rest. Compiled patterns are kept in `cache_dir`. `progress` is told how many bytes of how many
+    were read. `others` are no logs, `standing` is where the processes of stack dumps stand; in `project`, the scripts,
+    the ranks' places are looked up. `look_near`: where no script was given, those that tracebacks name are read if they
+    lie on this machine. `wish`: the run is shown from near too.
 
     Raises:
         FactError: a stated fact or value does not exist.
@@ -100,8 +99,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
     seen = _consequences(signature_observations(scans, result, endings), errors, result.first)
     known = {signature.id for signature in signatures} | set(findings)
-    near = stock.paths if look_near else ()
-    code = _in_code(result, project, near, skipped)
+    code = _in_code(result, project, near := stock.paths if look_near else (), skipped)
     closeup = result.closeup
     if closeup is not None:
         from distkb.evidence.code.passages import with_code
@@ -178,10 +176,9 @@ def read_logs(
     others: Collection[Path] = (),
 ) -> Logs:
     """Find and scan all logs in what was given."""
-    skipped: list[Skipped] = []
     found = discover(stock, others)
+    skipped = list(found.skipped)
     scans: list[FileScan] = []
-    skipped += found.skipped
     named = {str(path) for path in stock.paths}
     scanner = Scanner(signatures, cache_dir)
     count = _Count(found.logs, progress) if progress is not None else None
