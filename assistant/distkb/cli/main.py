@@ -107,6 +107,7 @@ cli = Root(
         "show": "distkb.cli.show",
         "list": "distkb.cli.list",
         "diagnose": "distkb.cli.diagnose",
+        "digest": "distkb.cli.digest",
         "probe": Group(
             "probe",
             {
@@ -124,6 +125,9 @@ cli = Root(
             help="help.probe",
         ),
         "advise": "distkb.cli.advise",
+        "schema": "distkb.cli.schema",
+        "skill": "distkb.cli.skill",
+        "mcp": "distkb.cli.mcp",
         "repro": Group(
             "repro",
             {"list": "distkb.cli.repro_list", "run": "distkb.cli.repro_run"},

@@ -70,6 +70,17 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
         """Return the scripts that were given, as one project."""
         return next((reading.project for reading in self.readings if reading.project is not None), None)
 
+    def told(self) -> dict[str, str]:
+        """Return what the configurations say of the run as a whole, in a few words each."""
+        plain = (
+            (name, value)
+            for reading in self.readings
+            if reading.reader == "config"
+            for name, value in reading.facts.items()
+            if isinstance(value, str | int | float)
+        )
+        return {name: str(value) for name, value in plain}
+
     def skipped(self) -> tuple[Skipped, ...]:
         """Return what the readers could not read."""
         return tuple(item for reading in self.readings for item in reading.skipped)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.inventory import LogFile
-from distkb.evidence.observation import Observation, Quote, RankState
+from distkb.evidence.observation import Closeup, Observation, Quote, RankState
 from distkb.evidence.readers.error_files import ErrorFile
 from distkb.evidence.run import findings
+from distkb.evidence.run.closeup import Wish, closeup
 from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over, stopped_apart
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.observe import Model, first_failure, observe
@@ -19,7 +20,7 @@ from distkb.evidence.run.positions import Position, positions
 from distkb.evidence.run.processes import Run, Trace, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import resumed_behind, shorter_limit
-from distkb.evidence.run.sayings import talks
+from distkb.evidence.run.sayings import alone, talks
 from distkb.evidence.run.timeline import Event, Timeline, build, notes
 from distkb.evidence.run.unexplained import general
 from distkb.evidence.run.work import own_words, without_warnings, work_of
@@ -56,6 +57,10 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
     """The rank that failed by itself before all others, whose errors are then its consequences."""
     parted: Parted | None = None
     """Where the ranks stood, where none failed by itself: for the scripts to say what sent them there."""
+    places: tuple[Position, ...] = ()
+    """Where each rank stood, whether or not that tells of the cause."""
+    closeup: Closeup | None = None
+    """Where it was wished for."""
 
 
 def derive(
@@ -65,6 +70,7 @@ def derive(
     standing: Sequence[Standing] = (),
     *,
     hanging: bool = False,
+    wish: Wish | None = None,
 ) -> Derived:
     """Put all files and stack dumps together. `hanging`: the user says that the run freezes."""
     run = assemble(scans)
@@ -119,6 +125,10 @@ def derive(
         ranks=roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys),
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
+        places=places,
+        closeup=None
+        if wish is None
+        else closeup(run, timeline, places, alone(model.spoken) if troubled else (), world, wish),
     )
 
 

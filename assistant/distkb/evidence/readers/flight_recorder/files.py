@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from distkb.evidence.text.opening import UnreadableError, open_regular
+
 _NAME = re.compile(r"(?P<prefix>.*?)(?P<rank>\d{1,7})(?:\.(?:json|pkl|pickle|bin|dump))?", re.DOTALL)
 _KNOWN = re.compile(r"(?:nccl_trace|comm_lib_trace|fr_trace|flight_recorder|gloo_trace)_?(?:rank)?_?|(?:.*_)?rank_?")
 """Prefixes under which torch, its scripts and its tutorials write dumps."""
@@ -36,7 +38,7 @@ def is_named(path: Path) -> bool:
 def looks_like_dump(path: Path, *, named: bool = False) -> bool:
     """Return whether the first bytes are those of a dump; for a file that is named like one, whether they can be."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(_HEAD)
             if not head:
                 return named and path.suffix not in (".json", ".log", ".txt")
@@ -44,7 +46,7 @@ def looks_like_dump(path: Path, *, named: bool = False) -> bool:
                 size = os.fstat(file.fileno()).st_size
                 file.seek(max(0, size - _TAIL))
                 return any(b'"' + mark + b'"' in head + file.read(_TAIL) for mark in _MARKS)
-    except OSError:
+    except (OSError, UnreadableError):
         return False
     if any(mark in head for mark in _MARKS):
         return head[:1] == b"\x80" or head[:1] in (b"(", b"}", b"]")
