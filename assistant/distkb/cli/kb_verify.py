@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 )
 @click.argument("component", nargs=-1, metavar="[COMPONENT]...")
 @click.option("--cache", type=click.Path(path_type=Path), metavar="DIR", help="option.verify-cache")
+@click.option("--write", "mended", is_flag=True, help="option.verify-write")
 @click.pass_context
-def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None) -> ExitCode:
+def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None, mended: bool) -> ExitCode:  # noqa: FBT001
     """Look into packages, write what was found, and print each range that differs as `file:line:column: message`."""
     from distkb.catalogue.checks.verified import check_verified
     from distkb.catalogue.load import load_located
     from distkb.catalogue.places import builtin, cache_directory, checkout
     from distkb.catalogue.verified import read
+    from distkb.verify.mend import mend
     from distkb.verify.packages import KINDS, PackageError
     from distkb.verify.run import look_up, write
 
@@ -55,6 +57,10 @@ def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None) 
     except PackageError as problem:
         raise Failure("error.verify-pip", code=ExitCode.UNABLE, reason=problem) from problem
     write(home, verified)
+    if mended:
+        for name in mend(loaded, verified):
+            diagnostics.echo(current.say("kb.verify.mended", name=name))
+        loaded = load_located([home])
     here = Path.cwd()
     problems = list(check_verified(loaded))
     lines = [clean(problem.shown(here)) for problem in problems]

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 _LONG: Final = 18
 _SHORT: Final = 12
 """Characters of a text that stands for a message; a shorter one does if it is more than ordinary words."""
-_RAISED = re.compile(r"\w+(?:Error|Exception|Warning): ?")
-"""The name that Python itself puts before a message."""
+_BEFORE = re.compile(
+    r"(?:\w*(?:Error|Exception|Warning): ?|NCCL (?:WARN|INFO) |NET/OFI |(?:srun|slurmstepd): |error: |\*\*\* )+"
+)
+"""What Python, or a function that prints messages, puts before each of them."""
 
 
 class Claim(NamedTuple):
@@ -59,12 +61,17 @@ def _signatures(catalogue: Catalogue) -> Iterator[Claim]:
 def _wordings(pattern: str) -> tuple[tuple[str, ...], ...]:
     found: dict[tuple[str, ...], None] = {}
     for case in required_cases(pattern) or []:
-        pieces = tuple(piece for piece in case if not _RAISED.fullmatch(piece)) or case
-        longest = max(pieces, key=len)
+        pieces = tuple(rest for piece in case if (rest := _bare(piece)))
+        longest = max(pieces, key=len, default="")
         plain = re.fullmatch(r"[A-Za-z ]+", longest) is not None
         if len(longest) >= _SHORT and (not plain or sum(map(len, pieces)) >= _LONG):
             found[pieces] = None
     return tuple(found)
+
+
+def _bare(piece: str) -> str:
+    before = _BEFORE.match(piece)
+    return piece[before.end() :] if before else piece
 
 
 def _settings(catalogue: Catalogue) -> Iterator[Claim]:

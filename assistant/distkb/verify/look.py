@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 
     from distkb.verify.claims import Claim
 
-SOURCES = re.compile(r".*\.(?:py|pyx|h|hpp|cpp|cc|cu|cuh|go)$")
+SOURCES = re.compile(r".*\.(?:py|pyx|c|h|hpp|cpp|cc|cu|cuh|go)$")
 COMPILED = re.compile(r".*(?:/lib[^/]*\.(?:so[.\d]*|dylib)|/wandb-(?:core|service)|\.so)$")
 _ASIDE = re.compile(r"(?:^|/)(?:tests?|testing|benchmarks?|examples?)/")
 """Parts of a package whose texts no training prints."""
 _JOINED = re.compile(rb"""["'](?:\s|\\\n|\+)*[rbfuRBFU]{0,2}["']""")
 """Where a text ends and the next begins, with nothing between them: one text to Python and C++."""
 _ESCAPED = re.compile(rb"""\\(["'`])""")
+_PARAMETER = re.compile(rb"""(NCCL|OFI_NCCL)_PARAM\w*\((?:[^()"]|\([^()]*\))*?"([A-Z0-9_]+)\"""")
+_PROVIDER = re.compile(rb"""fi_param_define\(\s*(?:&?(\w+?)_prov\w*|NULL)\s*,\s*"(\w+)\"""")
+"""Where a macro puts the name of a variable together."""
 _NEAR: Final = 600
 """Characters within which the pieces of one message stand in a source."""
 _APART: Final = b"\n" + b" " * _NEAR + b"\n"
@@ -100,22 +103,31 @@ def _parts(path: Path) -> Iterator[tuple[bool, bytes]]:
             yield True, content
         else:
             sources += [_ESCAPED.sub(rb"\1", _JOINED.sub(b"", content)), _APART, f" {name} ".encode(), _APART]
+            sources += [*_macro_names(content), _APART]
     yield False, b"".join(sources)
+
+
+def _macro_names(content: bytes) -> Iterator[bytes]:
+    for prefix, name in _PARAMETER.findall(content):
+        yield b" %s_%s " % (prefix, name)
+    for provider, name in _PROVIDER.findall(content):
+        yield b" %s " % b"_".join(part.upper() for part in (b"FI", provider, name) if part)
 
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             for name in wheel.namelist():
-                if _is_read(name):
+                if is_read(name):
                     yield name, wheel.read(name)
         return
     with tarfile.open(path) as archive:
         for member in archive:
-            file = archive.extractfile(member) if member.isfile() and _is_read(member.name) else None
+            file = archive.extractfile(member) if member.isfile() and is_read(member.name) else None
             if file is not None:
                 yield member.name, file.read()
 
 
-def _is_read(name: str) -> bool:
+def is_read(name: str) -> bool:
+    """Whether a file of a package may hold what a training prints or reads."""
     return not _ASIDE.search(name) and bool(SOURCES.match(name) or COMPILED.match(name))
