@@ -23,8 +23,15 @@ _SAID: Final = ("report", "docs")
 """How a text was seen where nobody looked into the software itself."""
 
 
-def mend(loaded: Loaded, results: Verified) -> Iterator[str]:
-    """Rewrite each range that packages contradict, or that only a report stands for; yield the ids."""
+def mend(loaded: Loaded, results: Verified) -> list[str]:
+    """Rewrite each range that packages contradict, or that only a report stands for; return the ids."""
+    changed = list(_changed(loaded, results))
+    for record, ranges in sorted(changed, key=lambda one: one[0].problem("", "seen_in"), reverse=True):
+        _write(record, ranges)  # from the last line of a file to its first, so that none moves before its turn
+    return [record.value.id for record, _ in changed]
+
+
+def _changed(loaded: Loaded, results: Verified) -> Iterator[tuple[Located, list[Version]]]:
     packaged = {kind.component for kind in results.packages.values()}
     explained = {name for directory in loaded.directories for name in explanations(directory)[0]}
     for record in loaded.of("signature"):
@@ -42,12 +49,11 @@ def mend(loaded: Loaded, results: Verified) -> Iterator[str]:
                 new = _ranges(component, own, looked, results)
                 ranges = [*ranges[:at], *new, *(one for one in ranges[at:] if one.component != component)]
         if ranges != list(record.value.seen_in):
-            _write(record, ranges)
-            yield record.value.id
+            yield record, ranges
 
 
 def _ranges(component: str, own: Sequence[Version], looked: Looked, results: Verified) -> list[Version]:
-    """Return the ranges of a text: the runs of versions that hold it, and what was written of older ones."""
+    """Return the ranges of a text: the runs of versions that hold it, what was written of older ones, and what we saw printed."""
     present, absent = presence(looked, component, results.packages)
     kinds = [kind for kind in KINDS if kind.component == component]
     how = "source" if all(kind.tag or kind.source for kind in kinds) else "wheel"
@@ -64,7 +70,10 @@ def _ranges(component: str, own: Sequence[Version], looked: Looked, results: Ver
             until = _named(run[-1], each=each) if version else None
             out.append(Version(component=component, since=since, until=until, how=how))
             run = []
-    return [*before, *out]
+    printed = [
+        one for one in own if one.how == "run" and not any(d.missing for d in differences(looked, [one], results.packages))
+    ]
+    return [*before, *out, *(one for one in printed if one not in before)]
 
 
 def _named(version: str, *, each: bool) -> str:
