@@ -71,7 +71,9 @@ def _ranges(component: str, own: Sequence[Version], looked: Looked, results: Ver
             out.append(Version(component=component, since=since, until=until, how=how))
             run = []
     printed = [
-        one for one in own if one.how == "run" and not any(d.missing for d in differences(looked, [one], results.packages))
+        one
+        for one in own
+        if one.how == "run" and not any(d.missing for d in differences(looked, [one], results.packages))
     ]
     return [*before, *out, *(one for one in printed if one not in before)]
 
