@@ -63,7 +63,7 @@ class Finder:
     def look(self, path: Path) -> dict[Wording, Found]:
         """Return the wordings of which a package holds all pieces, or the longest one."""
         found: dict[Wording, Found] = {}
-        for compiled, content in _parts(path):
+        for compiled, content in parts(path):
             places = self._places(content)
             for claim, wording in self._wanted:
                 numbers = [self._pieces[piece, claim.any_case, claim.name] for piece in wording]
@@ -95,7 +95,7 @@ def _in_order(lists: list[list[int]]) -> bool:
     return bool(reached)
 
 
-def _parts(path: Path) -> Iterator[tuple[bool, bytes]]:
+def parts(path: Path) -> Iterator[tuple[bool, bytes]]:
     """Yield the compiled parts of a package one by one, and its sources together."""
     sources: list[bytes] = []
     for name, content in _members(path):
@@ -109,9 +109,9 @@ def _parts(path: Path) -> Iterator[tuple[bool, bytes]]:
 
 def _macro_names(content: bytes) -> Iterator[bytes]:
     for prefix, name in _PARAMETER.findall(content):
-        yield b" %s_%s " % (prefix, name)
+        yield b" %s_%s \n" % (prefix, name)
     for provider, name in _PROVIDER.findall(content):
-        yield b" %s " % b"_".join(part.upper() for part in (b"FI", provider, name) if part)
+        yield b" %s \n" % b"_".join(part.upper() for part in (b"FI", provider, name) if part)
 
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
