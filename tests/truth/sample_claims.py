@@ -28,8 +28,18 @@ def strata() -> dict[str, list[str]]:
 
 def claims() -> Iterator[tuple[str, str, str]]:
     """Yield kind, place and text of every claim."""
-    catalogue = names.catalogue()
-    for entry in catalogue.entries:
+    yield from of_entries()
+    yield from of_records()
+    for path in (*sorted((names.ROOT / "kb/guides").glob("*.en.md")), names.ROOT / "README.md"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if len(line) > 60 and line[0].isalpha():
+                for sentence in SENTENCE.split(line):
+                    yield "guide", path.name, sentence
+
+
+def of_entries() -> Iterator[tuple[str, str, str]]:
+    """Yield what entries say: explanations by sentence, steps, and what does not help."""
+    for entry in names.catalogue().entries:
         for cause in entry.causes:
             for sentence in SENTENCE.split(" ".join(cause.explanation.en.split())):
                 yield "explanation", cause.id, sentence
@@ -38,6 +48,11 @@ def claims() -> Iterator[tuple[str, str, str]]:
                     yield "step", fix.id, " ".join(step.en.split())
         for text in entry.does_not_help:
             yield "does not help", entry.id, text.en
+
+
+def of_records() -> Iterator[tuple[str, str, str]]:
+    """Yield version ranges of log lines, settings and timers."""
+    catalogue = names.catalogue()
     for signature in catalogue.signatures:
         for seen in signature.seen_in:
             yield "range", signature.id, f"{seen.component} {seen.since or '…'} to {seen.until or '…'} ({seen.how})"
@@ -49,16 +64,11 @@ def claims() -> Iterator[tuple[str, str, str]]:
             f"{one.seconds} s ({one.component} {one.since or '…'}-{one.until or '…'})" for one in timer.defaults
         )
         yield "timer", timer.id, f"{timer.ends.en} {defaults}"
-    for path in (*sorted((names.ROOT / "kb/guides").glob("*.en.md")), names.ROOT / "README.md"):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if len(line) > 60 and line[0].isalpha():
-                for sentence in SENTENCE.split(line):
-                    yield "guide", path.name, sentence
 
 
 def draw(seed: int, count: int) -> list[str]:
     """Return claims drawn with a seed, every kind as often as the others until it has no more."""
-    chosen = random.Random(seed)  # noqa: S311 - a sample that can be drawn again
+    chosen = random.Random(seed)
     pools = {kind: chosen.sample(sorted(texts), len(texts)) for kind, texts in sorted(strata().items())}
     drawn: list[str] = []
     while len(drawn) < count and any(pools.values()):

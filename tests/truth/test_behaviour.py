@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from distkb.catalogue.versions import is_before
 
@@ -22,7 +21,17 @@ PROGRAMS = Path(__file__).with_name("behaviour")
 PYTHON = os.environ.get("DISTKB_TEST_PYTHON", sys.executable)
 SPREAD = ("together", "sharded", "two_ranks")
 """Programs of which torchrun starts two processes."""
-CLAIMS: dict[str, dict[str, list[Any]]] = yaml.safe_load((PROGRAMS / "claims.yaml").read_text(encoding="utf-8"))
+
+
+def claims() -> dict[str, dict[str, list[Any]]]:
+    """By program and function: where the words stand, the words, what is seen, and of what versions they speak."""
+    import yaml
+
+    read: dict[str, dict[str, list[Any]]] = yaml.safe_load((PROGRAMS / "claims.yaml").read_text(encoding="utf-8"))
+    return read
+
+
+CLAIMS = claims()
 NAMED = [(program, name) for program, claims in CLAIMS.items() for name in claims]
 
 

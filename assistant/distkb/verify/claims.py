@@ -21,6 +21,10 @@ _BEFORE = re.compile(
 """What Python, or a function that prints messages, puts before each of them."""
 
 
+DECLARED: Final = ("training-arguments", "lightning.Trainer", "deepspeed-config.zero_optimization")
+"""Settings that are found where they are declared, by their whole id."""
+
+
 class Claim(NamedTuple):
     """A record of the catalogue with what to look for."""
 
@@ -80,8 +84,10 @@ def _settings(catalogue: Catalogue) -> Iterator[Claim]:
             names = [setting.name]
         elif setting.name.startswith("--"):
             names = [setting.name, "--" + setting.name[2:].replace("-", "_"), "--" + setting.name[2:].replace("_", "-")]
+        elif setting.id.rpartition(".")[0] in DECLARED:
+            names = [setting.id]
         else:
-            continue  # keys and arguments have ordinary names, which stand for other things elsewhere
+            continue  # other keys and arguments have ordinary names, which stand for other things elsewhere
         yield Claim(
             id=setting.id,
             components=tuple(version.component for version in setting.read_by),

@@ -23,6 +23,21 @@ _ESCAPED = re.compile(rb"""\\(["'`])""")
 _PARAMETER = re.compile(rb"""(NCCL|OFI_NCCL)_PARAM\w*\((?:[^()"]|\([^()]*\))*?"([A-Z0-9_]+)\"""")
 _PROVIDER = re.compile(rb"""fi_param_define\(\s*(?:&?(\w+?)_prov\w*|NULL)\s*,\s*"(\w+)\"""")
 """Where a macro puts the name of a variable together."""
+_FIELDS: Final = {
+    re.compile(r"transformers/training_args\.py"): (
+        "training-arguments",
+        re.compile(rb"^    ([a-z]\w*): ", re.MULTILINE),
+    ),
+    re.compile(r"lightning/pytorch/trainer/trainer\.py"): (
+        "lightning.Trainer",
+        re.compile(rb"^        ([a-z]\w*): ", re.MULTILINE),
+    ),
+    re.compile(r"(?:.*/)?deepspeed/runtime/zero/config\.py"): (
+        "deepspeed-config.zero_optimization",
+        re.compile(rb"^    ([a-z]\w*): ", re.MULTILINE),
+    ),
+}
+"""Files that declare arguments or keys, one a line, and the id that a setting with the name has."""
 _NEAR: Final = 600
 """Characters within which the pieces of one message stand in a source."""
 _APART: Final = b"\n" + b" " * _NEAR + b"\n"
@@ -103,11 +118,14 @@ def parts(path: Path) -> Iterator[tuple[bool, bytes]]:
             yield True, content
         else:
             sources += [_ESCAPED.sub(rb"\1", _JOINED.sub(b"", content)), _APART, f" {name} ".encode(), _APART]
-            sources += [*_macro_names(content), _APART]
+            sources += [*_composed_names(name, content), _APART]
     yield False, b"".join(sources)
 
 
-def _macro_names(content: bytes) -> Iterator[bytes]:
+def _composed_names(file: str, content: bytes) -> Iterator[bytes]:
+    for path, (place, field) in _FIELDS.items():
+        if path.fullmatch(file):
+            yield from (b" %s.%s \n" % (place.encode(), name) for name in field.findall(content))
     for prefix, name in _PARAMETER.findall(content):
         yield b" %s_%s \n" % (prefix, name)
     for provider, name in _PROVIDER.findall(content):

@@ -23,7 +23,7 @@ _READ = re.compile(
 _HELD = re.compile(rb"\0((?:TORCH_NCCL|TORCH_FR|NCCL)_[A-Z0-9_]*[A-Z0-9])\0")
 """A name that stands by itself in a compiled part."""
 _CONSTANTS: Final = re.compile(
-    r"NCCL_(?:ALGO|PROTO|OP|TYPE|COMM|CONFIG|NET|PTR|INIT|CALL)_\w+_(?:MAX|UNDEF\w*)|\w+_VERSION(?:_CODE)?"
+    r"NCCL_(?:ALGO|CTA_POLICY|CHECK|PROTO|OP|TYPE|COMM|CONFIG|NET|PTR|INIT|CALL)_\w*(?:MAX|UNDEF\w*|DEFAULT|ZERO|TIMEOUT)|\w+_VERSION(?:_CODE)?"
 )
 
 

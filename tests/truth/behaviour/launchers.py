@@ -21,17 +21,18 @@ def started(*words: str, module: Any = run) -> tuple[Any, list[str]]:
     """The configuration and the arguments that torchrun would start a script with."""
     taken: list[Any] = []
 
-    def elastic_launch(config: Any, entrypoint: Any) -> Any:
+    def elastic_launch(config: Any, _: Any) -> Any:
         return lambda *arguments: taken.append((config, [str(one) for one in arguments]))
 
     with patch.object(run, "elastic_launch", elastic_launch), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arguments = module.parse_args([*words, "train.py", "--lr", "1"])
         if module is launch:
-            launch.launch(arguments)
+            launch.launch(arguments)  # type: ignore[no-untyped-call]
         else:
-            run.run(arguments)
-    return taken[0]
+            run.run(arguments)  # type: ignore[no-untyped-call]
+    config, arguments = taken[0]
+    return config, arguments
 
 
 def processes_by_default() -> list[int]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
 from shown import error_of, see, tell
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
@@ -21,7 +20,7 @@ from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
 try:
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 except ImportError:  # before torch 2.6
-    from torch.distributed._composable.fsdp import MixedPrecisionPolicy, fully_shard  # type: ignore[assignment]
+    from torch.distributed._composable.fsdp import MixedPrecisionPolicy, fully_shard  # type: ignore[attr-defined,no-redef,assignment,unused-ignore]
 
 CPU = torch.device("cpu")
 
@@ -180,7 +179,7 @@ def full_state_by_its_function() -> float:
     from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
 
     model = new(nn.Linear(4, 4, bias=False))
-    full = {"weight": torch.full((4, 4), 7.0)} if dist.get_rank() == 0 else {}
+    full: dict[str, Any] = {"weight": torch.full((4, 4), 7.0)} if dist.get_rank() == 0 else {}
     set_model_state_dict(model, full, options=StateDictOptions(full_state_dict=True, broadcast_from_rank0=True))
     return float(model.weight.to_local()[0, 0])
 
@@ -250,12 +249,15 @@ def optimizer_made_before() -> list[int]:
 
 def checkpoint_with_other_names() -> str:
     """The error of dcp.load where the file has another name for a weight."""
+    from torch.distributed.checkpoint.state_dict_loader import load
+    from torch.distributed.checkpoint.state_dict_saver import save
+
     folder: list[Any] = [tempfile.mkdtemp() if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dcp.save({"weight": torch.ones(2)}, checkpoint_id=folder[0])
-        return error_of(lambda: dcp.load({"other": torch.ones(2)}, checkpoint_id=folder[0]))
+        save({"weight": torch.ones(2)}, checkpoint_id=folder[0])
+        return error_of(lambda: load({"other": torch.ones(2)}, checkpoint_id=folder[0]))
 
 
 AIDS = {"everywhere", "old", "new", "two_layers", "fully_shard", "size_based_auto_wrap_policy"}

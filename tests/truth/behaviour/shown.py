@@ -10,7 +10,7 @@ def error_of(call: Callable[[], object]) -> str:
     """Return the name and the text of the error that a call ends with; nothing where it does not."""
     try:
         call()
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is what was asked for
         return f"{type(error).__name__}: {error}"
     return ""
 
@@ -19,10 +19,9 @@ def see(functions: Iterable[Callable[[], object]]) -> dict[str, object]:
     """Return what the functions saw; of one that fails, its error, so that the others still count."""
     seen: dict[str, object] = {}
     for show in functions:
-        try:
-            seen[show.__name__] = show()
-        except Exception as error:
-            seen[show.__name__] = f"failed: {type(error).__name__}: {error}"
+        failed = error_of(lambda show=show: seen.update({show.__name__: show()}))  # type: ignore[misc]
+        if failed:
+            seen[show.__name__] = f"failed: {failed}"
     return seen
 
 

@@ -214,7 +214,7 @@ def changed_on_one_rank() -> float:
     model(mine()).sum().backward()
     optimizer.step()
     first, second = everywhere(model.module.weight.item())
-    return round(second - first, 4)
+    return round(float(second - first), 4)
 
 
 def models_that_differ() -> str:
@@ -225,7 +225,7 @@ def models_that_differ() -> str:
 
 def prefix_of_ddp() -> str:
     """The name of the first weight in the state dict."""
-    return next(iter(line().state_dict()))
+    return str(next(iter(line().state_dict())))
 
 
 def attribute_of_the_model() -> list[str]:
@@ -343,7 +343,8 @@ def optimizer_state_of_one_rank() -> str:
 def synchronized_norm_on_the_cpu() -> list[str]:
     """The errors of SyncBatchNorm with tensors of the CPU, in training and in eval mode."""
     norm = nn.SyncBatchNorm(1)
-    return [error_of(lambda: norm.train(mode)(torch.ones(2, 1, 2)))[:60] for mode in (True, False)]
+    training = error_of(lambda: norm.train()(torch.ones(2, 1, 2)))
+    return [training[:60], error_of(lambda: norm.eval()(torch.ones(2, 1, 2)))]
 
 
 def clipping_a_gradient_of_one_rank() -> list[bool]:

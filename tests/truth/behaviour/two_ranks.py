@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 try:
     from torch.distributed.fsdp import fully_shard
 except ImportError:  # before torch 2.6
-    from torch.distributed._composable.fsdp import fully_shard
+    from torch.distributed._composable.fsdp import fully_shard  # type: ignore[attr-defined,no-redef,assignment,unused-ignore]
 
 SHORT = timedelta(seconds=2)
 
