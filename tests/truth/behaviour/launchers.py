@@ -21,7 +21,7 @@ def started(*words: str, module: Any = run) -> tuple[Any, list[str]]:
     """The configuration and the arguments that torchrun would start a script with."""
     taken: list[Any] = []
 
-    def elastic_launch(config: Any, _: Any) -> Any:
+    def elastic_launch(config: Any, **_: Any) -> Any:
         return lambda *arguments: taken.append((config, [str(one) for one in arguments]))
 
     with patch.object(run, "elastic_launch", elastic_launch), warnings.catch_warnings():
