@@ -285,7 +285,7 @@ class Counted(nn.Module):
 def statistics_of_both_ranks() -> list[bool]:
     """Whether the running means agree after a forward of each rank's data, and after the next forward begins."""
     norm = nn.BatchNorm1d(1)
-    model = DistributedDataParallel(norm)
+    model: Any = DistributedDataParallel(norm)
     mean: Any = norm.running_mean
     seen = []
     for evaluated in (False, True):
