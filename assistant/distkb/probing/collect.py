@@ -6,18 +6,20 @@ was taken (socket, ptrace, trace), and what could not be read. Nothing in it sig
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
+from distkb.evidence.readers.stacks.documents import from_saved
 from distkb.probing.document import RawDocument
+from distkb.probing.run import Listener, ProbeRun
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from distkb.evidence.readers.stacks.model import Dump
-    from distkb.probing.run import Listener
 
 Way = Literal["socket", "ptrace", "trace"]
 """How a rank's stack was taken: `live.serve()` answered, py-spy read its memory, or its tracer had written a file."""
@@ -51,11 +53,13 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
     """A process or a node that could not be read: its part of the answer is unknown, never "nothing wrong"."""
 
     host: str
-    code: str
-    """Such as `owner`, `environ`, `denied`, `stopped`, `silent`, `node`."""
     pid: int | None = None
+    """None where a whole node gave no answer."""
     rank: int | None = None
-    detail: str = ""
+    passed: tuple[str, ...] = ()
+    """Each way and why it did not work, `way:code`; empty where even the environment is hidden."""
+    error: str = ""
+    """What the command to the node said."""
 
 
 class Recorder(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +68,7 @@ class Recorder(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     pid: int
     rank: int | None
-    trace: Mapping[str, Any]
+    trace: dict[str, Any]
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +86,8 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
 
     def dumps(self) -> list[Dump]:
         """Return the documents as the stack readers take them, for `distkb.evidence.readers.stacks.judge`."""
-        raise NotImplementedError
+        found = (from_saved(document, f"/proc/{document.get('pid')}") for document in self.documents)
+        return [dump for dump in found if dump is not None]
 
 
 def collect(  # noqa: PLR0913 - all but the job are options
@@ -93,11 +98,61 @@ def collect(  # noqa: PLR0913 - all but the job are options
     recorders: bool = False,
     deadline_s: float = 60.0,
     listener: Listener | None = None,
+    started: Callable[[ProbeRun], None] | None = None,
 ) -> Collected:
     """Take the stacks of all ranks, `snapshots` times a second apart, and their flight recorders where asked for.
 
     `python` is the user's interpreter; nodes where it is not there use their `python3`. Never raises for what a
     process, a node or a tool does: that is in `unread`, and in `raw.status` and `raw.reason` where nothing was taken.
-    Ctrl-C ends it with everything it started.
+    Ctrl-C ends it with everything it started, as does `cancel` of the run that `started` is given.
     """
-    raise NotImplementedError
+    request: dict[str, Any] = {
+        "pids": list(where.pids),
+        "tools": [str(Path(sys.executable).parent / "py-spy")],
+        "snapshots": snapshots,
+        "recorders": recorders,
+        "node_python": str(python),
+        "via": _via(where),
+    }
+    run = ProbeRun("stacks", request, python, deadline_s=deadline_s, listener=listener)
+    if started is not None:
+        started(run)
+    return _collected(run.result())
+
+
+def _via(where: Where) -> dict[str, Any]:
+    if where.job:
+        return {"slurm": where.job}
+    if where.pods:
+        return {"pods": where.pods}
+    return {"hosts": list(where.hosts)} if where.hosts else {}
+
+
+def _collected(raw: RawDocument) -> Collected:
+    """Sort what the probe said; what is not as it should be is left out, for it comes from other processes."""
+    facts = raw.facts
+    lost = [Unread(host=str(row.get("node")), error=str(row.get("error"))) for row in _rows(facts.get("lost_nodes"))]
+    seconds = facts.get("capture_s")
+    return Collected(
+        documents=tuple(_rows(facts.get("dumps"))),
+        taken=_read(facts.get("taken"), Taken),
+        unread=(*_read(facts.get("unread"), Unread), *lost),
+        recorders=_read(facts.get("recorders"), Recorder),
+        raw=raw,
+        seconds=float(seconds) if isinstance(seconds, (int, float)) else 0.0,
+    )
+
+
+def _rows(value: object) -> Sequence[dict[str, Any]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+def _read(value: object, kind: type[Row]) -> tuple[Row, ...]:
+    found: list[Row] = []
+    for row in _rows(value):
+        with contextlib.suppress(msgspec.ValidationError):
+            found.append(msgspec.convert(row, kind))
+    return tuple(found)
