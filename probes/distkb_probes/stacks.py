@@ -79,7 +79,7 @@ def _hidden(pids: Sequence[int], identity: str, report: Report) -> None:
         report.found(identity, values={**values, "owner": "?" if owner is None else user_name(owner)})
 
 
-def _take(  # noqa: PLR0913 - the parts of one probe
+def _take(
     job: Sequence[ranks.Rank],
     tool: str | None,
     table: Table,
@@ -126,12 +126,18 @@ def _take(  # noqa: PLR0913 - the parts of one probe
 def _say_unread(lost: Sequence[Taken], host: str, report: Report) -> None:
     """Say of which ranks nothing is known, and of which of them it is that they are stopped."""
     report.fact("unread", [_who(one.rank, host, passed=one.passed) for one in lost])
+    alike: dict[str, list[Taken]] = {}
     for one in lost:
-        label = str(one.rank.pid) if one.rank.rank is None else str(one.rank.rank)
+        alike.setdefault(", ".join(one.passed), []).append(one)
         if ranks.state_of(one.rank.pid) in STOPPED:
-            report.found("stacks.rank-stopped", values={"odd": label, "pids": one.rank.pid})
-        values = {"odd": label, "pid": one.rank.pid, "host": host, "ways": ", ".join(one.passed)}
-        report.found("stacks.unread", values=values)
+            report.found("stacks.rank-stopped", values={"odd": _label(one.rank), "pids": one.rank.pid})
+    for ways, some in alike.items():
+        values = {"odd": ", ".join(_label(one.rank) for one in some), "host": host, "ways": ways}
+        report.found("stacks.unread", values={**values, "pids": " ".join(str(one.rank.pid) for one in some)})
+
+
+def _label(rank: ranks.Rank) -> str:
+    return f"? (pid {rank.pid})" if rank.rank is None else str(rank.rank)
 
 
 def _who(rank: ranks.Rank, host: str, **more: object) -> dict[str, Any]:

@@ -45,7 +45,7 @@ DEADLINE_S = 60.0
 @click.option("--save", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="option.save")
 @probe.probe_options(DEADLINE_S)
 @click.pass_context
-def command(  # noqa: PLR0913 - the options of one command
+def command(
     ctx: click.Context,
     *,
     paths: tuple[Path, ...],
@@ -59,6 +59,8 @@ def command(  # noqa: PLR0913 - the options of one command
     as_json: bool,
 ) -> ExitCode:
     """Print where the ranks of a live job stand, or those in the dumps given; with both, all of them together."""
+    import msgspec
+
     from distkb.evidence.observation import absent
     from distkb.evidence.readers.stacks.judge import judge
     from distkb.probing.collect import Where, collect
@@ -87,6 +89,9 @@ def command(  # noqa: PLR0913 - the options of one command
         facts={**facts, "stacks": judged.facts} if dumps else facts,
         interpreter=chosen,
     )
+    if not dumps and raw.status != "ok":
+        # What could not be read is told, and is no finding where nothing else was read.
+        found = msgspec.structs.replace(found, status=raw.status)
     return probe.finish(found, current, as_json=as_json, body="" if as_json else _body(found, current))
 
 
@@ -120,13 +125,14 @@ def _where(pids: tuple[int, ...], job: str | None, pods: str | None, hostfile: P
     """Return which job was named; None where none was. Raises Failure for several, and for what names nothing."""
     from distkb.probing.collect import Where
 
-    given = [name for name, value in (("--pid", pids), ("--job", job), ("--pods", pods), ("--hostfile", hostfile)) if value]
+    ways = (("--pid", pids), ("--job", job), ("--pods", pods), ("--hostfile", hostfile))
+    given = [name for name, value in ways if value]
     if len(given) > 1:
-        raise Failure("error.together", one=given[0], other=given[1])
+        raise Failure("error.stacks-one-job", one=given[0], other=given[1])
     if job is not None and re.fullmatch(r"\d{1,10}(_\d{1,10})?(\.\w{1,20})?", job) is None:
-        raise Failure("error.job-id", given=job)
+        raise Failure("error.stacks-job-id", given=job)
     if pods is not None and re.fullmatch(r"([a-z0-9-]{1,63}/)?[a-z0-9][a-z0-9.-]{0,252}", pods) is None:
-        raise Failure("error.pods", given=pods)
+        raise Failure("error.stacks-pods", given=pods)
     hosts = () if hostfile is None else _hosts(hostfile)
     return Where(pids=pids, job=job or "", pods=pods or "", hosts=hosts) if given else None
 
@@ -136,12 +142,12 @@ def _hosts(path: Path) -> tuple[str, ...]:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as problem:
-        raise Failure("error.cannot-read", path=str(path), reason=problem.strerror or "") from None
+        raise Failure("error.os", path=str(path), reason=problem.strerror or "") from None
     words = [line.partition("#")[0].split() for line in lines[:65536]]
     hosts = tuple(dict.fromkeys(row[0] for row in words if row))
     bad = next((host for host in hosts if re.fullmatch(r"[A-Za-z0-9][\w.@-]{0,252}", host) is None), None)
     if bad is not None or not hosts:
-        raise Failure("error.hostfile", path=str(path), given=bad or "-")
+        raise Failure("error.stacks-hostfile", path=str(path), given=bad or "-")
     return hosts
 
 
@@ -165,8 +171,9 @@ def _save(directory: Path, documents: Sequence[object], current: Session) -> Non
 
 
 def _body(found: ProbeAnswer, current: Session) -> str:
-    if "stacks" not in found.facts:
-        return ""
     from distkb.report import stacks
 
-    return stacks.write(found.facts["stacks"], current.say, columns=output.columns(), ink=output.ink())
+    columns, ink = output.columns(), output.ink()
+    standing = stacks.write(found.facts.get("stacks") or {}, current.say, columns=columns, ink=ink)
+    ways = stacks.write_ways(found.facts, current.say, columns=columns, ink=ink)
+    return "\n".join(text for text in (standing, ways) if text)

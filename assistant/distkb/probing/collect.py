@@ -90,7 +90,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
         return [dump for dump in found if dump is not None]
 
 
-def collect(  # noqa: PLR0913 - all but the job are options
+def collect(
     where: Where,
     python: Path,
     *,

@@ -17,6 +17,8 @@ from distkb_probes.stack.fault import threads_of
 ANSWER_S = 2.0
 """Seconds for an answer: Python's own thread has the GIL within 5 ms of asking, unless something keeps it."""
 _MOST_BYTES = 16 << 20
+MOST_RECORDER = 32 << 20
+"""Bytes of all flight recorders in one answer."""
 _FLIGHT_RECORDER = ("fr_trace_json", "dump_nccl_trace_json")
 
 
@@ -49,11 +51,12 @@ def stacks(pid: int, uid: int, limit_s: float = ANSWER_S) -> Answer:
     return Answer(threads, "" if threads is not None else "many-threads")
 
 
-def flight_recorder(pid: int, uid: int, limit_s: float = ANSWER_S) -> dict[str, Any] | None:
-    """Return what the flight recorder of a process holds; None where there is none."""
+def flight_recorder(pid: int, uid: int, limit_s: float = ANSWER_S, most: int = MOST_RECORDER) -> dict[str, Any] | None:
+    """Return what the flight recorder of a process holds; None where there is none, or more than `most` bytes."""
     for name in _FLIGHT_RECORDER:
         with contextlib.suppress(_NoAnswerError, ValueError, RecursionError):
-            trace = json.loads(_post(pid, uid, name, limit_s))
+            said = _post(pid, uid, name, limit_s)
+            trace = json.loads(said) if len(said) <= most else None
             if isinstance(trace, dict):
                 return trace
     return None

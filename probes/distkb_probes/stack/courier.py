@@ -1,7 +1,11 @@
-# distkb-courier
-# Runs on a node that has nothing of distkb: the probes come on stdin and are imported from memory, nothing is written.
-# The answer goes out in short marked lines, which no launcher splits or mixes up with those of another node.
+"""distkb-courier: runs on a node that has nothing of distkb.
+
+The probes come on stdin and are imported from memory; nothing is written there. The answer goes out in short marked
+lines, which no launcher splits or mixes up with those of another node.
+"""
+
 import base64
+import contextlib
 import json
 import os
 import signal
@@ -19,11 +23,10 @@ from distkb_probes import stacks  # noqa: E402
 from distkb_probes._report import Report, Stopped  # noqa: E402
 
 report = Report("stacks")
-try:
+with contextlib.suppress(Stopped):
     stacks.run(given["request"], report)
-except Stopped:
-    pass
 said = base64.b64encode(zlib.compress(json.dumps(report.document()).encode())).decode()
 parts = [said[at : at + 2000] for at in range(0, len(said), 2000)]
+node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 for number, part in enumerate(parts, 1):
-    print("distkb-node", socket.gethostname(), f"{number}/{len(parts)}", part, flush=True)  # noqa: T201
+    print("distkb-node", node, f"{number}/{len(parts)}", part, flush=True)  # noqa: T201

@@ -19,7 +19,7 @@ _NAMES = (
 """Variables of a rank, the world's size, the ranks on this machine, and the rank among those; the first set counts."""
 _MASTER = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID")
 _OWN = frozenset({"distkb", "distkb_probes", "_guard.py"})
-COURIER = "# distkb-courier"
+COURIER = '"""distkb-courier:'
 """Begins what distkb runs on another node: it is no rank, whatever Slurm gives to it."""
 
 
@@ -75,7 +75,11 @@ def unreadable(table: Table, slurm: str = "") -> list[int]:
     mine = [pid for pid in sorted(table.stats) if pid not in above and _is_mine(pid) and _is_python(pid, table)]
     for pid in mine:
         table.environment(pid)
-    return [pid for pid in mine if pid in table.hidden and not _is_helper(pid, table) and (not slurm or _is_step(pid, table))]
+    return [
+        pid
+        for pid in mine
+        if pid in table.hidden and not _is_helper(pid, table) and (not slurm or _is_step(pid, table))
+    ]
 
 
 def of_others(table: Table) -> dict[int, list[int]]:

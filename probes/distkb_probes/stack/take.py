@@ -73,11 +73,12 @@ def again(found: Sequence[Taken], tool: str | None, deadline: float) -> None:
 
 
 def recorders(found: Sequence[Taken], deadline: float) -> list[tuple[Rank, dict[str, Any]]]:
-    """Return the flight recorders of the ranks that have a socket."""
+    """Return the flight recorders of the ranks that have a socket; larger ones than an answer can hold are left out."""
     kept: dict[int, dict[str, Any]] = {}
+    most = ask.MOST_RECORDER // max(1, len(found))
 
     def ask_for_it(one: Taken) -> None:
-        trace = ask.flight_recorder(one.rank.pid, _owner(one), _left(deadline))
+        trace = ask.flight_recorder(one.rank.pid, _owner(one), _left(deadline), most)
         if trace is not None:
             kept[one.rank.pid] = trace
 
