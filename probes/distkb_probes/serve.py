@@ -94,6 +94,7 @@ class _Serving:
         self._pid = os.getpid()
         self._listener: socket.socket | None = None
         atexit.register(self._remove)
+        os.register_at_fork(after_in_child=self._forked)
         if _has_worker_server():
             self._through_torch()
             return
@@ -101,7 +102,6 @@ class _Serving:
         self._placed(lambda new: listener.bind(str(new)))
         listener.listen(16)
         listener.settimeout(_LOOK_S)
-        os.register_at_fork(after_in_child=self._forked)
         threading.Thread(target=self._answer_all, args=(listener,), name="distkb-serve", daemon=True).start()
 
     def _placed(self, bind: Callable[[Path], None]) -> None:
@@ -143,9 +143,10 @@ class _Serving:
     def _forked(self) -> None:
         """Be silent in a child: it is a loader's worker or a helper, not this rank."""
         global _serving  # noqa: PLW0603
-        if self._listener is not None:
-            self._listener.close()
-        self._listener = _serving = None
+        if _serving is self:
+            if self._listener is not None:
+                self._listener.close()
+            self._listener = _serving = None
 
     def _remove(self) -> None:
         if os.getpid() == self._pid:

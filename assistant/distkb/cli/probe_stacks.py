@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +16,7 @@ from distkb.cli.session import Session, session
 
 if TYPE_CHECKING:
     from distkb.evidence.readers.stacks.model import Dump
-    from distkb.probing.collect import Where
+    from distkb.probing.collect import Collected, Where
     from distkb.probing.document import ProbeAnswer, RawDocument
     from distkb.probing.interpreter import Interpreter
 
@@ -75,10 +75,11 @@ def command(
     if where is not None or not paths:
         chosen = probe.interpreter(python)
         listener = probe.announce("stacks", chosen, current, quiet=as_json)
-        taken = collect(where or Where(), chosen.path, deadline_s=deadline, listener=listener)
+        wanted = where or Where()
+        taken = collect(wanted, chosen.path, recorders=save is not None, deadline_s=deadline, listener=listener)
         raw = taken.raw
         if save is not None and taken.documents:
-            _save(save, taken.documents, current)
+            _save(save, taken, current)
         dumps += taken.dumps()
     judged = judge(dumps)
     facts = {name: value for name, value in raw.facts.items() if name not in ("dumps", "recorders")}
@@ -151,23 +152,26 @@ def _hosts(path: Path) -> tuple[str, ...]:
     return hosts
 
 
-def _save(directory: Path, documents: Sequence[object], current: Session) -> None:
-    """Write one file a rank, readable by this user only: `rank3-node1-4242.json`."""
-    import msgspec
-
+def _save(directory: Path, taken: Collected, current: Session) -> None:
+    """Write a file for each rank and one for its flight recorder, readable by this user only."""
     directory.mkdir(parents=True, exist_ok=True)
-    written = 0
-    for document in documents:
-        if not isinstance(document, dict):
-            continue
+    for document in taken.documents:
         host = re.sub(r"[^\w.-]", "_", str(document.get("host") or "host"))[:80]
         rank, pid = document.get("rank"), document.get("pid")
-        name = f"pid{pid}-{host}.json" if rank is None else f"rank{rank}-{host}-{pid}.json"
-        path = directory / name
-        path.touch(mode=0o600)
-        path.write_bytes(msgspec.json.encode(document) + b"\n")
-        written += 1
-    note(current.say("probe.stacks.saved", n=written, path=str(directory)), current.say)
+        _write(directory / (f"pid{pid}-{host}.json" if rank is None else f"rank{rank}-{host}-{pid}.json"), document)
+    for recorder in taken.recorders:
+        if recorder.rank is not None:
+            _write(directory / f"fr_trace_rank_{recorder.rank}.json", recorder.trace)
+    note(current.say("probe.stacks.saved", n=len(taken.documents), path=str(directory)), current.say)
+    if taken.recorders:
+        note(current.say("probe.stacks.recorders", n=len(taken.recorders), path=str(directory)), current.say)
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    import msgspec
+
+    path.touch(mode=0o600)
+    path.write_bytes(msgspec.json.encode(document) + b"\n")
 
 
 def _body(found: ProbeAnswer, current: Session) -> str:
