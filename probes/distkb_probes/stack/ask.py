@@ -85,7 +85,7 @@ def _post(pid: int, uid: int, handler: str, limit_s: float) -> bytes:
 
 
 def _connected(pid: int, uid: int, limit_s: float) -> socket.socket:
-    code = "absent"
+    code = ""
     name = f"{own_number(pid)}.sock"
     for place in (PROC / str(pid) / "root" / str(directory(uid)).lstrip("/") / name, directory(uid) / name):
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -99,6 +99,7 @@ def _connected(pid: int, uid: int, limit_s: float) -> socket.socket:
             server.close()
             if isinstance(problem, (TimeoutError, BlockingIOError)):
                 raise _NoAnswerError("silent") from None
+            code = "absent"
         else:
             # The kernel says who listens: what answers must be this very process. 0 is one of another namespace.
             peer, owner, _ = struct.unpack("3i", server.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

@@ -21,12 +21,12 @@ _TAIL = 1 << 20
 def last_stacks(pid: int, own_number: int) -> tuple[list[dict[str, Any]] | None, float, str]:
     """Return the threads that a process's tracer wrote last, when it wrote them, and a code where there are none.
 
-    `absent`: it has no tracer; `early`: its tracer has written no stack yet; `moved`: it has gone on since.
+    `absent`: it has no tracer; `early`: its tracer has written no stack yet; `moved`: it has gone on since; `denied`.
     """
-    path = _file(pid)
-    if path is None:
-        return None, 0.0, "absent"
     try:
+        path = _file(pid)
+        if path is None:
+            return None, 0.0, "absent"
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
             text = file.read(_TAIL).decode("utf-8", "replace")
@@ -43,12 +43,11 @@ def last_stacks(pid: int, own_number: int) -> tuple[list[dict[str, Any]] | None,
 
 
 def _file(pid: int) -> Path | None:
-    """Return the file that the tracer holds open."""
-    with contextlib.suppress(OSError):
-        for held in (PROC / str(pid) / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                if _NAME.match(held.readlink().name) and stat.S_ISREG(held.stat().st_mode):
-                    return held
+    """Return the file that the tracer holds open. Raises OSError where it may not be looked for."""
+    for held in (PROC / str(pid) / "fd").iterdir():
+        with contextlib.suppress(OSError):
+            if _NAME.match(held.readlink().name) and stat.S_ISREG(held.stat().st_mode):
+                return held
     return None
 
 
