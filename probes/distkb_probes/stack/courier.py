@@ -1,7 +1,7 @@
 """distkb-courier: runs on a node that has nothing of distkb.
 
 The probes come on stdin and are imported from memory; nothing is written there. The answer goes out in short marked
-lines, which no launcher splits or mixes up with those of another node.
+lines, which no launcher splits or mixes up with what else is printed there.
 """
 
 import base64
@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import sys
 import zlib
 
@@ -27,6 +26,5 @@ with contextlib.suppress(Stopped):
     stacks.run(given["request"], report)
 said = base64.b64encode(zlib.compress(json.dumps(report.document()).encode())).decode()
 parts = [said[at : at + 2000] for at in range(0, len(said), 2000)]
-node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 for number, part in enumerate(parts, 1):
-    print("distkb-node", node, f"{number}/{len(parts)}", part, flush=True)  # noqa: T201
+    print("distkb-node", f"{number}/{len(parts)}", part, flush=True)  # noqa: T201

@@ -36,10 +36,12 @@ _SENT = (
     "environment",
     "stack",
 )
-_PART = re.compile(r"distkb-node (\S{1,255}) (\d{1,6})/(\d{1,6}) ([A-Za-z0-9+/=]+)\s*$")
+_PART = re.compile(r"distkb-node (\d{1,6})/(\d{1,6}) ([A-Za-z0-9+/=]+)\s*$")
 _WITH_HOST = frozenset({"stacks.rank-stopped", "stacks.unread", "stacks.environ-hidden", "stacks.others-ranks"})
 """Findings that name their host, or whose pids are words of a command."""
 _MOST_AT_ONCE = 32
+_MORE_S = 10.0
+_LOOK_S = 0.2
 _SPARE_S = 3.0
 """Seconds kept back for the way there and back."""
 
@@ -50,12 +52,36 @@ def run(request: Mapping[str, Any], report: Report, deadline: float) -> None:
     asked: dict[str, Any] = {name: request[name] for name in ("snapshots", "recorders", "tools") if name in request}
     asked["every"] = True
     reaches, asked["slurm"] = reach.plan(request["via"], str(request.get("node_python") or "python3"), report)
-    report.stage("stacks.dump-nodes", n=sum(len(one.nodes) for one in reaches))
+    report.stage("stacks.dump-nodes", n=len(reaches))
     asked["deadline_s"] = max(2.0, deadline - time.monotonic() - _SPARE_S)
     parcel = json.dumps({"probes": base64.b64encode(_packed()).decode(), "request": asked}).encode()
+    patience = _Patience(len(reaches), deadline)
     with ThreadPoolExecutor(max_workers=min(_MOST_AT_ONCE, len(reaches) or 1)) as pool:
-        list(pool.map(lambda one: _ask(one, parcel, deadline), reaches))
+        list(pool.map(lambda one: _ask(one, parcel, patience), reaches))
     _merge(reaches, report)
+
+
+class _Patience:
+    """How long to wait for the nodes that are left: a dead one must not hold up the answer of all others."""
+
+    def __init__(self, nodes: int, deadline: float) -> None:
+        self._nodes = nodes
+        self._answers = 0
+        self._began = time.monotonic()
+        self._until = deadline
+        self._lock = threading.Lock()
+
+    def answered(self) -> None:
+        """Note an answer: once most nodes have answered, the others get some time more."""
+        with self._lock:
+            self._answers += 1
+            now = time.monotonic()
+            if 2 * self._answers >= self._nodes:
+                self._until = min(self._until, now + max(_MORE_S, 2 * (now - self._began)))
+
+    def is_over(self) -> bool:
+        """Whether nobody is waited for any longer."""
+        return time.monotonic() > self._until
 
 
 def _packed() -> bytes:
@@ -69,8 +95,8 @@ def _packed() -> bytes:
     return packed.getvalue()
 
 
-def _ask(one: Reach, parcel: bytes, deadline: float) -> None:
-    """Run a command until all its nodes have answered, it has ended, or the time is over."""
+def _ask(one: Reach, parcel: bytes, patience: _Patience) -> None:
+    """Run a command until it has ended, or the time is over."""
     if not one.command:
         return
     try:
@@ -94,9 +120,10 @@ def _ask(one: Reach, parcel: bytes, deadline: float) -> None:
     ]
     for thread in threads:
         thread.start()
-    try:
-        child.wait(max(0.1, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
+    while child.poll() is None and not patience.is_over():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_LOOK_S)
+    if child.returncode is None:
         one.error = "timeout"
         child.terminate()
         try:
@@ -106,8 +133,10 @@ def _ask(one: Reach, parcel: bytes, deadline: float) -> None:
             child.wait()
     for thread in threads:
         thread.join(1.0)
-    one.said = _answers(b"".join(said).decode("utf-8", "replace"), one.nodes)
+    one.said = _answer(b"".join(said).decode("utf-8", "replace"))
     one.error = one.error or reach.last_line(b"".join(errors))
+    if one.said is not None:
+        patience.answered()
 
 
 def _feed(pipe: Any, parcel: bytes) -> None:
@@ -124,35 +153,24 @@ def _drain(pipe: Any, kept: list[bytes]) -> None:
             kept.append(part)
 
 
-def _answers(text: str, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Put the answers together from their parts. A command for one node is answered by that one, whatever its name."""
-    parts: dict[str, dict[int, str]] = {}
-    whole: dict[str, int] = {}
-    for line in text.splitlines():
-        if (found := _PART.search(line)) is not None:
-            host = nodes[0] if len(nodes) == 1 else found[1]
-            parts.setdefault(host, {})[int(found[2])] = found[4]
-            whole[host] = int(found[3])
-    answers: dict[str, dict[str, Any]] = {}
-    for host, some in parts.items():
-        if len(some) == whole[host]:
-            try:
-                packed = base64.b64decode("".join(some[number] for number in sorted(some)))
-                document = json.loads(zlib.decompressobj().decompress(packed, reach.MOST_BYTES))
-            except (ValueError, zlib.error, RecursionError):
-                continue
-            if isinstance(document, dict) and isinstance(document.get("facts"), dict):
-                answers[host] = document
-    return answers
+def _answer(text: str) -> dict[str, Any] | None:
+    """Put a node's answer together from its parts; None where one is missing or damaged."""
+    found = [part for line in text.splitlines() if (part := _PART.search(line)) is not None]
+    parts = {int(part[1]): part[3] for part in found}
+    if not found or len(parts) != int(found[0][2]):
+        return None
+    try:
+        packed = base64.b64decode("".join(parts[number] for number in sorted(parts)))
+        document = json.loads(zlib.decompressobj().decompress(packed, reach.MOST_BYTES))
+    except (ValueError, zlib.error, RecursionError):
+        return None
+    whole = isinstance(document, dict) and isinstance(document.get("facts"), dict)
+    return document if whole else None
 
 
 def _merge(reaches: Sequence[Reach], report: Report) -> None:
-    documents: list[tuple[str, dict[str, Any]]] = []
-    lost: list[tuple[str, str]] = []
-    for one in reaches:
-        documents += one.said.items()
-        short = {name.partition(".")[0] for name in one.said}
-        lost += [(node, one.error) for node in one.nodes if node.partition(".")[0] not in short]
+    documents = [(one.node, one.said) for one in reaches if one.said is not None]
+    lost = [(one.node, one.error) for one in reaches if one.said is None]
     facts = [document["facts"] for _, document in documents]
     dumps = [dump for one in facts for dump in one.get("dumps") or ()]
     _one_job(dumps, report)

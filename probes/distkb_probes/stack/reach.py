@@ -7,8 +7,8 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +36,11 @@ _LABELS = (
 
 @dataclass
 class Reach:
-    """One command, the nodes that should answer to it, and what they said."""
+    """One node, the command that reaches it, and what it said."""
 
+    node: str
     command: list[str]
-    nodes: tuple[str, ...]
-    said: dict[str, dict[str, Any]] = field(default_factory=dict)
+    said: dict[str, Any] | None = None
     error: str = ""
 
 
@@ -54,7 +54,7 @@ def plan(via: Mapping[str, Any], python: str, report: Report) -> tuple[list[Reac
             report.fail("stacks-bad-name", name[:80])
     if "slurm" in via:
         job, nodes = _slurm(str(via["slurm"]), report)
-        return [_srun(job, nodes, python)], job
+        return [_srun(job, node, python) for node in nodes], job
     if "pods" in via:
         return _kubectl(str(via["pods"]), python, report), ""
     return [_ssh(str(host), python) for host in via["hosts"]], ""
@@ -82,16 +82,11 @@ def _slurm(asked: str, report: Report) -> tuple[str, tuple[str, ...]]:
     return (f"{number}.{step}" if step else number), tuple(nodes)
 
 
-def _srun(job: str, nodes: Sequence[str], python: str) -> Reach:
-    number = job.partition(".")[0]
-    n = str(len(nodes))
-    return Reach(
-        [
-            *("srun", f"--jobid={number}", "--overlap", "--nodes", n, "--ntasks", n, "--ntasks-per-node=1"),
-            *("--mpi=none", "--cpu-bind=none", "--kill-on-bad-exit=0", "--job-name=distkb", *_there(python)),
-        ],
-        tuple(nodes),
-    )
+def _srun(job: str, node: str, python: str) -> Reach:
+    """Return the command for one node: a step over several nodes starts nowhere where one of them is dead."""
+    one = ("--nodes=1", "--ntasks=1", f"--nodelist={node}")
+    quiet = ("--mpi=none", "--cpu-bind=none", "--job-name=distkb")
+    return Reach(node, ["srun", f"--jobid={job.partition('.')[0]}", "--overlap", *one, *quiet, *_there(python)])
 
 
 def _kubectl(name: str, python: str, report: Report) -> list[Reach]:
@@ -107,9 +102,9 @@ def _kubectl(name: str, python: str, report: Report) -> list[Reach]:
             report.fail("stacks-no-kubectl", said[:200])
         if pods:
             return [
-                Reach(["kubectl", "exec", "-i", *within, pod, "--", *_there(python)], (pod,))
+                Reach(pod, ["kubectl", "exec", "-i", *within, pod, "--", *_there(python)])
                 if phase == "Running"
-                else Reach([], (pod,), error=phase)
+                else Reach(pod, [], error=phase)
                 for pod, phase in pods
             ]
     return report.fail("stacks-no-pods", name)
@@ -117,7 +112,7 @@ def _kubectl(name: str, python: str, report: Report) -> list[Reach]:
 
 def _ssh(host: str, python: str) -> Reach:
     there = shlex.join(_there(python))
-    return Reach(["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", host, "--", there], (host,))
+    return Reach(host, ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", host, "--", there])
 
 
 def _said(command: list[str], code: str, report: Report) -> str:
