@@ -112,14 +112,13 @@ def _arguments(current: Session) -> tuple[str, ...]:
 
 def _watch_started(words: Sequence[str], tee: Path | None, options: Options, current: Session) -> int:
     from distkb.watching.started import Command as Started
-    from distkb.watching.started import NotStartedError, Signals
+    from distkb.watching.started import NotStartedError, Passing, Signals
     from distkb.watching.watcher import Watcher
 
-    if tee is not None:
-        tee.mkdir(parents=True, exist_ok=True)
+    passing = None if tee is None else Passing(tee.absolute())
     signals = Signals(forward=True)
     try:
-        started: Started = Started(words, signals, None if tee is None else tee.absolute())
+        started: Started = Started(words, signals, passing)
     except NotStartedError as problem:
         signals.restore()
         raise Failure("watch.error.not-started", code=ExitCode.UNABLE, command=str(problem)) from None

@@ -44,20 +44,25 @@ def examine(current: Session) -> ExitCode:
         return ExitCode.DONE
     try:
         examiner.say(_keep(request, go, (taken, verdict, environment), known, current))
-    except OSError as problem:
-        examiner.say(examiner.Refused(f"{problem.filename or go.directory}: {problem.strerror}"))
+    except Exception as problem:  # noqa: BLE001 - the watcher says it, and watches on
+        examiner.say(examiner.Refused(f"{type(problem).__name__}: {problem}"))
     return ExitCode.DONE
 
 
 def _keep(
-    request: Request, go: Go, taken: Taken, verdict: Verdict, known: knowledge.Knowledge, current: Session
-) -> Any:
+    request: Request,
+    go: Go,
+    seen: tuple[Taken, Verdict, ProbeRun | None],
+    known: knowledge.Knowledge,
+    current: Session,
+) -> Kept:
+    """Write the bundle and return where it is, with the answer that it gives."""
     import msgspec
 
     from distkb.report import json, text, watch
     from distkb.report.meaning import Meanings
-    from distkb.watching.bundle import Bundle
     from distkb.watching import examiner
+    from distkb.watching.bundle import Bundle
     from distkb.watching.take import recorder_dumps
     from distkb.watching.watcher import Event
 

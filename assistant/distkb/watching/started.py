@@ -52,20 +52,45 @@ class Signals:
         signal.pthread_sigmask(signal.SIG_SETMASK, self.before)
 
 
+class Passing:
+    """Copies what the command writes to the files of its output on to our own streams, byte for byte."""
+
+    def __init__(self, directory: Path) -> None:
+        """Make the files, or go on at their ends."""
+        directory.mkdir(parents=True, exist_ok=True)
+        self.logs = (directory / "stdout.log", directory / "stderr.log")
+        self._files = []
+        for number, path in enumerate(self.logs, 1):
+            path.touch(mode=0o600)
+            file = path.open("rb")
+            file.seek(0, os.SEEK_END)
+            self._files.append((file, number))
+
+    def copy(self) -> None:
+        """Copy what has come since the last time."""
+        for file, number in self._files:
+            while data := file.read(1 << 16):
+                view = memoryview(data)
+                try:
+                    while view:
+                        view = view[os.write(number, view) :]
+                except OSError:
+                    break  # nobody reads any more; the file keeps all of it
+
+
 class Command:
     """The command that the user asked for."""
 
-    def __init__(self, words: Sequence[str], signals: Signals, log: Path | None = None) -> None:
-        """Start it; with `log`, its output goes to files in that folder. Raises NotStartedError."""
+    def __init__(self, words: Sequence[str], signals: Signals, passing: Passing | None = None) -> None:
+        """Start it; with `passing`, its output goes to those files. Raises NotStartedError."""
         self._code: int | None = None
         actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = []
         environment = dict(os.environ)
-        self.logs: tuple[Path, ...] = ()
-        if log is not None:
-            self.logs = (log / "stdout.log", log / "stderr.log")
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self.passing = passing
+        if passing is not None:
+            flags = os.O_WRONLY | os.O_APPEND
             actions = [
-                (os.POSIX_SPAWN_OPEN, number, str(path), flags, 0o600) for number, path in enumerate(self.logs, 1)
+                (os.POSIX_SPAWN_OPEN, number, str(path), flags, 0) for number, path in enumerate(passing.logs, 1)
             ]
             # Python keeps back what it writes to files; who looks on wants every line when it comes.
             environment.setdefault("PYTHONUNBUFFERED", "1")
@@ -99,29 +124,6 @@ class Command:
         if self._code is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
-
-
-class Passing:
-    """Copies what the command writes to the files of its output on to our own streams, byte for byte."""
-
-    def __init__(self, logs: Sequence[Path]) -> None:
-        self._files = []
-        for number, path in enumerate(logs, 1):
-            path.touch(mode=0o600)
-            file = path.open("rb")
-            file.seek(0, os.SEEK_END)
-            self._files.append((file, number))
-
-    def copy(self) -> None:
-        """Copy what has come since the last time."""
-        for file, number in self._files:
-            while data := file.read(1 << 16):
-                view = memoryview(data)
-                try:
-                    while view:
-                        view = view[os.write(number, view) :]
-                except OSError:
-                    break  # nobody reads any more; the file keeps all of it
 
 
 def run_beside(command: str, more: dict[str, str], signals: Signals) -> list[int]:

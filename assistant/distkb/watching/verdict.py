@@ -15,7 +15,7 @@ Outcome = Literal["stuck", "slow", "phase", "blind"]
 """`phase`: nothing moves, in a place where that is usual for minutes. `blind`: no stack could be taken."""
 WORKS = 0.3
 """Cores from which on a rank, with all below it, works rather than waits."""
-PHASES = ("save", "eval", "compile", "import", "init")
+PHASES = ("import", "compile", "init", "save", "eval")
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,8 @@ def conclude(
         return Verdict(outcome=outcome, missing=missing, reason=reason, detail=detail)
     halted = {dump.pid for dump in dumps if dump.state in ("T", "t")}
     places = tuple(sorted((_place(group, cores, halted) for group in groups), key=_order))
-    phase = next((kind for group in groups for kind in (group["kind"], group["within"]) if kind in PHASES), "")
+    kinds = {kind for group in groups for kind in (group["kind"], group["within"])}
+    phase = next((kind for kind in PHASES if kind in kinds), "")
     outcome = "stuck"
     if not halted and any(_works(group, cores) for group in groups):
         outcome = "slow"

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +17,7 @@ from distkb.evidence.text.ranks import listed
 from distkb.watching import outputs, processes
 from distkb.watching.examiner import Examiner, Go, Kept, Refused, Request, Seen
 from distkb.watching.pace import Pace
-from distkb.watching.started import Command, Passing, Signals, ended, run_beside
+from distkb.watching.started import Command, Signals, ended, run_beside
 from distkb.watching.verdict import Verdict
 
 POLL_S = 1.0
@@ -82,11 +82,11 @@ class Watcher:
         self._tell = tell
         self._signals = signals
         self._command = command
-        self._passing = Passing(command.logs) if command is not None and command.logs else None
+        self._passing = None if command is None else command.passing
         now = time.monotonic()
         self._pace = Pace(now, options.stall_s)
         self._outputs = outputs.Outputs()
-        self._outputs.follow([*options.logs, *(command.logs if command is not None else ())])
+        self._outputs.follow([*options.logs, *(self._passing.logs if self._passing is not None else ())])
         self._ranks: list[processes.Rank] = []
         self._numbers: set[int] = set()
         self._used: deque[tuple[float, dict[int, float]]] = deque(maxlen=16)
@@ -274,7 +274,8 @@ class Watcher:
             self._look_at = 2 * silence
             self._drop_examiner()
             return
-        if verdict.outcome == "phase" and self._pace.fixed is None and silence < patient:
+        # What a user set holds for all but imports, which a slow disk makes long and nothing makes endless.
+        if verdict.outcome == "phase" and (self._pace.fixed is None or verdict.phase == "import") and silence < patient:
             self._look_at = patient
             self._drop_examiner()
             return
@@ -323,8 +324,3 @@ class Watcher:
                 for pid in pids:
                     with contextlib.suppress(OSError):
                         os.kill(pid, number)
-
-
-def check_alive(pids: Sequence[int], slurm_job: str | None) -> list[processes.Rank]:
-    """Return the ranks to attach to; see `distkb.watching.processes.find` for what it raises."""
-    return processes.find(pids, slurm_job)

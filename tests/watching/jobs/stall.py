@@ -4,7 +4,7 @@
 before the stall, the fourth the seconds that a step takes.
 """
 
-# ruff: noqa: TID253, D103, T201, S310, S108 - a training script imports torch and prints
+# ruff: noqa: D103, T201 - a training script imports torch and prints
 from __future__ import annotations
 
 import datetime
@@ -68,6 +68,11 @@ def log_to_tracker() -> None:
     urllib.request.urlopen(f"http://127.0.0.1:{server.getsockname()[1]}/log", data=b"x").read()  # line: tracker
 
 
+def wait_for_file() -> None:
+    while not (PLACE / "go").exists():
+        time.sleep(0.2)  # line: until
+
+
 def compile_kernels() -> None:
     path = PLACE / "kernel.baton"
     path.touch()
@@ -110,6 +115,9 @@ def stall(model: torch.nn.Module) -> None:
         dist.barrier()  # line: collective
     elif KIND == "lock":
         wait_for_lock()
+    elif KIND == "until":
+        say("token hf_abcdefghijklmnopqrstuvwxyz123456")
+        wait_for_file()
     elif KIND == "sleep":
         download_weights()
     elif KIND == "tracker":
