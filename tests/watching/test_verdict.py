@@ -57,6 +57,16 @@ def test_processes_below_a_rank_count() -> None:
     assert conclude([*waiting(0, 2, 3), loader], {101: 0.0}).outcome == "stuck"
 
 
+def test_what_a_rank_waits_for_in_its_loader_is_named() -> None:
+    """Not the worker that waits for work, but the one that stands in the user's dataset."""
+    loader = dump(1, Frame("_next_data", "torch/utils/data/dataloader.py", 1200), TRAIN)
+    loop = Frame("_worker_loop", "torch/utils/data/_utils/worker.py", 300)
+    idle = dump(1, Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 100), loop)
+    busy = dump(1, Frame("__getitem__", "/home/user/data.py", 41), loop)
+    verdict = conclude([*waiting(0, 2, 3), loader], {}, workers=[idle, busy])
+    assert (verdict.places[0].ranks, verdict.places[0].below) == ("1", "data.py:41")
+
+
 def test_a_stopped_rank_is_stuck_whatever_the_others_do() -> None:
     """Ctrl-Z and SIGSTOP leave a rank in the middle of anything."""
     stopped = dump(1, Frame("evaluate", "/home/user/train.py", 80), TRAIN, state="T")

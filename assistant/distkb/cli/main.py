@@ -39,8 +39,9 @@ class Root(Group):
         output.prepare()
         current = Session(Say(choose(args)))
         try:
-            code = super().main(args=list(args), prog_name="distkb", standalone_mode=False, obj=current)
-            return code or ExitCode.DONE
+            return (
+                super().main(args=list(args), prog_name="distkb", standalone_mode=False, obj=current) or ExitCode.DONE
+            )
         except Failure as failure:
             return fail(failure, current.say)
         except click.ClickException as wrong:

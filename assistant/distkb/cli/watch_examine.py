@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,9 @@ from distkb.cli.diagnostics import ExitCode, Failure
 from distkb.cli.session import Session
 
 if TYPE_CHECKING:
+    from distkb.probing.collect import Collected
     from distkb.probing.run import ProbeRun
     from distkb.watching.examiner import Go, Kept, Request
-    from distkb.watching.take import Taken
     from distkb.watching.verdict import Verdict
 
 _ENV_S = 20.0
@@ -22,19 +21,22 @@ _ENV_S = 20.0
 def examine(current: Session) -> ExitCode:
     """Answer the watcher at the other end of stdin and stdout."""
     from distkb.watching import examiner
-    from distkb.watching.take import take
+    from distkb.watching.take import take, take_workers
     from distkb.watching.verdict import conclude
 
     request = examiner.begin()
     if request is None:
         raise Failure("watch.error.examine")
-    taken = take(request.pids, Path(sys.executable))
+    taken = take(request.pids, request.slurm_job)
+    dumps = taken.dumps()
+    unread = [*(str(one.rank) if one.rank is not None else f"? ({one.pid or one.host})" for one in taken.unread)]
     verdict = conclude(
-        taken.dumps(),
+        dumps,
         request.cores,
+        workers=take_workers(dumps),
         missing=request.missing,
+        unread=", ".join(unread[:16]),
         reason=taken.raw.reason or "",
-        detail=taken.raw.detail or "",
     )
     examiner.say(examiner.Seen(verdict))
     environment = _environment(request)
@@ -52,7 +54,7 @@ def examine(current: Session) -> ExitCode:
 def _keep(
     request: Request,
     go: Go,
-    seen: tuple[Taken, Verdict, ProbeRun | None],
+    seen: tuple[Collected, Verdict, ProbeRun | None],
     known: knowledge.Knowledge,
     current: Session,
 ) -> Kept:
@@ -68,7 +70,7 @@ def _keep(
 
     taken, verdict, environment = seen
     bundle = Bundle(Path(go.directory), go.name)
-    bundle.stacks(taken.documents)
+    bundle.stacks(taken)
     bundle.logs([Path(name) for name in go.logs])
     bundle.dumps(recorder_dumps(request.pids, go.since))
     bundle.document("watch.json", {"schema": "distkb.watch/1", "verdict": msgspec.to_builtins(verdict)} | _known(go))

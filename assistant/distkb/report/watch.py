@@ -76,8 +76,10 @@ def _places(verdict: Verdict, say: Say) -> str:
         parts.insert(0, say("watch.missing", ranks=clean(verdict.missing)))
     if not parts:
         reason = f"probe.reason.{verdict.reason}"
-        detail = clean(verdict.detail or verdict.reason)
+        detail = clean(verdict.reason)
         parts = [say(reason, detail=detail) if say.knows(reason) else say("watch.blind", detail=detail)]
+    if verdict.unread:
+        parts.append(say("watch.unread", ranks=clean(verdict.unread)))
     return "; ".join(parts)
 
 
@@ -86,6 +88,8 @@ def _sentence(place: Place, say: Say) -> str:
     values = {"ranks": clean(place.ranks), "call": call, "at": clean(place.at)}
     if place.at == "?":
         return say("watch.somewhere", **values)
+    if place.below and not place.stopped:
+        return say("watch.below", **values, worker=clean(place.below_call), there=clean(place.below))
     return say.count("watch.stopped" if place.stopped else "watch.stands", place.n, **values)
 
 

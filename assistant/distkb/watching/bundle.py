@@ -16,6 +16,7 @@ import msgspec
 
 from distkb.evidence.border import fit
 from distkb.evidence.text.clean import mask, strip_escapes
+from distkb.probing.collect import Collected, save
 
 LOG_HEAD, LOG_TAIL = 1 << 20, 7 << 20
 """Bytes that are kept of a log: its beginning tells how it was started, its end how it stopped."""
@@ -46,13 +47,9 @@ class Bundle:
         """Write one JSON document."""
         self._write(name, msgspec.json.encode(fit(dict(content))) + b"\n")
 
-    def stacks(self, documents: Sequence[Mapping[str, Any]]) -> None:
-        """Write the stacks, a file for each process."""
-        for document in documents:
-            host = re.sub(r"[^\w.-]", "_", str(document.get("host") or "host"))[:80]
-            rank, pid = document.get("rank"), document.get("pid")
-            name = f"pid{pid}-{host}" if rank is None else f"rank{rank}-{host}-{pid}"
-            self.document(f"stacks/{name}.json", document)
+    def stacks(self, taken: Collected) -> None:
+        """Write the stacks, a file for each rank, and what the ranks' flight recorders answered."""
+        save(self.path / "stacks", taken)
 
     def logs(self, paths: Sequence[Path]) -> None:
         """Write the beginning and the end of each log, with the folders in which several of them lie."""

@@ -29,6 +29,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     cores: dict[int, float]
     """What each rank used of late, with all processes below it."""
     missing: str = ""
+    slurm_job: str = ""
     python: str | None = None
 
 

@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from distkb.evidence.readers.flight_recorder import find_flight_recorder
-from distkb.evidence.readers.stacks.documents import from_saved
+from distkb.evidence.readers.stacks.group import standings
 from distkb.evidence.readers.stacks.model import Dump
-from distkb.probing.document import RawDocument
-from distkb.probing.run import ProbeRun
-from distkb.watching.processes import directory_of, environment_of
+from distkb.probing.collect import Collected, Where, collect
+from distkb.watching.processes import below, directory_of, environment_of
 
 DEADLINE_S = 30.0
+_MOST_WORKERS = 32
 _RECORDER_NAMES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
 _RECORDER_PLACES = ("~/.cache/torch", "~/.cache/fr_trace")
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """What was taken of the ranks."""
-
-    documents: tuple[dict[str, Any], ...] = ()
-    """`distkb.stacks/1`, one a rank."""
-    raw: RawDocument
-
-    def dumps(self) -> list[Dump]:
-        """Return the documents as the readers of stacks take them."""
-        found = (from_saved(document, f"/proc/{document.get('pid')}") for document in self.documents)
-        return [dump for dump in found if dump is not None]
+def take(pids: Sequence[int], job: str) -> Collected:
+    """Take the stacks of these ranks twice, or of all ranks of a Slurm job on every node of it."""
+    where = Where(job=job) if job else Where(pids=tuple(pids))
+    return collect(where, Path(sys.executable), recorders=True, deadline_s=DEADLINE_S)
 
 
-def take(pids: Sequence[int], python: Path) -> Taken:
-    """Take the stacks of these ranks twice; nothing is paused, and no signal is sent."""
-    request = {"pids": list(pids), "tools": [str(Path(sys.executable).parent / "py-spy")]}
-    raw = ProbeRun("stacks", request, python, deadline_s=DEADLINE_S).result()
-    dumps = raw.facts.get("dumps")
-    documents = tuple(d for d in dumps if isinstance(d, dict)) if isinstance(dumps, list) else ()
-    return Taken(documents=documents, raw=raw)
+def take_workers(dumps: Sequence[Dump]) -> list[Dump]:
+    """Take the stacks of the processes that load data for ranks which wait for them, on this machine."""
+    here = socket.gethostname()
+    waiting = [one.dump.pid for one in standings(dumps) if one.place.kind == "dataloader" and one.dump.host == here]
+    workers = [(pid, below(pid)[:_MOST_WORKERS]) for pid in waiting if pid is not None]
+    pids = [one for pid, found in workers[:_MOST_WORKERS] if found for one in (pid, *found)]
+    if not pids:
+        return []
+    taken = collect(Where(pids=tuple(pids)), Path(sys.executable), snapshots=1, deadline_s=DEADLINE_S)
+    return [dump for dump in taken.dumps() if dump.pid not in waiting]
 
 
 def recorder_dumps(pids: Sequence[int], since: float) -> list[Path]:

@@ -7,9 +7,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from distkb.evidence.readers.stacks.judge import judge
-from distkb.evidence.readers.stacks.known import WAITING
-from distkb.evidence.readers.stacks.model import Dump
+from distkb.evidence.readers.stacks.judge import at, judge
+from distkb.evidence.readers.stacks.known import WAITING, is_library
+from distkb.evidence.readers.stacks.model import Dump, Frame
+from distkb.evidence.readers.stacks.place import place_of, representative
+from distkb.evidence.text.clean import quote_text
 
 Outcome = Literal["stuck", "slow", "phase", "blind"]
 """`phase`: nothing moves, in a place where that is usual for minutes. `blind`: no stack could be taken."""
@@ -32,6 +34,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     odd: bool = False
     stopped: bool = False
     cores: float | None = None
+    below: str = ""
+    """Where a worker of its data loader stands, `data.py:41`, and in which function: what the rank waits for."""
+    below_call: str = ""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,23 +47,30 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Those that stand elsewhere first."""
     missing: str = ""
     """Ranks that the job should have and that are not there."""
+    unread: str = ""
+    """Ranks and nodes that could not be looked at."""
     phase: str = ""
     reason: str = ""
     """Why nothing was taken: key of a sentence `probe.reason.…`."""
-    detail: str = ""
 
 
 def conclude(
-    dumps: Sequence[Dump], cores: Mapping[int, float], *, missing: str = "", reason: str = "", detail: str = ""
+    dumps: Sequence[Dump],
+    cores: Mapping[int, float],
+    *,
+    workers: Sequence[Dump] = (),
+    missing: str = "",
+    unread: str = "",
+    reason: str = "",
 ) -> Verdict:
     """Return what the stacks say; `cores` is what each rank, with all processes below it, used of late."""
     judged = judge(dumps)
     groups: Sequence[Mapping[str, Any]] = judged.facts["groups"] if dumps else ()
     if not groups:
         outcome: Outcome = "slow" if any(share >= WORKS for share in cores.values()) else "blind"
-        return Verdict(outcome=outcome, missing=missing, reason=reason, detail=detail)
+        return Verdict(outcome=outcome, missing=missing, unread=unread, reason=reason)
     halted = {dump.pid for dump in dumps if dump.state in ("T", "t")}
-    places = tuple(sorted((_place(group, cores, halted) for group in groups), key=_order))
+    places = tuple(sorted((_place(group, cores, halted, workers) for group in groups), key=_order))
     kinds = {kind for group in groups for kind in (group["kind"], group["within"])}
     phase = next((kind for kind in PHASES if kind in kinds), "")
     outcome = "stuck"
@@ -66,7 +78,7 @@ def conclude(
         outcome = "slow"
     elif phase and not halted and not missing:
         outcome = "phase"
-    return Verdict(outcome=outcome, places=places, missing=missing, phase=phase)
+    return Verdict(outcome=outcome, places=places, missing=missing, unread=unread, phase=phase)
 
 
 def _order(place: Place) -> tuple[bool, bool]:
@@ -85,9 +97,12 @@ def _share(group: Mapping[str, Any], cores: Mapping[int, float]) -> float | None
     return max(shares, default=None)
 
 
-def _place(group: Mapping[str, Any], cores: Mapping[int, float], halted: set[int | None]) -> Place:
+def _place(
+    group: Mapping[str, Any], cores: Mapping[int, float], halted: set[int | None], workers: Sequence[Dump]
+) -> Place:
     frame: Mapping[str, Any] = next((frame for frame in group["stack"] if frame["path"]), {})
     share = _share(group, cores)
+    worker = _worker(group, workers)
     return Place(
         ranks=group["label"],
         n=len(group["ranks"]),
@@ -99,4 +114,17 @@ def _place(group: Mapping[str, Any], cores: Mapping[int, float], halted: set[int
         odd=group["odd"],
         stopped=bool(group["pids"]) and halted.issuperset(group["pids"]),
         cores=None if share is None else round(share, 2),
+        below="" if worker is None else at(worker),
+        below_call="" if worker is None else quote_text(worker.function),
     )
+
+
+def _worker(group: Mapping[str, Any], workers: Sequence[Dump]) -> Frame | None:
+    """Return the frame of the user's at which a worker of these ranks stands, if one is at work at all."""
+    if group["kind"] != "dataloader":
+        return None
+    for dump in workers:
+        frame = place_of(representative(dump.snapshots[-1]) if dump.snapshots else None).at
+        if dump.rank in group["ranks"] and frame is not None and not is_library(frame.path):
+            return frame
+    return None

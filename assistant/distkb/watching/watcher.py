@@ -246,6 +246,7 @@ class Watcher:
             pids=tuple(rank.pid for rank in self._ranks),
             cores=self._cores(now),
             missing=missing,
+            slurm_job=self._options.slurm_job or "",
             python=None if self._options.python is None else str(self._options.python),
         )
         try:
