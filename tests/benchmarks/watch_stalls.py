@@ -147,7 +147,7 @@ def stalls(kinds: list[str]) -> int:
             odd = ODD.get(kind, "1")
             want = {
                 "stop": rf"Rank {odd} is stopped by a signal, in \w+ at stall\.py:\d+",
-                "loader": rf"Rank {odd} waits at stall\.py:\d+ for a worker of its data loader, which stands in __getitem__ at stall\.py:{line_of(kind)}",
+                "loader": rf"Rank {odd} waits at stall\.py:\d+ for a worker of its data loader, which stands in \S*__getitem__ at stall\.py:{line_of(kind)}",
                 "dead": rf"Rank {odd} is gone; .*at stall\.py:{line_of(kind)}",
             }.get(kind, rf"Rank {odd} stands in \S+ at stall\.py:{line_of(kind)}[^\d]")
             right = re.search(want, whole) is not None

@@ -121,7 +121,7 @@ def test_a_stall_is_named_and_kept_and_its_end_is_told(tmp_path: Path) -> None:
             "stacks",
             "logs",
             "env.json",
-            "watch.json",
+            "watched.json",
             "diagnosis.json",
         }
         kept = b"".join(path.read_bytes() for path in bundle.rglob("*") if path.is_file())

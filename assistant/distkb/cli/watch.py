@@ -139,11 +139,25 @@ def _attach(options: Options, current: Session) -> int:
     except SeveralJobsError as several:
         raise Failure("watch.error.several", jobs=str(several)) from None
     if not found:
-        raise Failure("watch.error.nothing", code=ExitCode.UNABLE)
+        options = _elsewhere(options)
     signals: Signals = Signals(forward=False)
     watcher = Watcher(options, _Teller(current, started=None), signals)
     watcher.run()
     return ExitCode.FINDINGS if watcher.stalls else ExitCode.DONE
+
+
+def _elsewhere(options: Options) -> Options:
+    """Return how to watch a Slurm job none of whose ranks runs here; Failure where nothing can be watched."""
+    import msgspec
+
+    from distkb.watching import slurm
+
+    if options.slurm_job is None:
+        raise Failure("watch.error.nothing", code=ExitCode.UNABLE)
+    job = slurm.show(options.slurm_job)
+    if job is None or not job.live:
+        raise Failure("watch.error.no-job", code=ExitCode.UNABLE, job=options.slurm_job)
+    return msgspec.structs.replace(options, elsewhere=True, logs=(*options.logs, *job.outputs))
 
 
 class _Teller:

@@ -73,7 +73,7 @@ def _keep(
     bundle.stacks(taken)
     bundle.logs([Path(name) for name in go.logs])
     bundle.dumps(recorder_dumps(request.pids, go.since))
-    bundle.document("watch.json", {"schema": "distkb.watch/1", "verdict": msgspec.to_builtins(verdict)} | _known(go))
+    bundle.document("watched.json", {"schema": "distkb.watch/1", "verdict": msgspec.to_builtins(verdict)} | _known(go))
     if environment is not None:
         bundle.document("env.json", _env_document(environment, known))
     diagnosis = known.diagnose("", [bundle.path], {"symptom": "slow" if verdict.outcome == "slow" else "hang"})

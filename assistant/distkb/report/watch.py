@@ -9,6 +9,7 @@ from distkb.watching.verdict import Place, Verdict
 from distkb.watching.watcher import Event
 
 _PLACES_SHOWN = 6
+_LINES = {"failed": "watch.failed", "killed": "watch.killed", "ended": "watch.ended"}
 
 
 def line(event: Event, say: Say) -> str:
@@ -26,9 +27,7 @@ def line(event: Event, say: Say) -> str:
         return say("watch.slow", places=_places(event.verdict, say), **values)
     if event.kind == "goes-on":
         return say("watch.goes-on-line" if event.line else "watch.goes-on", **values)
-    if event.kind in ("failed", "killed", "ended"):
-        return say(f"watch.{event.kind}", **values)
-    return ""
+    return say(_LINES[event.kind], **values) if event.kind in _LINES else ""
 
 
 def stalled(event: Event, say: Say, columns: int = 80, ink: Ink = plain) -> str:

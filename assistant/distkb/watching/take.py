@@ -21,8 +21,11 @@ _RECORDER_PLACES = ("~/.cache/torch", "~/.cache/fr_trace")
 
 def take(pids: Sequence[int], job: str) -> Collected:
     """Take the stacks of these ranks twice, or of all ranks of a Slurm job on every node of it."""
-    where = Where(job=job) if job else Where(pids=tuple(pids))
-    return collect(where, Path(sys.executable), recorders=True, deadline_s=DEADLINE_S)
+    python = Path(sys.executable)
+    taken = collect(Where(job=job), python, recorders=True, deadline_s=DEADLINE_S) if job else None
+    if taken is not None and (taken.documents or not pids):
+        return taken
+    return collect(Where(pids=tuple(pids)), python, recorders=True, deadline_s=DEADLINE_S)
 
 
 def take_workers(dumps: Sequence[Dump]) -> list[Dump]:

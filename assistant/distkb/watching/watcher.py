@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from distkb.evidence.text.ranks import listed
-from distkb.watching import outputs, processes
+from distkb.watching import outputs, processes, slurm
 from distkb.watching.examiner import Examiner, Go, Kept, Refused, Request, Seen
 from distkb.watching.pace import Pace
 from distkb.watching.started import Command, Signals, ended, run_beside
@@ -59,6 +59,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     pids: tuple[int, ...] = ()
     slurm_job: str | None = None
+    elsewhere: bool = False
+    """Whether none of the Slurm job's ranks runs on this machine."""
     logs: tuple[Path, ...] = ()
     stall_s: float | None = None
     out: Path
@@ -88,6 +90,8 @@ class Watcher:
         self._outputs = outputs.Outputs()
         self._outputs.follow([*options.logs, *(self._passing.logs if self._passing is not None else ())])
         self._ranks: list[processes.Rank] = []
+        self._elsewhere = options.elsewhere
+        """Whether the job is known by Slurm only: none of its ranks runs here."""
         self._numbers: set[int] = set()
         self._used: deque[tuple[float, dict[int, float]]] = deque(maxlen=16)
         self._written: int | None = None
@@ -138,7 +142,15 @@ class Watcher:
     def _over(self) -> bool:
         if self._options.once and self._stalled is not None and self._kept:
             return True
-        if self._ranks or self._numbers or time.monotonic() < self._due_at["find"]:
+        now = time.monotonic()
+        if self._elsewhere:
+            if now < self._due_at["check"]:
+                return False
+            self._due_at["check"] = now + _CHECK_S
+            job = slurm.show(self._options.slurm_job or "")
+            if job is None or job.live:
+                return False
+        elif self._ranks or self._numbers or now < self._due_at["find"]:
             return False
         self._tell(Event(kind="ended"))
         return True
@@ -151,7 +163,11 @@ class Watcher:
         self._due_at["look"] = now + POLL_S
         gone = [rank for rank in self._ranks if not processes.alive(rank)]
         self._ranks = [rank for rank in self._ranks if rank not in gone]
-        if now >= self._due_at["find"] and (gone or not self._ranks or now >= self._due_at["check"]):
+        if (
+            not self._elsewhere
+            and now >= self._due_at["find"]
+            and (gone or not self._ranks or now >= self._due_at["check"])
+        ):
             self._find(now)
         if now >= self._due_at["files"]:
             own = [self._command.pid] if self._command is not None else []
@@ -214,7 +230,7 @@ class Watcher:
         if self._examiner is None:
             if self._stalled is not None:
                 self._end_it(now)
-            elif self._ranks and silence >= due - min(LEAD_S, limit / 3):
+            elif (self._ranks or self._elsewhere) and silence >= due - min(LEAD_S, limit / 3):
                 self._examine(now)
             return
         if self._stalled is None and self._pace.beats != self._beats_at_start:
@@ -246,7 +262,7 @@ class Watcher:
             pids=tuple(rank.pid for rank in self._ranks),
             cores=self._cores(now),
             missing=missing,
-            slurm_job=self._options.slurm_job or "",
+            slurm_job=self._options.slurm_job or self._spread(),
             python=None if self._options.python is None else str(self._options.python),
         )
         try:
@@ -254,6 +270,13 @@ class Watcher:
         except OSError as problem:
             self._look_at = self._pace.silent(now) + self._pace.limit()
             self._tell(Event(kind="failed", line=problem.strerror or ""))
+
+    def _spread(self) -> str:
+        """Return the Slurm job of ranks that run on several nodes, on the node of rank 0: one of them asks all."""
+        first = next((rank for rank in self._ranks if rank.rank == 0), None)
+        environment = {} if first is None else processes.environment_of(first.pid)
+        world = environment.get("WORLD_SIZE", "")
+        return environment.get("SLURM_JOB_ID", "") if world.isdecimal() and int(world) > len(self._ranks) else ""
 
     def _cores(self, now: float) -> dict[int, float]:
         """Return what each rank used in the last seconds."""
@@ -288,7 +311,7 @@ class Watcher:
             self._examiner.go(
                 Go(
                     directory=str(self._options.out),
-                    name=processes.command_of(self._ranks[0].pid) if self._ranks else "job",
+                    name=processes.command_of(self._ranks[0].pid) if self._ranks else self._options.slurm_job or "job",
                     logs=logs,
                     since=self._began if self._command is not None else 0.0,
                     silence_s=silence,
