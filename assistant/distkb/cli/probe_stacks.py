@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -153,25 +153,12 @@ def _hosts(path: Path) -> tuple[str, ...]:
 
 
 def _save(directory: Path, taken: Collected, current: Session) -> None:
-    """Write a file for each rank and one for its flight recorder, readable by this user only."""
-    directory.mkdir(parents=True, exist_ok=True)
-    for document in taken.documents:
-        host = re.sub(r"[^\w.-]", "_", str(document.get("host") or "host"))[:80]
-        rank, pid = document.get("rank"), document.get("pid")
-        _write(directory / (f"pid{pid}-{host}.json" if rank is None else f"rank{rank}-{host}-{pid}.json"), document)
-    for recorder in taken.recorders:
-        if recorder.rank is not None:
-            _write(directory / f"fr_trace_rank_{recorder.rank}.json", recorder.trace)
+    from distkb.probing.collect import save
+
+    save(directory, taken)
     note(current.say("probe.stacks.saved", n=len(taken.documents), path=str(directory)), current.say)
     if taken.recorders:
         note(current.say("probe.stacks.recorders", n=len(taken.recorders), path=str(directory)), current.say)
-
-
-def _write(path: Path, document: dict[str, Any]) -> None:
-    import msgspec
-
-    path.touch(mode=0o600)
-    path.write_bytes(msgspec.json.encode(document) + b"\n")
 
 
 def _body(found: ProbeAnswer, current: Session) -> str:

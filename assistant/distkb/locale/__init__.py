@@ -47,6 +47,7 @@ AREAS: tuple[str, ...] = (
     "site",
     "timer",
     "tui",
+    "watch",
 )
 """Keys that begin with one of these and a dot are read only when they are needed, from `<area>.<lang>.json`."""
 

@@ -7,6 +7,7 @@ was taken (socket, ptrace, trace), and what could not be read. Nothing in it sig
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
+from distkb.evidence.border import fit
 from distkb.evidence.readers.stacks.documents import from_saved
 from distkb.probing.document import RawDocument
 from distkb.probing.run import Listener, ProbeRun
@@ -145,6 +147,23 @@ def _collected(raw: RawDocument) -> Collected:
 
 def _rows(value: object) -> Sequence[dict[str, Any]]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def save(directory: Path, taken: Collected) -> None:
+    """Write a file for each rank and one for its flight recorder, readable by this user only and without secrets."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for document in taken.documents:
+        host = re.sub(r"[^\w.-]", "_", str(document.get("host") or "host"))[:80]
+        rank, pid = document.get("rank"), document.get("pid")
+        _write(directory / (f"pid{pid}-{host}.json" if rank is None else f"rank{rank}-{host}-{pid}.json"), document)
+    for recorder in taken.recorders:
+        if recorder.rank is not None:
+            _write(directory / f"fr_trace_rank_{recorder.rank}.json", recorder.trace)
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    path.touch(mode=0o600)
+    path.write_bytes(msgspec.json.encode(fit(document)) + b"\n")
 
 
 Row = TypeVar("Row", bound=msgspec.Struct)
