@@ -5,8 +5,8 @@ from __future__ import annotations
 from distkb.evidence.readers.stacks.model import Dump, Frame, Thread
 from distkb.locale import Say
 from distkb.report import watch
+from distkb.watching.event import Event
 from distkb.watching.verdict import Verdict, conclude
-from distkb.watching.watcher import Event
 
 ALL_REDUCE = Frame("all_reduce", "torch/distributed/distributed_c10d.py", 3252)
 TRAIN = Frame("train", "/home/user/train.py", 60)

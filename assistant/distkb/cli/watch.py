@@ -16,9 +16,10 @@ from distkb.cli.diagnostics import ExitCode, Failure, note
 from distkb.cli.session import Session, session
 
 if TYPE_CHECKING:
+    from distkb.watching.event import Event
     from distkb.watching.started import Command as Started
     from distkb.watching.started import Signals
-    from distkb.watching.watcher import Event, Options
+    from distkb.watching.watcher import Options
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?")
 _UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}

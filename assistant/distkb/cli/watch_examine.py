@@ -65,8 +65,8 @@ def _keep(
     from distkb.report.meaning import Meanings
     from distkb.watching import examiner
     from distkb.watching.bundle import Bundle
+    from distkb.watching.event import Event
     from distkb.watching.take import recorder_dumps
-    from distkb.watching.watcher import Event
 
     taken, verdict, environment = seen
     bundle = Bundle(Path(go.directory), go.name)

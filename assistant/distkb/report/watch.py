@@ -5,8 +5,8 @@ from __future__ import annotations
 from distkb.locale import Say
 from distkb.report.layout import clean, cut
 from distkb.report.page import Ink, Page, plain
+from distkb.watching.event import Event
 from distkb.watching.verdict import Place, Verdict
-from distkb.watching.watcher import Event
 
 _PLACES_SHOWN = 6
 _LINES = {"failed": "watch.failed", "killed": "watch.killed", "ended": "watch.ended"}

@@ -9,12 +9,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from distkb.evidence.text.ranks import listed
 from distkb.watching import outputs, processes, slurm
+from distkb.watching.event import Event
 from distkb.watching.examiner import Examiner, Go, Kept, Refused, Request, Seen
 from distkb.watching.pace import Pace
 from distkb.watching.started import Command, Signals, ended, run_beside
@@ -33,25 +33,6 @@ _WINDOW_S = 6.0
 _FIND_S, _FILES_S, _CHECK_S = 2.0, 10.0, 30.0
 _ASLEEP_S = 10.0
 """A pause between two looks that only a stopped or sleeping machine explains."""
-
-Kind = Literal["found", "stalled", "slow", "answer", "failed", "goes-on", "killed", "ended"]
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that the user is told."""
-
-    kind: Kind
-    ranks: tuple[int | None, ...] = ()
-    pids: tuple[int, ...] = ()
-    name: str = ""
-    silence_s: float = 0.0
-    limit_s: float = 0.0
-    verdict: Verdict | None = None
-    line: str = ""
-    bundle: str = ""
-    answer: str = ""
-    text: str = ""
-    logs: tuple[str, ...] = ()
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
