@@ -310,7 +310,8 @@ def signature_observations(
     counts: dict[str, int] = {}
     for scan in scans:
         for hit in scan.hits:
-            hits.setdefault(hit.signature, []).append((scan, hit))
+            if (scan.file.name, hit.order, hit.signature) not in result.aftermath:
+                hits.setdefault(hit.signature, []).append((scan, hit))
         for name, count in scan.counts.items():
             counts[name] = counts.get(name, 0) + count
     found: list[Observation] = []

@@ -170,3 +170,15 @@ def test_counters_in_brackets_are_no_ranks() -> None:
     """`[epoch 0]` and `[step:1]` count, whoever prints them."""
     text = "".join(f"[epoch {epoch}] loss 0.5\n[step:{epoch}] loss 0.4\n" for epoch in (0, 1, 0, 1, 0, 1))
     assert assembled(text).ranked == []
+
+
+def test_an_abort_after_a_wait_that_failed_is_no_cause() -> None:
+    """A rank that gives up waiting may abort while it ends; one that aborts by itself has failed first."""
+    waited = "".join(f"[rank1]: {line}\n" for line in TIMEOUT.splitlines())
+    abort = "[rank1]: terminate called without an active exception\n"
+    alone = observed(scan(f"[rank0]: step 1\n[rank1]: step 1\n{waited}{abort}"))
+    assert not {"run.failed-first", "logs.one-rank-failed-first"} & set(alone)
+    lost = "RuntimeError: [/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:23965"
+    closed = "".join(f"[rank0]: {line}\n" for line in f"{RAISED}{lost}".splitlines())
+    first = observed(scan(f"[rank0]: step 1\n[rank1]: step 1\n{abort}{closed}"))
+    assert first["logs.one-rank-failed-first"].quotes[0].rank == 1

@@ -21,7 +21,7 @@ from distkb.evidence.run.processes import Run, Trace, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import alone, talks
-from distkb.evidence.run.timeline import Event, Timeline, build, notes
+from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes
 from distkb.evidence.run.unexplained import general
 from distkb.evidence.run.work import own_words, without_warnings, work_of
 from distkb.evidence.text.clean import quote_text
@@ -61,6 +61,8 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
     """Where each rank stood, whether or not that tells of the cause."""
     closeup: Closeup | None = None
     """Where it was wished for."""
+    aftermath: frozenset[tuple[str, int, str]] = frozenset()
+    """Hits, by file, place and signature, that a rank printed after its wait for others had failed."""
 
 
 def derive(
@@ -126,6 +128,7 @@ def derive(
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
         places=places,
+        aftermath=frozenset().union(*(aftermath(one, timeline.events, roles) for one in run.processes)),
         closeup=None
         if wish is None
         else closeup(run, timeline, places, alone(model.spoken) if troubled else (), world, wish),
