@@ -34,7 +34,9 @@ def test_a_console_is_taken_apart_by_rank(label: str) -> None:
     assert all(len(texts) == 4 for texts in found.values())
 
 
-@pytest.mark.parametrize("label", ["{}: ", "[{}] ", "worker{}: "])
+@pytest.mark.parametrize(
+    "label", ["{}: ", "[{}] ", "worker{}: ", "r{} ", "(p{}) ", "{{proc {}}} ", "gpu{} ", "worker {} | "]
+)
 def test_bare_numbers_before_all_lines_are_ranks(label: str) -> None:
     """Numbers alone count as ranks where the whole file bears it out."""
     text = "".join(f"{label.format(rank)}step {step} loss 0.5\n" for step in range(6) for rank in range(3))

@@ -184,3 +184,33 @@ def test_a_schedule_that_ends_early_settles(rates: list[float], early: bool) -> 
     """A rate that falls in steps in the first half and then never again settles early; a warm-up does not fall."""
     said = {0: [f"epoch {step} lr {rate:.4f} loss {1 / (step + 1):.3f}" for step, rate in enumerate(rates)]}
     assert RELATIONS["settles-early"](column("lr", said)) == early
+
+
+@pytest.mark.parametrize(("rss", "growing"), [(range(300, 700, 40), True), ([300, 310] * 5, False)])
+def test_memory_that_rises_in_nearly_every_line_grows(rss: list[int], growing: bool) -> None:
+    """A leak rises from line to line and to half as much again; what goes up and down does not."""
+    said = {0: [f"step {step} rss {megabytes} MB" for step, megabytes in enumerate(rss)]}
+    assert RELATIONS["grows"](column("rss", said)) == growing
+
+
+def test_a_zero_in_the_last_words_of_one_rank() -> None:
+    """One rank that had none of what the others had is told by its last line, and by no earlier one."""
+    said = {rank: [f"batch 0: {3 - rank} with boxes", f"batch 1: {rank} with boxes"] for rank in range(3)}
+    by_context = {one.context: RELATIONS["ends-alone-at-zero"](one) for one in columns(spoken(said))}
+    assert [context for context, alone in by_context.items() if alone] == [f"batch #: {MARK} with boxes"]
+    gone_on = {rank: [*texts, "saved"] for rank, texts in said.items()}
+    assert not any(map(RELATIONS["ends-alone-at-zero"], columns(spoken(gone_on))))
+
+
+def test_a_rate_that_swings_rises_again_even_to_a_higher_top() -> None:
+    """A cosine that is stepped too often comes back, and may stand higher at a later line than before its low."""
+    rates = [0.93, 0.58, 0.17, 0.0, 0.17, 0.58, 0.93, 0.99, 0.75]
+    said = {0: [f"step {step} lr {rate:.4f}" for step, rate in enumerate(rates)]}
+    assert RELATIONS["rises-again"](column("lr", said))
+    assert not RELATIONS["rises-again"](column("lr", {0: [f"step {s} lr {r:.4f}" for s, r in enumerate(rates[3:])]}))
+
+
+def test_the_ends_of_a_range_are_no_counts_that_differ() -> None:
+    """Every rank has its own part of the data, and says from where to where it goes."""
+    said = {rank: [f"records {rank}..{7197 + rank}, 2400 in all"] for rank in range(3)}
+    assert not any(map(RELATIONS["differs"], columns(spoken(said))))

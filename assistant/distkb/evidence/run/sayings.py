@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distkb.evidence.run.processes import Process
 
 _RANK = re.compile(
-    r"(?i)^[\[(]\d{1,5}(?: ?/ ?\d{1,5})?[\])]|^r\d{1,4}\b|\bcuda:\d+"
+    r"(?i)^[\[(]\d{1,5}(?: ?/ ?\d{1,5})?[\])]|^(?-i:[rpw])\d{1,4}\b|\bcuda:\d+"
     r"|\b(?:global_?|local_?)?(?:rank|worker|proc(?:ess)?|gpu|device)['\"]?[ =:_#]*\d+(?: ?(?:/|of) ?\d+)?|^" + LABELLED
 )
 _NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][-+]?\d+)?")
@@ -267,7 +267,7 @@ def _most(spoken: Sequence[Talk]) -> dict[str, tuple[int, int]]:
 def last_differ(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
     """Return the ranks' last lines where these begin alike and go on to name different things, each thing once."""
     ends = [talk.said[-1] for talk in spoken]
-    heads = {_WORD.findall(template)[0].lower() for template in set(ends) if _WORD.search(template)}
+    heads = {next((word.lower() for word in _WORD.findall(template) if word != "rank"), "") for template in set(ends)}
     if len(ends) < 2 or len(heads) != 1 or len(set(ends)) < 2:
         return ()
     last = [(talk.process, talk.saying(-1)) for talk in spoken]

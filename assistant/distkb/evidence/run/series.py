@@ -6,7 +6,7 @@ import re
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ MARK = "§"
 """Stands for the number of a column in its context; other numbers are `#`."""
 _BEFORE, _AFTER = 40, 24
 _ONCE = "once: "
+_RANGE = re.compile(r"§(?: ?\.\.|\.#| to | ?[-:\u2013] ?#)|(?:\.\. ?|#\.| to |#[-:\u2013] ?)§")
 _UNIT = re.compile(
     r"(?i) ?(?:%|m?s\b|secs?\b|seconds|min|hours|[KMG]i?B\b|bytes|threads|cores|[cg]pus|devices|workers|processes|ranks"
     r"|steps|epochs|hits|errors|param)"
@@ -148,6 +149,11 @@ class Column:
         return _context(self._template, self._index)
 
     @cached_property
+    def bounds(self) -> bool:
+        """Whether it is one end of a range, of which every rank has its own."""
+        return _RANGE.search(self._words) is not None
+
+    @cached_property
     def counted(self) -> bool:
         """Whether each rank said it a single time and it may be a count, as what is said of the set-up is."""
         once = all(len(places) == 1 for _, places in self._spoken)
@@ -230,8 +236,8 @@ def _context(template: str, index: int) -> str:
 
 
 def differs(column: Column) -> bool:
-    """Whether two ranks printed different values where they printed the same line."""
-    return len(column.ranks) > 1 and any(map(_apart, column.rows()))
+    """Whether two ranks printed different values where they printed the same line; the ends of a range always do."""
+    return len(column.ranks) > 1 and not column.bounds and any(map(_apart, column.rows()))
 
 
 def far_apart(column: Column) -> bool:
@@ -301,6 +307,25 @@ def ends_at_zero(column: Column) -> bool:
     return False
 
 
+def grows(column: Column) -> bool:
+    """Whether a number rises in nearly every line and to half as much again at least."""
+    for _, cells in _some(column.ranks):
+        values = cells.values()
+        rises = sum(one < other for one, other in pairwise(values))
+        if len(values) >= 2 * LEAST_ROWS and rises >= 0.9 * (len(values) - 1) and values[-1] > 1.5 * values[0] > 0:
+            return True
+    return False
+
+
+def ends_alone_at_zero(column: Column) -> bool:
+    """Whether a number in the last words of a few ranks is 0, and in those of most ranks another whole number."""
+    last = [cells[-1] for _, cells in column.ranks]
+    zeros = sum(cell.text == "0" for cell in last)
+    if len(last) < 2 or not 0 < zeros <= len(last) / 2 or not all(cell.text.isdecimal() for cell in last):
+        return False
+    return all(cell.place == len(cell.talk.said) - 1 for cell in last)
+
+
 def settles_early(column: Column) -> bool:
     """Whether a number falls more than once in the first part of the lines and then never changes again."""
     for _, cells in _some(column.ranks):
@@ -328,10 +353,11 @@ def rises_again(column: Column) -> bool:
     """Whether a number falls to next to nothing and then comes back to a good part of its top."""
     for _, cells in _some(column.ranks):
         values = cells.values()
-        top = max(values)
-        at = values.index(top)
-        low = min(range(at, len(values)), key=values.__getitem__)
-        if len(values) >= 2 * LEAST_ROWS and top > 0 and values[low] < 0.05 * top and max(values[low:]) > 0.5 * top:
+        if len(values) < 2 * LEAST_ROWS or max(values) <= 0:
+            continue
+        before = list(accumulate(values, max))
+        after = list(accumulate(reversed(values), max))[::-1]
+        if any(own < 0.05 * high and rest > 0.5 * high for own, high, rest in zip(values, before, after, strict=True)):
             return True
     return False
 
@@ -361,6 +387,8 @@ RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "constant": constant,
     "ends-at-zero": ends_at_zero,
     "settles-early": settles_early,
+    "grows": grows,
+    "ends-alone-at-zero": ends_alone_at_zero,
     "stands-out": stands_out,
     "starts-over": starts_over,
     "rises-again": rises_again,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from distkb.evidence.run.lines import Line, Lines
+from distkb.evidence.run.sayings import templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,13 +23,14 @@ _CLAUSE = re.compile(r",(?!\d)|[;|()]| [-/] ")
 _N = r"(?P<n{}>\d{{1,3}}(?:,\d{{3}}){{1,3}}|\d{{1,10}})(?![\d.:%]|[eE][-+]\d)"
 """A whole number, with or without commas; the braces number its group."""
 _OTHER = re.compile(
-    r"(?i)\b(?:val\w*|test\w*|eval\w*|dev|hold-?out|total|global|effective|param\w*|workers?|threads?|pid|port|seed|lr)\b"
+    r"(?i)\b(?:val\w*|test\w*|eval\w*|dev|hold-?out|total|global|effective|param\w*|workers?|threads?|pid|seed|lr)\b"
+    r"|\bport[=:]"
 )
 """Words of a clause whose number is the size of something else."""
 _ACCUMULATES = re.compile(r"(?i)\baccum(?:ulat\w*)?\b|_accum\w*")
 _SAMPLES = r"train\w*|data ?set|samples|examples|records|rows|sequences"
 _DATA = re.compile(
-    rf"(?i)\b(?:{_SAMPLES})\b[^\d]{{0,24}}{_N.format(1)}|{_N.format(2)}\s(?:\w{{1,20}}\s)?(?:{_SAMPLES})\b"
+    rf"(?i)\b(?:{_SAMPLES})\b[^\d]{{0,24}}{_N.format(1)}|{_N.format(2)}\s(?:\w{{1,20}}\s){{0,3}}(?:{_SAMPLES})\b"
 )
 _MADE = r"steps|batches|iterations|iters|updates"
 _STEPS = re.compile(
@@ -53,14 +56,21 @@ class Size(NamedTuple):
 def divided(work: Mapping[str, Sequence[Line]], world: int | None) -> tuple[Division, tuple[Line, ...]] | None:
     """Return how the data was divided and the lines that show it; None where once, or where the run does not say it.
 
-    Of N samples, W ranks and batches of B, each rank makes N / (W B) steps in an epoch.
+    Of N samples, W ranks and batches of B, each rank makes N / (W B) steps in an epoch. What a line says again and
+    again is no size of the data, but what was seen of it.
     """
     if world is None or world < 2:
         return None
-    lines = [line for own in work.values() for line in Lines.given(own).where(_may_say)]
+    lines: list[Line] = []
+    once: list[Line] = []
+    for own in work.values():
+        found_here = Lines.given(own).where(_may_say)
+        said = Counter(templates(found_here))
+        lines += found_here
+        once += [line for line, template in zip(found_here, templates(found_here), strict=True) if said[template] == 1]
     if any(_ACCUMULATES.search(line.text[:_LONGEST]) for line in lines):
         return None
-    data, batches, steps = (list(_sizes(lines, pattern)) for pattern in (_DATA, _BATCH, _STEPS))
+    data, batches, steps = list(_sizes(once, _DATA)), list(_sizes(once, _BATCH)), list(_sizes(lines, _STEPS))
     found: tuple[Division, tuple[Line, ...]] | None = None
     for samples in data:
         for batch in batches:

@@ -205,8 +205,9 @@ def set_on_the_wrapper(job: Job) -> Iterator[Hit]:
     read = _read_by_models(job)
     for function in job.project.functions:
         for node in ast.walk(function.node):
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            for target in targets if isinstance(node, (ast.Assign, ast.AugAssign)) else ():
+            if not isinstance(node, (ast.Assign, ast.AugAssign)):
+                continue
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 if not isinstance(target, ast.Attribute) or target.attr in _OF_DDP or target.attr not in read:
                     continue
                 if kinds.kind_of(target.value, function, job.project, node.lineno) in _WRAPPED:
