@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from cli_calls import invoke
 
+import built_in
 from distkb import intake_process
-from distkb.catalogue.load import load_sources
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.moves import Ask, Move, Take, TryFix
 from distkb.diagnosis.session import EvidenceAdded, Session
@@ -33,7 +33,7 @@ FOLDERS = {
 @functools.cache
 def guide() -> Guide:
     """The built-in catalogue's."""
-    return Guide(load_sources([TESTS.parent / "kb"])[0])
+    return built_in.guide()
 
 
 def on_the_screen(folder: Path) -> tuple[SessionView, Evidence]:

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from distkb.catalogue.load import load_sources
+import built_in
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.readers.configs import read_configs
 
-KB = Path(__file__).parents[2] / "kb"
 FSDP1 = {
     "fsdp_version": 1,
     "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
@@ -194,7 +193,7 @@ SOUND: dict[str, dict[str, str]] = {
 @cache
 def catalogue() -> Catalogue:
     """The built-in knowledge base."""
-    return load_sources([KB])[0]
+    return built_in.catalogue()
 
 
 def alarms(paths: list[Path]) -> list[str]:

@@ -13,12 +13,12 @@ from pathlib import Path
 import diagnose_cases
 import pytest
 
+import built_in
 from distkb.catalogue.model import Catalogue
 from distkb.docsite.data.regex import translate
 from distkb.docsite.data.signatures import cover, rules
 from distkb.evidence.readers.report.words import patterns_of
 from distkb.evidence.scanner.literals import required_literals
-from distkb.knowledge import open_knowledge
 from distkb_probes.secret_kinds import kinds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is no
 @cache
 def catalogue() -> Catalogue:
     """The built-in catalogue."""
-    return open_knowledge().catalogue()
+    return built_in.catalogue()
 
 
 def spans(expressions: list[tuple[str, str, list[int]]], texts: list[str]) -> list[list[list[int] | None]]:

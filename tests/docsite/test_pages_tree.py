@@ -7,6 +7,7 @@ import re
 import pytest
 from pages import Read
 
+import built_in
 from distkb.catalogue.guide import load_guides
 from distkb.catalogue.places import builtin
 from distkb.diagnosis.guide import Guide
@@ -20,7 +21,7 @@ from distkb.report.meaning import Meanings
 @pytest.fixture(scope="module")
 def guide() -> Guide:
     """The built-in catalogue, ready for questions."""
-    return Guide(open_knowledge().catalogue())
+    return built_in.guide()
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ import msgspec
 import pytest
 from pages import Read
 
+import built_in
 from distkb.catalogue.guide import Guide, load_guides
 from distkb.catalogue.incident import load_incidents
-from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
 from distkb.catalogue.places import builtin
 from distkb.catalogue.records import Text
@@ -196,7 +196,7 @@ def hostile(value: Any, *, field: str = "") -> Any:
 
 def test_a_hostile_catalogue_is_shown_as_text() -> None:
     """Markup in every field reaches the page as text: no script, no handler, no template of the catalogue's runs."""
-    real = load_sources([builtin()])[0]
+    real = built_in.catalogue()
     raw = json.loads(msgspec.json.encode(real))
     evil = msgspec.json.decode(json.dumps(hostile(raw)), type=Catalogue)
     body = f"## {HOSTILE}\n\n{HOSTILE}\n\n- {HOSTILE}\n\n```\n{HOSTILE}\n```\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from distkb.catalogue.load import load_sources
+import built_in
 from distkb.catalogue.model import Signature, Text
 from distkb.evidence.read import read_evidence
 from distkb.evidence.walk import take_stock
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from distkb.evidence.observation import Evidence, Observation
 
 DATA = Path(__file__).parent / "data"
-KB = Path(__file__).parents[2] / "kb"
-FINDINGS = frozenset(finding.id for finding in load_sources([KB])[0].findings)
+FINDINGS = frozenset(finding.id for finding in built_in.catalogue().findings)
 
 
 def signature(
@@ -47,7 +46,7 @@ SIGNATURES = (
 
 def facts() -> tuple[Fact, ...]:
     """The catalogue's intake facts."""
-    return load_sources([KB])[0].facts
+    return built_in.catalogue().facts
 
 
 def read(*paths: Path, report: str | None = None, **given: str) -> Evidence:

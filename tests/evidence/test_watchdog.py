@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from evidence_samples import FINDINGS, KB
+from evidence_samples import FINDINGS
 
-from distkb.catalogue.load import load_sources
+import built_in
 from distkb.evidence.read import read_evidence
 from distkb.evidence.run.watchdog import FINDING, UNSURE, different_ops_told
 from distkb.evidence.walk import take_stock
@@ -15,7 +15,7 @@ from distkb.evidence.walk import take_stock
 if TYPE_CHECKING:
     from pathlib import Path
 
-SIGNATURES = load_sources([KB])[0].signatures
+SIGNATURES = built_in.catalogue().signatures
 
 
 def _line(rank: int, work: str, group: str = "default_pg") -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+import built_in
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.observation import Observation
-from distkb.knowledge import open_knowledge
 from distkb.settings.lint import lint
 
 Lint = Callable[..., dict[str, list[str]]]
@@ -17,7 +17,7 @@ Lint = Callable[..., dict[str, list[str]]]
 @pytest.fixture(scope="session")
 def catalogue() -> Catalogue:
     """Everything that distkb knows."""
-    return open_knowledge().catalogue()
+    return built_in.catalogue()
 
 
 @pytest.fixture(scope="session")

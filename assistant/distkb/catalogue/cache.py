@@ -1,6 +1,7 @@
 """Opens the catalogue quickly: the compiled file of the installation, or one in the cache that is still true.
 
-A cached file, or the one that installing a checkout made, is true while no source file has changed in path, size or time, nor the modules that compile it.
+A cached file, or the one that installing a checkout made, is true while no source file has changed in path, size or
+time, nor the modules that compile it.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_samples import KB
 
-from distkb.catalogue.load import load_sources
+import built_in
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.guide import Guide
 from distkb.intake import read
@@ -15,7 +14,7 @@ from distkb.locale import Say
 from distkb.report.meaning import Meanings
 from distkb.report.story import tell
 
-CATALOGUE = load_sources([KB])[0]
+CATALOGUE = built_in.catalogue()
 OLD = "3f2d3d5d-1566-44f9-ab35-644b86312de5_wsa9_fr1"
 NEW = "90cd3d5d-aaaa-44f9-ab35-644b86312de5_p0_q1r2x"
 

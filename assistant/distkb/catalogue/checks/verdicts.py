@@ -1,7 +1,7 @@
 """What was found wrong with each signature's pattern, kept from one check to the next.
 
 Asking the scanner about all patterns takes many seconds, and hardly any of them changes between two checks. A verdict
-is that of a pattern, its places, its example and whether versions are named, under the versions and modules that gave it.
+is that of a pattern, its places, its example and whether versions are named, by the versions and modules that gave it.
 """
 
 from __future__ import annotations
