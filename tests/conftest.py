@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tier",
         choices=("quick", "rest", "whole"),
         help="quick (default): seconds each, and recorded programs; rest: what quick leaves out, and properties with "
-        "all examples; whole: both, which is the default with -m",
+        "all examples; whole: both, which is the default with -m and -k",
     )
 
 
@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def tier_of(config: pytest.Config) -> Tier:
     """Return the tier that was asked for."""
     named: Tier | None = config.getoption("--tier")
-    return named or ("whole" if config.getoption("markexpr") else "quick")
+    return named or ("whole" if config.getoption("markexpr") or config.getoption("keyword") else "quick")
 
 
 def grows(item: pytest.Item) -> bool:

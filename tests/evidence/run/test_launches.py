@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import built_in
+from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
-from distkb.diagnosis.guide import Guide
 from distkb.intake import read
 from distkb.locale import Say
 from distkb.report.meaning import Meanings
@@ -37,7 +37,7 @@ def tree(root: Path, folder: str, minute: int, error: str) -> None:
 
 def told(root: Path) -> tuple[str, list[tuple[str, bool]]]:
     """The headline, and the runs with whether they are diagnosed."""
-    answer = diagnose(Guide(CATALOGUE), read(CATALOGUE, [root]))
+    answer = diagnose(built_in.guide(), read(CATALOGUE, [root], cache_dir=cache_directory()))
     runs = [(Path(run.name).name, run.diagnosed) for run in answer.evidence.runs]
     return tell(answer.evidence, Meanings(CATALOGUE), Say("en")), runs
 
