@@ -18,6 +18,8 @@ from distkb.repro.outcome import Run
 from distkb.repro.program import Program, find_program
 from distkb.repro.run import EXIT_RACE, Reproduction
 
+pytestmark = pytest.mark.slow
+
 PYTHON = Path(sys.executable)
 TWO_RANKS = """
 import os, subprocess, sys, time
