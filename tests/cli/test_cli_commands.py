@@ -177,3 +177,15 @@ def test_a_broken_case_file_is_named_with_its_line(kind: str, tmp_path: Path) ->
     result = invoke("eval", kind, str(cases))
     assert result.exit_code == 2
     assert "2" in result.stderr.split("cases.jsonl", 1)[1]
+
+
+def test_kb_check_of_one_entry_tells_its_problems_only(tmp_path: Path) -> None:
+    """Other entries are not judged; an id that nobody has is wrong usage."""
+    for name in ("ACME1", "ACME2"):
+        assert invoke("kb", "new", name, "--kb", str(tmp_path), "--slug", "ours").exit_code == 0
+    checked = invoke("kb", "check", "acme1", "--kb", str(tmp_path))
+    assert checked.exit_code == 1
+    assert "ACME1-ours/entry.yaml:" in checked.stdout
+    assert "ACME2" not in checked.stdout
+    assert invoke("kb", "check", "D21").stdout == "one entry, no problems\n"
+    assert invoke("kb", "check", "ACME9", "--kb", str(tmp_path)).exit_code == 2
