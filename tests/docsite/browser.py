@@ -25,6 +25,8 @@ from distkb.docsite.build import build
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
+pytest_plugins = ("built_site",)
+
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",

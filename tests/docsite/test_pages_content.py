@@ -21,6 +21,8 @@ from distkb.docsite.views import Library
 from distkb.locale import LANGUAGES, Say
 from distkb.report.meaning import Meanings
 
+pytest_plugins = ("built_site",)
+
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> `<b>`"
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import built_in
 import pytest
 from pages import Read
 
-import built_in
 from distkb.diagnosis.guide import Guide
 from distkb.docsite.tree import PAGES, UNKNOWN, Node, called, grow, walk
+
+pytest_plugins = ("built_site",)
 
 
 @pytest.fixture(scope="module")

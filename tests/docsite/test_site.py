@@ -12,18 +12,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import built_in
 import msgspec
 import pytest
 from pages import Read
 from shelf import library
 
-import built_in
 from distkb.catalogue.guide import Guide
 from distkb.catalogue.model import Catalogue
 from distkb.catalogue.records import Text
 from distkb.docsite.build import MARKER, NotOursError, build, rendered, sources
 from distkb.docsite.views import Library
 from distkb.report.meaning import Meanings
+
+pytest_plugins = ("built_site",)
 
 BASE = "https://example.org/distkb/"
 PROGRAMS = ("/diagnose.html", "/advise.html", "/search.html")

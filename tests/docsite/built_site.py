@@ -1,4 +1,4 @@
-"""The built site, which takes many seconds: made once for all workers of a test session."""
+"""The built site, which takes many seconds, made once for all workers; for `pytest_plugins = ("built_site",)`."""
 
 from __future__ import annotations
 
