@@ -10,10 +10,10 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import built_in
 import diagnose_cases
 import pytest
 
-import built_in
 from distkb.catalogue.model import Catalogue
 from distkb.docsite.data.regex import translate
 from distkb.docsite.data.signatures import cover, rules
@@ -36,7 +36,7 @@ const found = asked.expressions.map(([source, flags, numbers]) => {
 });
 console.log(JSON.stringify(found));
 """
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")]
 
 
 @cache
