@@ -70,7 +70,7 @@ def shorten(items: Iterable[pytest.Item]) -> None:
     """Let properties try fewer examples: Hypothesis has no public way to change what a test itself says."""
     for function in {item.function: None for item in items if isinstance(item, pytest.Function)}:
         if getattr(function, "is_hypothesis_test", False):
-            told = getattr(function, "_hypothesis_internal_use_settings", None) or settings.default
+            told: settings = getattr(function, "_hypothesis_internal_use_settings", None) or settings()
             function._hypothesis_internal_use_settings = settings(told, max_examples=max(5, told.max_examples // FEWER))
 
 

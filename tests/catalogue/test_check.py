@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from catalogue_samples import OBSERVATIONS, QUIET, change, sound
 
+from distkb.catalogue import patterns
 from distkb.catalogue.check import check_directories
-from distkb.catalogue.checks import signatures
 from distkb.catalogue.checks.code import unparsed
 from distkb.catalogue.checks.idle import is_reported
 from distkb.catalogue.load import load_located
@@ -232,13 +232,13 @@ def test_a_pattern_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     kb = sound(tmp_path)
     change(kb, "demo: rank", "a[xy]")
     asked: list[str] = []
-    real = signatures.scanner_fault
+    real = patterns.scanner_fault
 
     def counted(pattern: str, *, in_logs: bool = False) -> str | None:
         asked.append(pattern)
         return real(pattern, in_logs=in_logs)
 
-    monkeypatch.setattr(signatures, "scanner_fault", counted)
+    monkeypatch.setattr("distkb.catalogue.checks.signatures.scanner_fault", counted)
     first = check_directories([kb])
     known = len(asked)
     assert first

@@ -101,7 +101,7 @@ def test_the_text_says_which_evidence_decided(name: str, lang: Language) -> None
     found = decided(answer)
     assert found is not None
     assert found.source == case.decides
-    catalogue, _ = built_in()
+    catalogue = built_in.catalogue()
     say = Say(lang)
     written = " ".join(text.write(answer, Meanings(catalogue), say, columns=400).split())
     assert sentence(f"report.source.{case.decides}", lang) in written
