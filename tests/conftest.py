@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 from typing import TYPE_CHECKING, Final, Literal
@@ -9,8 +10,15 @@ from typing import TYPE_CHECKING, Final, Literal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from distkb.catalogue import source
+from distkb.catalogue.places import builtin
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from distkb.catalogue.problem import Problem
+    from distkb.catalogue.source import Document
 
 Tier = Literal["quick", "rest", "whole"]
 
@@ -78,6 +86,26 @@ def shorten(items: Iterable[pytest.Item]) -> None:
 def tier(request: pytest.FixtureRequest) -> Tier:
     """The tier, for a test that does more in the whole one."""
     return tier_of(request.config)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _built_in_is_read_once() -> Iterator[None]:
+    """Keep the parsed files of `kb/`: many tests check it with an overlay beside it, and reading it takes a second."""
+    kept: dict[tuple[Path, int], tuple[Document, list[Problem]]] = {}
+    real, home = source.read, builtin()
+
+    def read(path: Path) -> tuple[Document, list[Problem]]:
+        if not path.is_relative_to(home) or not path.exists():
+            return real(path)
+        key = (path, path.stat().st_mtime_ns)
+        if key not in kept:
+            kept[key] = real(path)
+        document, problems = kept[key]
+        return dataclasses.replace(document), problems
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("distkb.catalogue.load.read", read)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")
