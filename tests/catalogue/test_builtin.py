@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+import built_in
 import pytest
 from catalogue_samples import KB
 
-import built_in
 from distkb.catalogue.check import check_directories
 
 

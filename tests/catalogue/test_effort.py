@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import built_in
 import pytest
 from catalogue_samples import KB, change, overlay
 
-import built_in
 from distkb.catalogue.check import check_directories
 from distkb.catalogue.effort import LOG_LINE, effort, slow
 from distkb.catalogue.patterns import bounded

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
+import built_in
 import pytest
 from cli_calls import invoke
-
-import built_in
 
 
 def test_show_reads_a_setting_in_both_languages() -> None:

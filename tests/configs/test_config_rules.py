@@ -7,9 +7,9 @@ import re
 from functools import cache
 from pathlib import Path
 
+import built_in
 import pytest
 
-import built_in
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.readers.configs import read_configs

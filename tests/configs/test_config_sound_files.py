@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-import built_in
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.readers.configs import read_configs
 

@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-import built_in
 from distkb.evidence.readers.configs import find_configs, read_configs
 
 AXOLOTL = {

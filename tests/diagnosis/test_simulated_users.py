@@ -6,9 +6,9 @@ from functools import cache
 from random import Random
 from statistics import mean, median
 
+import built_in
 import pytest
 
-import built_in
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.moves import Ask
 from distkb.diagnosis.session import Session

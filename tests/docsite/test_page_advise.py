@@ -6,9 +6,9 @@ import html
 import re
 from typing import TYPE_CHECKING
 
+import built_in
 import pytest
 
-import built_in
 from distkb.catalogue.guide import load_guides
 from distkb.catalogue.places import builtin
 from distkb.docsite.advise import COLUMNS, COMMON, GPUS, MEMORIES, PIECES

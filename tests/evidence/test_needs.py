@@ -7,10 +7,10 @@ import re
 import time
 from functools import cache
 
+import built_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import built_in
 from distkb.catalogue.effort import ROW
 from distkb.catalogue.places import cache_directory
 from distkb.evidence.readers.report.read import ReportReader, in_report, take_apart

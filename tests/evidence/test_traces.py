@@ -6,11 +6,11 @@ import functools
 import time
 from pathlib import Path
 
+import built_in
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import built_in
 from distkb.catalogue.model import Finding
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.observation import Observation

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import built_in
 import pytest
 from evidence_samples import FINDINGS
 
-import built_in
 from distkb.catalogue.places import cache_directory
 from distkb.evidence.read import read_evidence
 from distkb.evidence.run.watchdog import FINDING, UNSURE, different_ops_told

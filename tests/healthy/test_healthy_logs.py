@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+import built_in
 import pytest
 
-import built_in
 from distkb.catalogue.model import Catalogue
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose

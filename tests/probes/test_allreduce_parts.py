@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-import built_in
 from distkb.locale import Language, Say
 from distkb.report import bandwidth as writer
 from distkb.report.layout import width

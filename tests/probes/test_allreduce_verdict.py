@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-import built_in
 from distkb.catalogue.model import Finding
 from distkb.locale import fill
 from distkb_probes._report import Report, Stopped

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-import built_in
 from distkb.catalogue.model import Finding
 from distkb.locale import LANGUAGES, Say, fill
 from distkb.report import loaders

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+import built_in
 import msgspec
 import pytest
 
-import built_in
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.conclude import entry_probabilities

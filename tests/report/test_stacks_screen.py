@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+import built_in
 import pytest
 
-import built_in
 from distkb.evidence.readers.stacks.judge import judge
 from distkb.evidence.readers.stacks.model import Dump, Frame, Thread
 from distkb.locale import LANGUAGES, Language, Say

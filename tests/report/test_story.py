@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 
+import built_in
 import pytest
 
-import built_in
 from distkb.evidence.observation import Evidence, Observation, Quote
 from distkb.locale import Language, Say
 from distkb.report.meaning import Meanings

@@ -7,11 +7,11 @@ import shutil
 import sys
 from pathlib import Path
 
+import built_in
 import pytest
 from reproductions import KB
 from sample_entry import LOST, overlay
 
-import built_in
 from distkb.catalogue.load import load_sources
 from distkb.repro import launch
 from distkb.repro.outcome import Run

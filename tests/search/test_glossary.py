@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import built_in
 import pytest
 
-import built_in
 from distkb.catalogue.load import load_sources
 from distkb.search.forms import Forms, form_key
 from distkb.search.tokens import pieces

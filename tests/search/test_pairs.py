@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import built_in
 import msgspec
 import pytest
 
-import built_in
 from distkb.search.index import Index, build, load
 from distkb.search.query import search
 

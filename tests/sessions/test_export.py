@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from functools import cache
 
+import built_in
 import pytest
 
-import built_in
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.session import (
     Answered,

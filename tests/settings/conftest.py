@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import built_in
 import pytest
 
-import built_in
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.observation import Observation
 from distkb.settings.lint import lint

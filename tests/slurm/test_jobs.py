@@ -6,10 +6,10 @@ import functools
 from pathlib import Path
 from typing import Literal
 
+import built_in
 import msgspec
 import pytest
 
-import built_in
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.conclude import entry_probabilities

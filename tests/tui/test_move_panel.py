@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import built_in
+
 from distkb.tui.widgets.move import CONFIRM, NONE, UNKNOWN
 
 

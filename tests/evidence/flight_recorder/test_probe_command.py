@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 from desyncs import CASES, Case, common, job, write
 from recorder_dumps import entry
 
-import built_in
 from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
 from distkb.evidence.readers.flight_recorder.findings import LOOKED_FOR
 from distkb.locale import LANGUAGES, Language, Say

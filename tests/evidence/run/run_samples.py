@@ -7,9 +7,9 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import built_in
 from hypothesis import strategies as st
 
-import built_in
 from distkb.evidence.inventory import LogFile
 from distkb.evidence.observation import Quote
 from distkb.evidence.readers.stacks.model import Frame

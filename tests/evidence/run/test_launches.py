@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import built_in
 import pytest
 
-import built_in
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
 from distkb.intake import read

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import built_in
 import pytest
 from run_samples import observed, scan
 
-import built_in
 from distkb.evidence.run.series import RELATIONS
 from distkb.evidence.scanner.scan import FileScan
 

@@ -6,9 +6,9 @@ import functools
 import json
 from pathlib import Path
 
+import built_in
 import pytest
 
-import built_in
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.guide import Guide

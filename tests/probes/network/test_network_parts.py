@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-import built_in
 from distkb.locale import fill
 from distkb_probes.netpath import between, listener, local, rdma, routes, wire
 from distkb_probes.network import PEER_LOOKED_FOR
