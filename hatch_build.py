@@ -16,19 +16,26 @@ class CatalogueHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile before the wheel is written; an editable installation compiles on first use instead."""
-        if version == "editable":
-            return
+        """Compile before the wheel is written; for an editable installation into `build/`, for its first start."""
         root = Path(self.root)
         sys.path.insert(0, str(root / "assistant"))
-        from distkb.catalogue.cache import PRECOMPILED, build
+        from distkb.catalogue.cache import PRECOMPILED, build, fingerprint
+        from distkb.catalogue.kept import replace
+        from distkb.catalogue.places import prepared
         from distkb.catalogue.problem import CatalogueError
         from distkb.knowledge import build_extra
 
+        editable = version == "editable"
         try:
-            data = build([root / "kb"], build_extra)
+            data = build([root / "kb"], build_extra, fingerprint([root / "kb"]) if editable else b"")
         except CatalogueError as error:
+            if editable:  # whoever repairs the knowledge base needs the program for it
+                return
             raise SystemExit("\n".join(problem.shown(root) for problem in error.problems)) from None
+        if editable:
+            for path in prepared(PRECOMPILED):
+                replace(path, data)
+            return
         self._work = tempfile.TemporaryDirectory(prefix="distkb-build-")
         compiled = Path(self._work.name) / PRECOMPILED
         compiled.write_bytes(data)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+import built_in
 import pytest
 from catalogue_samples import KB
 
 from distkb.catalogue.check import check_directories
-from distkb.catalogue.load import load_sources
 
 
 def test_the_built_in_knowledge_base_has_no_errors() -> None:
@@ -30,5 +30,5 @@ def test_the_built_in_knowledge_base_has_no_errors() -> None:
 )
 def test_older_and_newer_wordings_of_a_message_are_known(signature: str, line: str) -> None:
     """What one version prints and the next prints otherwise is the same signature."""
-    pattern = next(one.pattern for one in load_sources([KB])[0].signatures if one.id == signature)
+    pattern = next(one.pattern for one in built_in.catalogue().signatures if one.id == signature)
     assert re.search(pattern, line)

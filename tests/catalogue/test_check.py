@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from catalogue_samples import OBSERVATIONS, QUIET, change, sound
 
+from distkb.catalogue import patterns
 from distkb.catalogue.check import check_directories
 from distkb.catalogue.checks.code import unparsed
 from distkb.catalogue.checks.idle import is_reported
@@ -223,3 +224,26 @@ def test_the_code_of_the_guides_parses() -> None:
         text = path.read_text(encoding="utf-8")
         for language, code in re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
             assert unparsed(code, language) is None, (path.name, code)
+
+
+def test_a_pattern_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second check asks no scanner, and says the same; a pattern that changed is judged again."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    kb = sound(tmp_path)
+    change(kb, "demo: rank", "a[xy]")
+    asked: list[str] = []
+    real = patterns.scanner_fault
+
+    def counted(pattern: str, *, in_logs: bool = False) -> str | None:
+        asked.append(pattern)
+        return real(pattern, in_logs=in_logs)
+
+    monkeypatch.setattr("distkb.catalogue.checks.signatures.scanner_fault", counted)
+    first = check_directories([kb])
+    known = len(asked)
+    assert first
+    assert check_directories([kb]) == first
+    assert len(asked) == known > 0
+    change(kb, "a[xy]", "demo: rank")
+    assert check_directories([kb]) == []
+    assert len(asked) == known + 1

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import built_in
 import pytest
 from catalogue_samples import KB, change, overlay
 
@@ -16,7 +17,6 @@ from distkb.catalogue.check import check_directories
 from distkb.catalogue.effort import LOG_LINE, effort, slow
 from distkb.catalogue.patterns import bounded
 from distkb.evidence.readers.report.words import patterns_of
-from distkb.knowledge import open_knowledge
 
 READERS = ("distkb.evidence", "distkb.probing", "distkb.settings", "distkb.sessions", "distkb.report")
 SEEN = {
@@ -93,7 +93,7 @@ def test_no_expression_of_a_reader_takes_long_on_what_it_sees() -> None:
 
 def test_the_words_of_facts_are_linear() -> None:
     """What says a value is looked for in the whole report."""
-    for fact in open_knowledge().catalogue().facts:
+    for fact in built_in.catalogue().facts:
         for value in fact.values:
             for words in (value.said_as, value.hinted_as):
                 for pattern, _ in patterns_of(words.en, words.ko):

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from catalogue_samples import KB
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("hatchling")
 
 PROGRAM = """

@@ -63,6 +63,7 @@ def test_show_json_is_the_entry() -> None:
     assert entry["causes"][0]["fixes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "ko"])
 def test_every_entry_fits_80_columns(lang: str) -> None:
     """Every entry of the catalogue is readable on 80 columns in both languages; only what must not break is longer."""
@@ -90,6 +91,7 @@ def test_list_shows_every_title_in_the_chosen_language() -> None:
         assert all(" ".join(row["title"][lang].split()) in page for row in rows)
 
 
+@pytest.mark.slow
 def test_a_broken_overlay_is_noted_and_the_rest_works(tmp_path: Path) -> None:
     """An overlay that cannot be read is one clear line; the built-in entries still answer."""
     broken = tmp_path / "entries" / "hangs" / "ACME1-ours" / "entry.yaml"
@@ -101,6 +103,7 @@ def test_a_broken_overlay_is_noted_and_the_rest_works(tmp_path: Path) -> None:
     assert str(broken) in result.stderr
 
 
+@pytest.mark.slow
 def test_a_missing_overlay_is_noted(tmp_path: Path) -> None:
     """A folder that does not exist is named, before or after the command, and the rest works."""
     result = invoke("--kb", str(tmp_path / "nowhere"), "list")
@@ -153,6 +156,7 @@ def test_eval_search_prints_figures_and_cases(tmp_path: Path) -> None:
     assert document["cases"][0]["ranked"][0] == "D21"
 
 
+@pytest.mark.slow
 def test_eval_diagnosis_prints_figures_and_cases(tmp_path: Path) -> None:
     """Labelled reports give figures with and without facts, and cases that no entry answers are counted apart."""
     cases = tmp_path / "reports.jsonl"
@@ -177,3 +181,15 @@ def test_a_broken_case_file_is_named_with_its_line(kind: str, tmp_path: Path) ->
     result = invoke("eval", kind, str(cases))
     assert result.exit_code == 2
     assert "2" in result.stderr.split("cases.jsonl", 1)[1]
+
+
+def test_kb_check_of_one_entry_tells_its_problems_only(tmp_path: Path) -> None:
+    """Other entries are not judged; an id that nobody has is wrong usage."""
+    for name in ("ACME1", "ACME2"):
+        assert invoke("kb", "new", name, "--kb", str(tmp_path), "--slug", "ours").exit_code == 0
+    checked = invoke("kb", "check", "acme1", "--kb", str(tmp_path))
+    assert checked.exit_code == 1
+    assert "ACME1-ours/entry.yaml:" in checked.stdout
+    assert "ACME2" not in checked.stdout
+    assert invoke("kb", "check", "D21").stdout == "one entry, no problems\n"
+    assert invoke("kb", "check", "ACME9", "--kb", str(tmp_path)).exit_code == 2

@@ -111,6 +111,7 @@ def test_it_is_a_view_of_the_diagnosis(run: Path) -> None:
     assert invoke("digest", str(run)).exit_code == diagnosed.exit_code
 
 
+@pytest.mark.slow
 def test_what_was_left_out_is_shown_on_demand(run: Path) -> None:
     """A section says how much it left out, and `--more` with its name shows more of it."""
     small = document(str(run), "--tokens", "600")

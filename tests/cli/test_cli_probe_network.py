@@ -57,6 +57,7 @@ def test_this_host_is_shown_within_80_columns(lang: str) -> None:
     assert max(width(line) for line in done.stdout.splitlines()) <= 80
 
 
+@pytest.mark.slow
 def test_two_ends_on_one_machine_meet() -> None:
     """The listener prints the command of the other end; both answer, and the token is not in what they print."""
     listening = subprocess.Popen(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
+import built_in
 import pytest
 from cli_calls import invoke
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_show_reads_a_setting_in_both_languages() -> None:
@@ -43,9 +41,7 @@ def test_show_takes_flags_with_and_without_dashes() -> None:
 
 def test_every_flag_is_shown_by_the_name_that_is_printed() -> None:
     """A flag's name, dashes and all, is taken for the name to show, and an option of the command stays one."""
-    from distkb.catalogue.load import load_sources
-
-    catalogue, _ = load_sources([ROOT / "kb"])
+    catalogue = built_in.catalogue()
     flags = {setting.name for setting in catalogue.settings if setting.name.startswith("-")}
     assert "--rdzv-endpoint" in flags
     for flag in sorted(flags):

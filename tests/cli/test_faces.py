@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import built_in
 import msgspec
 import pytest
 from cli_calls import invoke
 
 from distkb import intake_process
-from distkb.catalogue.load import load_sources
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.moves import Ask, Move, Take, TryFix
 from distkb.diagnosis.session import EvidenceAdded, Session
@@ -33,7 +33,7 @@ FOLDERS = {
 @functools.cache
 def guide() -> Guide:
     """The built-in catalogue's."""
-    return Guide(load_sources([TESTS.parent / "kb"])[0])
+    return built_in.guide()
 
 
 def on_the_screen(folder: Path) -> tuple[SessionView, Evidence]:
@@ -56,7 +56,10 @@ def step(move: Move) -> tuple[str, str]:
     return "none", ""
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if number % 3 else name for number, name in enumerate(FOLDERS)],
+)
 def test_every_face_gives_the_same_answer(name: str) -> None:
     """Causes with their probabilities, the verdict, the headline, the roll call and the next step do not differ."""
     folder = FOLDERS[name]

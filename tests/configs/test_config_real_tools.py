@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("accelerate")
+if find_spec("accelerate") is None:  # importing it takes seconds, which no other test shall wait for
+    pytest.skip("accelerate is not installed", allow_module_level=True)
 
 HEAD = "compute_environment: LOCAL_MACHINE\n"
 FSDP = HEAD + "distributed_type: FSDP\nnum_processes: 2\nfsdp_config:\n"

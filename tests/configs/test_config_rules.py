@@ -7,16 +7,15 @@ import re
 from functools import cache
 from pathlib import Path
 
+import built_in
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.readers.configs import read_configs
 from distkb.evidence.readers.configs.read import RULES
 from distkb.locale import fill
 
-KB = Path(__file__).parents[2] / "kb"
 Files = dict[str, str]
 HEAD = "compute_environment: LOCAL_MACHINE\n"
 FSDP = (
@@ -283,7 +282,7 @@ ONLY_DATA = {"config.key-deprecated", "config.key-unread"}
 @cache
 def catalogue() -> Catalogue:
     """The built-in knowledge base."""
-    return load_sources([KB])[0]
+    return built_in.catalogue()
 
 
 def read(folder: Path, files: Files, versions: dict[str, str]) -> ArtifactReading:

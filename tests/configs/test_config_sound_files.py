@@ -6,13 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.readers.configs import read_configs
 
-KB = Path(__file__).parents[2] / "kb"
 FSDP1 = {
     "fsdp_version": 1,
     "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
@@ -194,7 +193,7 @@ SOUND: dict[str, dict[str, str]] = {
 @cache
 def catalogue() -> Catalogue:
     """The built-in knowledge base."""
-    return load_sources([KB])[0]
+    return built_in.catalogue()
 
 
 def alarms(paths: list[Path]) -> list[str]:

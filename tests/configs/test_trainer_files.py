@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.evidence.readers.configs import find_configs, read_configs
 
 AXOLOTL = {
@@ -118,7 +118,7 @@ DEEPSPEED_RIGHT: list[dict[str, Any]] = [
 
 @functools.cache
 def _catalogue() -> Any:
-    return load_sources([Path(__file__).parents[2] / "kb"])[0]
+    return built_in.catalogue()
 
 
 def problems(path: Path, text: str) -> list[str]:

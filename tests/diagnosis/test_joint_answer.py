@@ -7,17 +7,15 @@ recorded by `record_joint.py`.
 from __future__ import annotations
 
 import functools
-import tempfile
 from pathlib import Path
 
+import built_in
 import msgspec
 import pytest
 
-from distkb.catalogue.load import load_sources
-from distkb.catalogue.model import Catalogue
+from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.conclude import entry_probabilities
-from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.model import Diagnosis
 from distkb.intake import read
 from distkb.locale import LANGUAGES, Language, Say, sentence
@@ -26,7 +24,6 @@ from distkb.report.decided import decided
 from distkb.report.meaning import Meanings
 
 JOINT = Path(__file__).parent / "data" / "joint"
-KB = Path(__file__).parents[2] / "kb"
 PLACES = {"stacks": "stacks", "flight-recorder": "dumps", "script": "train.py"}
 HANGS = {"symptom": "hang"}
 """What whoever asks can say in any case."""
@@ -62,26 +59,12 @@ tracebacks show ranks that still make a process group."""
 
 
 @functools.cache
-def built_in() -> tuple[Catalogue, Guide]:
-    """The built-in catalogue and its likelihoods."""
-    catalogue, _ = load_sources([KB])
-    return catalogue, Guide(catalogue)
-
-
-@functools.cache
-def scratch() -> tempfile.TemporaryDirectory[str]:
-    """Where the compiled signatures are kept for the tests of this module."""
-    return tempfile.TemporaryDirectory(prefix="distkb-joint-")
-
-
-@functools.cache
 def diagnosed(name: str, sources: tuple[str, ...]) -> Diagnosis:
     """The answer from the logs of a run and what is read beside them."""
-    catalogue, guide = built_in()
     folder = JOINT / "recorded" / name
     paths = [folder / "logs", *(folder / PLACES[source] for source in sources)]
     assert all(path.exists() for path in paths)
-    return diagnose(guide, read(catalogue, paths, facts=HANGS, cache_dir=Path(scratch().name)))
+    return diagnose(built_in.guide(), read(built_in.catalogue(), paths, facts=HANGS, cache_dir=cache_directory()))
 
 
 def ranked(answer: Diagnosis) -> list[tuple[str, float]]:
@@ -118,7 +101,7 @@ def test_the_text_says_which_evidence_decided(name: str, lang: Language) -> None
     found = decided(answer)
     assert found is not None
     assert found.source == case.decides
-    catalogue, _ = built_in()
+    catalogue = built_in.catalogue()
     say = Say(lang)
     written = " ".join(text.write(answer, Meanings(catalogue), say, columns=400).split())
     assert sentence(f"report.source.{case.decides}", lang) in written

@@ -6,6 +6,7 @@ from functools import cache
 from random import Random
 from statistics import mean, median
 
+import built_in
 import pytest
 
 from distkb.diagnosis.guide import Guide
@@ -13,7 +14,6 @@ from distkb.diagnosis.moves import Ask
 from distkb.diagnosis.session import Session
 from distkb.diagnosis.simulate import User, simulate
 from distkb.diagnosis.view import view
-from distkb.knowledge import open_knowledge
 
 TELLING = 2.0
 """A question tells two causes apart where an answer is this many times as likely under one as under the other."""
@@ -24,7 +24,7 @@ OPTIONS = 10
 @cache
 def guide() -> Guide:
     """The knowledge base, prepared once."""
-    return Guide(open_knowledge().catalogue())
+    return built_in.guide()
 
 
 @pytest.mark.parametrize("name", sorted(guide().facts))

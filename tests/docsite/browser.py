@@ -18,17 +18,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from shelf import library
 
-from distkb.catalogue.guide import load_guides
-from distkb.catalogue.incident import load_incidents
-from distkb.catalogue.places import builtin
 from distkb.docsite.build import build
-from distkb.docsite.views import Library
-from distkb.knowledge import open_knowledge
-from distkb.report.meaning import Meanings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+
+pytest_plugins = ("built_site",)
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -97,21 +94,10 @@ def _is_local(url: str) -> bool:
     return parts.scheme in LOCAL or parts.hostname in {"localhost", "127.0.0.1"}
 
 
-def library() -> Library:
-    """Return the built-in catalogue, ready to be shown."""
-    compiled = open_knowledge()
-    catalogue = compiled.catalogue()
-    guides = tuple(load_guides([builtin()])[0])
-    incidents = tuple(load_incidents([builtin()])[0])
-    return Library(catalogue, guides, Meanings(catalogue), search=compiled.search_index(), incidents=incidents)
-
-
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+def site(built: Path) -> Site:
     """The site as files, opened from file://."""
-    root = tmp_path_factory.mktemp("site") / "site"
-    build(library(), root)
-    return Site(root, root.as_uri() + "/")
+    return Site(built, built.as_uri() + "/")
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):

@@ -21,6 +21,8 @@ from distkb.sizing.form import CHOICES, Form, FormError, command_line, read
 from distkb.sizing.launch import STAGES, command, files
 from distkb.sizing.presets import PRESETS
 
+pytestmark = pytest.mark.slow
+
 ASSETS = Path(__file__).parents[2] / "site" / "assets"
 RUNNER = Path(__file__).with_name("run_sizing.js")
 SEED, ANSWERED = 20260102, 400

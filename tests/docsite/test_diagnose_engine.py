@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytest_plugins = ("browser",)
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")]
 
 EVERY = 6
 """Of the reports made from the knowledge base one in so many is read; the odd ones all are."""

@@ -10,6 +10,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import built_in
 import diagnose_cases
 import pytest
 
@@ -18,7 +19,6 @@ from distkb.docsite.data.regex import translate
 from distkb.docsite.data.signatures import cover, rules
 from distkb.evidence.readers.report.words import patterns_of
 from distkb.evidence.scanner.literals import required_literals
-from distkb.knowledge import open_knowledge
 from distkb_probes.secret_kinds import kinds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -36,13 +36,13 @@ const found = asked.expressions.map(([source, flags, numbers]) => {
 });
 console.log(JSON.stringify(found));
 """
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")]
 
 
 @cache
 def catalogue() -> Catalogue:
     """The built-in catalogue."""
-    return open_knowledge().catalogue()
+    return built_in.catalogue()
 
 
 def spans(expressions: list[tuple[str, str, list[int]]], texts: list[str]) -> list[list[list[int] | None]]:

@@ -6,10 +6,10 @@ import html
 import re
 from typing import TYPE_CHECKING
 
+import built_in
 import pytest
 
 from distkb.catalogue.guide import load_guides
-from distkb.catalogue.load import load_sources
 from distkb.catalogue.places import builtin
 from distkb.docsite.advise import COLUMNS, COMMON, GPUS, MEMORIES, PIECES
 from distkb.docsite.build import rendered
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def files() -> dict[str, bytes]:
     """Every file of the site."""
-    catalogue = load_sources([builtin()])[0]
+    catalogue = built_in.catalogue()
     return dict(rendered(Library(catalogue, tuple(load_guides([builtin()])[0]), Meanings(catalogue))))
 
 

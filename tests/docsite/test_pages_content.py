@@ -9,45 +9,30 @@ from typing import Any
 import msgspec
 import pytest
 from pages import Read
+from shelf import library
 
-from distkb.catalogue.guide import load_guides
-from distkb.catalogue.incident import Incident, Moment, Variant, load_incidents
+from distkb.catalogue.incident import Incident, Moment, Variant
 from distkb.catalogue.model import Diagram, Doing, Lane
-from distkb.catalogue.places import builtin
 from distkb.catalogue.records import Text
 from distkb.docsite import diagrams
 from distkb.docsite.build import rendered
 from distkb.docsite.data.signatures import patterns
 from distkb.docsite.views import Library
-from distkb.knowledge import open_knowledge
 from distkb.locale import LANGUAGES, Say
 from distkb.report.meaning import Meanings
+
+pytest_plugins = ("built_site",)
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> `<b>`"
 
 
-@pytest.fixture(scope="module")
-def shelf() -> Library:
-    """The built-in catalogue with its guides and incidents."""
-    compiled = open_knowledge()
-    catalogue, found = compiled.catalogue(), load_incidents([builtin()])[0]
-    guides = tuple(load_guides([builtin()])[0])
-    return Library(catalogue, guides, Meanings(catalogue), compiled.search_index(), tuple(found))
-
-
-@pytest.fixture(scope="module")
-def files(shelf: Library) -> dict[str, bytes]:
-    """Every page of the site with its content."""
-    return {path: content for path, content in rendered(shelf) if path.endswith(".html")}
-
-
-def test_every_incident_is_told(shelf: Library, files: dict[str, bytes]) -> None:
+def test_every_incident_is_told(page_files: dict[str, bytes]) -> None:
     """An incident's page has every moment and every hypothesis of it in words, and the home page links to it."""
-    assert [found.incident.id for found in shelf.incidents] == ["I1", "I2"]
+    assert [found.incident.id for found in library().incidents] == ["I1", "I2"]
     for lang in LANGUAGES:
-        home = files[f"{lang}/index.html"].decode()
-        for found in shelf.incidents:
-            page = files[f"{lang}/incidents/{found.incident.id}.html"].decode()
+        home = page_files[f"{lang}/index.html"].decode()
+        for found in library().incidents:
+            page = page_files[f"{lang}/incidents/{found.incident.id}.html"].decode()
             words = re.sub(r"<[^>]+>", "", html.unescape(page))
             parts: tuple[Incident | Variant, ...] = (found.incident, *found.incident.variants)
             for moment in (moment for part in parts for moment in part.timeline):
@@ -57,10 +42,10 @@ def test_every_incident_is_told(shelf: Library, files: dict[str, bytes]) -> None
             assert f"incidents/{found.incident.id}.html" in home
 
 
-def test_drawings_speak(files: dict[str, bytes]) -> None:
+def test_drawings_speak(page_files: dict[str, bytes]) -> None:
     """Every drawing has a title and a description that it names, and colours only by class."""
     drawn = 0
-    for path, content in files.items():
+    for path, content in page_files.items():
         for drawing in re.findall(r"<svg class=\"drawing\".*?</svg>", content.decode(), re.DOTALL):
             drawn += 1
             named = re.search(r'aria-labelledby="(\S+) (\S+)"', drawing)
@@ -81,9 +66,9 @@ def test_the_rank_that_differs_is_marked_by_shape_and_word() -> None:
     assert "The rank that differs is rank 1." in drawing
 
 
-def test_many_entries_are_drawn(shelf: Library) -> None:
+def test_many_entries_are_drawn() -> None:
     """At least eight entries show which rank waits where, and in each of them somebody waits, misses or is gone."""
-    drawn = [entry for entry in shelf.entries if entry.diagram is not None and entry.diagram.kind == "waits"]
+    drawn = [entry for entry in library().entries if entry.diagram is not None and entry.diagram.kind == "waits"]
     assert len(drawn) >= 8
     for entry in drawn:
         assert entry.diagram is not None
@@ -93,10 +78,10 @@ def test_many_entries_are_drawn(shelf: Library) -> None:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_words_stay_inside_their_boxes(shelf: Library, lang: Any) -> None:
+def test_words_stay_inside_their_boxes(lang: Any) -> None:
     """No line of a drawing is wider than the box that it stands in."""
     say = Say(lang)
-    for entry in shelf.entries:
+    for entry in library().entries:
         for lane in entry.diagram.lanes if entry.diagram else ():
             for doing in lane.does:
                 lines = diagrams.wrapped(say.text(doing.what), 19.5)
@@ -110,22 +95,23 @@ def test_long_words_keep_their_code() -> None:
     assert diagrams.wrapped("onewordthatistoolong", 5) == ["onewordthatistoolong"]
 
 
-def test_what_compares_the_ranks_is_left_to_the_terminal(shelf: Library, files: dict[str, bytes]) -> None:
+@pytest.mark.slow
+def test_what_compares_the_ranks_is_left_to_the_terminal(page_files: dict[str, bytes]) -> None:
     """The page has no pattern that needs several ranks' outputs side by side, and says so in both languages."""
-    compared = {s.id for s in shelf.catalogue.signatures if not {"log", "report", "frame"} & set(s.where)}
-    read = patterns(shelf)
+    compared = {s.id for s in library().catalogue.signatures if not {"log", "report", "frame"} & set(s.where)}
+    read = patterns(library())
     assert compared
     assert not compared & {one[0] for one in (*read["signatures"], *read["frames"])}
     for lang in LANGUAGES:
-        page = files[f"{lang}/diagnose.html"].decode()
+        page = page_files[f"{lang}/diagnose.html"].decode()
         assert html.escape(Say(lang)("site.diagnose.limits")) in page
         assert "distkb diagnose logs/</code>" in page
 
 
-def test_every_entry_stands_in_the_index(shelf: Library, files: dict[str, bytes]) -> None:
+def test_every_entry_stands_in_the_index(page_files: dict[str, bytes]) -> None:
     """The index by symptom has every entry, each with the values that the buttons choose by."""
-    page = files["en/symptoms.html"].decode()
-    for entry in shelf.entries:
+    page = page_files["en/symptoms.html"].decode()
+    for entry in library().entries:
         assert f'href="e/{entry.id}.html"' in page, entry.id
     chosen = dict.fromkeys(re.findall(r'data-facet="(\w+)" data-value="([\w-]+)"', page))
     assert {facet for facet, _ in chosen} >= {"area", "symptom", "backend", "launcher"}
@@ -133,35 +119,36 @@ def test_every_entry_stands_in_the_index(shelf: Library, files: dict[str, bytes]
         assert re.search(rf'data-{facet}="(?:[^"]* )?{value}[" ]', page), (facet, value)
 
 
-def test_a_message_that_names_its_causes_itself_is_listed(shelf: Library, files: dict[str, bytes]) -> None:
+def test_a_message_that_names_its_causes_itself_is_listed(page_files: dict[str, bytes]) -> None:
     """The index of messages has each line of a log that speaks for an entry, whichever of the two says so."""
-    pages = [html.unescape(content.decode()) for path, content in files.items() if path.startswith("en/errors")]
-    known = [s for s in shelf.catalogue.signatures if s.example and "log" in s.where]
+    pages = [html.unescape(content.decode()) for path, content in page_files.items() if path.startswith("en/errors")]
+    known = [s for s in library().catalogue.signatures if s.example and "log" in s.where]
     told = [s for s in known if {"always", "usually"} & s.given.keys()]
     assert told
     assert [s.id for s in told if not any((s.example or "") in page for page in pages)] == []
 
 
-def test_families_hold_their_entries(shelf: Library, files: dict[str, bytes]) -> None:
+def test_families_hold_their_entries(page_files: dict[str, bytes]) -> None:
     """Each family has a page with its entries, and one to print that holds every fix of them."""
-    for entry in shelf.entries:
-        assert f'href="../e/{entry.id}.html"' in files[f"ko/families/{entry.family}.html"].decode()
-        printed = files[f"ko/families/{entry.family}-print.html"].decode()
+    for entry in library().entries:
+        assert f'href="../e/{entry.id}.html"' in page_files[f"ko/families/{entry.family}.html"].decode()
+        printed = page_files[f"ko/families/{entry.family}-print.html"].decode()
         for fix in (fix for cause in entry.causes for fix in cause.fixes):
             assert f">{fix.id}<" in printed
 
 
-def test_hostile_incidents_and_drawings_are_text(shelf: Library) -> None:
+@pytest.mark.slow
+def test_hostile_incidents_and_drawings_are_text() -> None:
     """Markup in an incident or in a drawing reaches the page as text."""
     evil = Text(en=HOSTILE, ko=HOSTILE)
     moments = (Moment(t=1.0, rank=0, what=evil), Moment(rank=1, what=evil), Moment(what=evil))
-    found = shelf.incidents[1]
+    found = library().incidents[1]
     incident = msgspec.structs.replace(
         found.incident, title=evil, summary=evil, outcome=evil, timeline=moments, differs=1
     )
     drawing = Diagram(says=evil, lanes=(Lane(ranks=evil, does=(Doing(what=evil, state="waits"),)),) * 2)
-    entry = msgspec.structs.replace(shelf.entries[0], diagram=drawing)
-    catalogue = msgspec.structs.replace(shelf.catalogue, entries=(entry,), facts=())
+    entry = msgspec.structs.replace(library().entries[0], diagram=drawing)
+    catalogue = msgspec.structs.replace(library().catalogue, entries=(entry,), facts=())
     changed = Library(
         catalogue, (), Meanings(catalogue), incidents=(msgspec.structs.replace(found, incident=incident),)
     )

@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import re
 
+import built_in
 import pytest
 from pages import Read
 
-from distkb.catalogue.guide import load_guides
-from distkb.catalogue.places import builtin
 from distkb.diagnosis.guide import Guide
-from distkb.docsite.build import rendered
 from distkb.docsite.tree import PAGES, UNKNOWN, Node, called, grow, walk
-from distkb.docsite.views import Library
-from distkb.knowledge import open_knowledge
-from distkb.report.meaning import Meanings
+
+pytest_plugins = ("built_site",)
 
 
 @pytest.fixture(scope="module")
 def guide() -> Guide:
     """The built-in catalogue, ready for questions."""
-    return Guide(open_knowledge().catalogue())
+    return built_in.guide()
 
 
 @pytest.fixture(scope="module")
 def nodes(guide: Guide) -> list[Node]:
     """Every page of the tree."""
     return list(walk(grow(guide)))
-
-
-@pytest.fixture(scope="module")
-def files(guide: Guide) -> dict[str, bytes]:
-    """The pages of the site."""
-    catalogue = guide.catalogue
-    index = open_knowledge().search_index()
-    library = Library(catalogue, tuple(load_guides([builtin()])[0]), Meanings(catalogue), index)
-    return {path: content for path, content in rendered(library) if path.endswith(".html")}
 
 
 def test_the_tree_keeps_its_budget(nodes: list[Node]) -> None:
@@ -66,9 +54,10 @@ def test_the_tree_is_the_same_twice(guide: Guide, nodes: list[Node]) -> None:
     assert [node.address for node in again] == [node.address for node in nodes]
 
 
-def test_the_tree_leads_to_fixes(files: dict[str, bytes]) -> None:
+@pytest.mark.slow
+def test_the_tree_leads_to_fixes(page_files: dict[str, bytes]) -> None:
     """By plain links every page of the tree is reached from its first, and every leaf links to a fix of an entry."""
-    reads = {path: Read(path, content.decode()) for path, content in files.items() if path.startswith("ko/tree/")}
+    reads = {path: Read(path, content.decode()) for path, content in page_files.items() if path.startswith("ko/tree/")}
     reached, waiting = set[str](), ["ko/tree/index.html"]
     while waiting:
         path = waiting.pop()
@@ -83,9 +72,9 @@ def test_the_tree_leads_to_fixes(files: dict[str, bytes]) -> None:
         assert fixes or asks, path
 
 
-def test_every_entry_is_at_most_three_clicks_away(files: dict[str, bytes]) -> None:
+def test_every_entry_is_at_most_three_clicks_away(page_files: dict[str, bytes]) -> None:
     """From the first page of a language every entry is reached in three clicks without a script."""
-    reads = {path: Read(path, content.decode()) for path, content in files.items()}
+    reads = {path: Read(path, content.decode()) for path, content in page_files.items()}
     near = {"en/index.html"}
     for _ in range(3):
         near |= {

@@ -27,6 +27,8 @@ from distkb.search.index import Index, load
 from distkb.search.query import query_words, search
 from distkb.search.tokens import pieces
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "search" / "golden"
 SAME = 2e-6

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from browser import Site
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ("browser",)
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Signature, Text
 from distkb.evidence.read import read_evidence
 from distkb.evidence.walk import take_stock
+from distkb.knowledge import open_knowledge
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Fact
     from distkb.evidence.observation import Evidence, Observation
 
 DATA = Path(__file__).parent / "data"
-KB = Path(__file__).parents[2] / "kb"
-FINDINGS = frozenset(finding.id for finding in load_sources([KB])[0].findings)
+FINDINGS = frozenset(finding.id for finding in open_knowledge().findings())
 
 
 def signature(
@@ -47,7 +46,7 @@ SIGNATURES = (
 
 def facts() -> tuple[Fact, ...]:
     """The catalogue's intake facts."""
-    return load_sources([KB])[0].facts
+    return open_knowledge().facts()
 
 
 def read(*paths: Path, report: str | None = None, **given: str) -> Evidence:

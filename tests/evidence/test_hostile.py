@@ -95,6 +95,7 @@ def test_what_was_unpacked_before_the_damage_is_read(tmp_path: Path) -> None:
     assert [skipped.code for skipped in evidence.skipped] == ["bad-gzip"]
 
 
+@pytest.mark.slow
 def test_a_bomb_ends_with_a_line(tmp_path: Path) -> None:
     """A few megabytes that unpack to gigabytes are read to the bound, and said."""
     packer = zlib.compressobj(9, wbits=31)

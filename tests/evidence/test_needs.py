@@ -7,6 +7,7 @@ import re
 import time
 from functools import cache
 
+import built_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from distkb.catalogue.places import cache_directory
 from distkb.evidence.readers.report.read import ReportReader, in_report, take_apart
 from distkb.evidence.scanner.needs import Needs
 from distkb.evidence.text.patience import ALL_S, TICK_S, Patience
-from distkb.knowledge import open_knowledge
 
 ODD = (
     r"plain", r"(?i)Any CASE", r"a{2}b", r"(?:one|two)(?: more)? end",
@@ -50,13 +50,13 @@ def test_every_match_is_among_the_candidates(rows: list[str]) -> None:
 
 @cache
 def _rows() -> list[str]:
-    signatures = open_knowledge().catalogue().signatures
+    signatures = built_in.catalogue().signatures
     return [one.example[:ROW] for one in signatures if one.example]
 
 
 def test_no_example_of_the_catalogue_is_lost() -> None:
     """Each pattern for reports is tried on every line of the knowledge base that it matches."""
-    patterns = [in_report(one.pattern) for one in open_knowledge().catalogue().signatures if "report" in one.where]
+    patterns = [in_report(one.pattern) for one in built_in.catalogue().signatures if "report" in one.where]
     rows = _rows()
     found = set(Needs(patterns).candidates(rows))
     source = random.Random(5)
@@ -68,7 +68,7 @@ def test_no_example_of_the_catalogue_is_lost() -> None:
 
 def test_a_report_takes_as_long_as_it_is_long() -> None:
     """Words of all examples in the catalogue: four times as many take about four times as long."""
-    reader = ReportReader(open_knowledge().catalogue().signatures, cache_directory())
+    reader = ReportReader(built_in.catalogue().signatures, cache_directory())
     rows = _rows()
     random.Random(7).shuffle(rows)
     text = " ".join(" ".join(rows).split()[::3])

@@ -6,6 +6,7 @@ import functools
 import time
 from pathlib import Path
 
+import built_in
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,6 @@ from distkb.evidence.observation import Observation
 from distkb.evidence.readers.traces import find_traces, read_traces
 from distkb.evidence.readers.traces.compare import IDS
 from distkb.evidence.readers.traces.lines import parse
-from distkb.knowledge import open_knowledge
 from distkb.locale import LANGUAGES, Say, fill
 from distkb.report import traces
 from distkb.report.layout import width
@@ -61,7 +61,7 @@ def written(folder: Path, text: str, name: str = "job.log") -> ArtifactReading:
 @functools.cache
 def known_findings() -> tuple[Finding, ...]:
     """Records of the knowledge base."""
-    return open_knowledge().findings()
+    return built_in.catalogue().findings
 
 
 def said_in_full(observation: Observation) -> None:
@@ -368,7 +368,7 @@ def test_long_lines_do_not_take_long() -> None:
 
 def test_findings_are_known_and_filled() -> None:
     """Each id has a record, and no sentence needs a value that is not given."""
-    known = {finding.id for finding in open_knowledge().findings()}
+    known = {finding.id for finding in built_in.catalogue().findings}
     assert {*IDS, "trace.quiet"} <= known
 
 

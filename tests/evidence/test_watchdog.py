@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import built_in
 import pytest
-from evidence_samples import FINDINGS, KB
+from evidence_samples import FINDINGS
 
-from distkb.catalogue.load import load_sources
+from distkb.catalogue.places import cache_directory
 from distkb.evidence.read import read_evidence
 from distkb.evidence.run.watchdog import FINDING, UNSURE, different_ops_told
 from distkb.evidence.walk import take_stock
@@ -15,7 +16,7 @@ from distkb.evidence.walk import take_stock
 if TYPE_CHECKING:
     from pathlib import Path
 
-SIGNATURES = load_sources([KB])[0].signatures
+SIGNATURES = built_in.catalogue().signatures
 
 
 def _line(rank: int, work: str, group: str = "default_pg") -> str:
@@ -31,7 +32,7 @@ def _line(rank: int, work: str, group: str = "default_pg") -> str:
 def _certainty(tmp_path: Path, *lines: str) -> float | None:
     log = tmp_path / "console.log"
     log.write_text("".join(lines))
-    found = read_evidence(SIGNATURES, (), FINDINGS, take_stock([log])).observations
+    found = read_evidence(SIGNATURES, (), FINDINGS, take_stock([log]), cache_dir=cache_directory()).observations
     return next((o.certainty for o in found if o.id == FINDING), None)
 
 

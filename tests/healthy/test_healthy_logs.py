@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+import built_in
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
@@ -21,7 +21,7 @@ JOBS = sorted(path for path in (HERE / "logs").iterdir() if path.is_dir())
 @functools.cache
 def knowledge() -> Catalogue:
     """The built-in catalogue."""
-    return load_sources([HERE.parents[1] / "kb"])[0]
+    return built_in.catalogue()
 
 
 def test_there_is_a_corpus() -> None:

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.locale import Language, Say
 from distkb.report import bandwidth as writer
 from distkb.report.layout import width
@@ -19,7 +19,6 @@ from distkb_probes.communication.plan import first_host, is_inside, plan, rank_e
 from distkb_probes.communication.watch import innermost
 
 GOLDEN = Path(__file__).parent / "golden"
-KB = Path(__file__).resolve().parents[2] / "kb"
 
 
 @pytest.mark.parametrize(
@@ -220,7 +219,7 @@ def test_every_finding_of_the_probe_has_a_record_whose_values_are_supplied() -> 
     """Ids in the code are records of the catalogue."""
     import re
 
-    records = {finding.id for finding in load_sources([KB])[0].findings}
+    records = {finding.id for finding in built_in.catalogue().findings}
     source = Path(bandwidth.__file__).parents[1]
     named = {
         identity

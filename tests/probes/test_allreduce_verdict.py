@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Finding
 from distkb.locale import fill
 from distkb_probes._report import Report, Stopped
@@ -20,14 +20,13 @@ from distkb_probes.communication.plan import Plan, plan
 from distkb_probes.communication.verdict import conclude
 from distkb_probes.communication.watch import Outcome
 
-KB = Path(__file__).resolve().parents[2] / "kb"
 STORY = ("launch", "store", "rendezvous", "communicator", "first-collective", "correctness", "bandwidth", "done")
 
 
 @pytest.fixture(scope="module")
 def records() -> dict[str, Finding]:
     """Return the findings of the catalogue by id."""
-    return {finding.id: finding for finding in load_sources([KB])[0].findings}
+    return {finding.id: finding for finding in built_in.catalogue().findings}
 
 
 class Story:

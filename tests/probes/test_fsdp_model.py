@@ -222,6 +222,7 @@ def test_a_wrong_request_ends_with_its_own_reason() -> None:
             assert _document(name)["reason"] == name
 
 
+@pytest.mark.slow
 def test_a_thousand_ranks_and_seventy_billion_parameters_cost_seconds_and_no_memory() -> None:
     """1024 ranks and a 70B model stay below 60 s and 2 GB, of which the document tells."""
     (project() / "seventy.py").write_text(

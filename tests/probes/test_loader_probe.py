@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
 from distkb.catalogue.model import Finding
-from distkb.knowledge import open_knowledge
 from distkb.locale import LANGUAGES, Say, fill
 from distkb.report import loaders
 from distkb.report.layout import width
@@ -38,7 +38,7 @@ def probed(function: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> dict[
 def found(document: dict[str, Any]) -> dict[str, dict[str, str]]:
     """Findings with their values; their sentences can be filled."""
     assert document["status"] == "ok", document["detail"]
-    known: dict[str, Finding] = {finding.id: finding for finding in open_knowledge().findings()}
+    known: dict[str, Finding] = {finding.id: finding for finding in built_in.catalogue().findings}
     for item in document["found"]:
         finding = known[item["id"]]
         for text in (finding.says, finding.fix):

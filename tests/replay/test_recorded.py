@@ -5,19 +5,16 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+import built_in
 import msgspec
 import pytest
 
-from distkb.catalogue.load import load_sources
-from distkb.catalogue.model import Catalogue
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.conclude import entry_probabilities
-from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.model import Diagnosis
 from distkb.intake import read
 
-KB = Path(__file__).resolve().parents[2] / "kb"
 RECORDED = Path(__file__).parent / "recorded"
 
 
@@ -40,19 +37,11 @@ pytestmark = pytest.mark.parametrize("name", CASES)
 
 
 @functools.cache
-def built_in() -> tuple[Catalogue, Guide]:
-    """The built-in catalogue and its likelihoods."""
-    catalogue, _ = load_sources([KB])
-    return catalogue, Guide(catalogue)
-
-
-@functools.cache
 def diagnosed(name: str) -> tuple[Case, Diagnosis]:
     """What is known of a set of logs, and the answer from the logs alone."""
     case = msgspec.json.decode((RECORDED / name / "case.json").read_bytes(), type=Case)
-    catalogue, guide = built_in()
-    evidence = read(catalogue, [RECORDED / name / "logs"], cache_dir=cache_directory())
-    return case, diagnose(guide, evidence)
+    evidence = read(built_in.catalogue(), [RECORDED / name / "logs"], cache_dir=cache_directory())
+    return case, diagnose(built_in.guide(), evidence)
 
 
 def test_the_real_cause_is_among_the_first(name: str) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+import built_in
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.evidence.readers.stacks.judge import judge
 from distkb.evidence.readers.stacks.model import Dump, Frame, Thread
 from distkb.locale import LANGUAGES, Language, Say
@@ -17,7 +16,7 @@ from distkb.report import probe as writer
 from distkb.report import stacks
 from distkb.report.layout import width
 
-FINDINGS = load_sources([Path(__file__).parents[2] / "kb"])[0].findings
+FINDINGS = built_in.catalogue().findings
 SITE = "/venv/lib/python3.11/site-packages/torch/"
 DEEP = "/home/someone/a/very/long/way/to/the/project/that/trains/models/src/package/utils.py"
 PLACES: dict[str, tuple[tuple[str, str], ...]] = {

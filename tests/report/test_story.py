@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
+import built_in
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.evidence.observation import Evidence, Observation, Quote
 from distkb.locale import Language, Say
 from distkb.report.meaning import Meanings
@@ -19,7 +18,6 @@ BACKWARD = 'File "/home/user/train.py", line 45, in train  loss.backward()'
 CLOSED = (
     "[rank0]: RuntimeError: [/__w/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:27793."
 )
-KB = Path(__file__).parents[2] / "kb"
 PRIMARY = "accelerate.config-unusable"
 """A signature that is the failure itself."""
 T = 1_795_262_051.254
@@ -41,7 +39,7 @@ def told(lang: Language, *findings: tuple[str, tuple[Quote, ...]], notes: tuple[
 @functools.cache
 def meanings() -> Meanings:
     """Those of the catalogue."""
-    return Meanings(load_sources([KB])[0])
+    return Meanings(built_in.catalogue())
 
 
 FAILED = (quote("[rank1]: ValueError: bad record", 1, T), quote(CLOSED, 0))

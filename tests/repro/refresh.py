@@ -5,15 +5,16 @@
     python tests/repro/refresh.py --incidents                       all programs and all incidents
     python tests/repro/refresh.py --python ~/torch-2.15/bin/python --check     another torch; nothing is written
 
-It writes `seen.json` (what is observed on each program), `crossfire.txt` (whose signatures those are) and, if asked to,
-the logs of `kb/incidents`. A program that does not fail as its entry says is named and keeps its old record; it, or one
-that is not clean with its fix, makes the exit code 1.
+It writes `seen.json` (what is observed on each program), `crossfire.txt` (whose signatures those are), `recorded/`
+(what the programs left, see `replay.py`) and, if asked to, the logs of `kb/incidents`. A program that does not fail as
+its entry says is named and keeps its old record; it, or one that is not clean with its fix, makes the exit code 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import re
 import shutil
 import sys
@@ -32,6 +33,7 @@ from distkb.catalogue.model import Entry
 from distkb.diagnosis.model import Diagnosis
 from distkb.repro import verdict
 from distkb.repro.program import modules
+from replay import keep
 
 SEEN = Path(__file__).with_name("seen.json")
 
@@ -59,8 +61,8 @@ def read_seen() -> dict[str, Record]:
     return msgspec.json.decode(SEEN.read_bytes(), type=dict[str, Record]) if SEEN.exists() else {}
 
 
-def carry_out(entry: Entry, scratch: Path, python: Path) -> Outcome:
-    """Run an entry's program both ways."""
+def carry_out(entry: Entry, scratch: Path, python: Path, *, check: bool) -> Outcome:
+    """Run an entry's program both ways; unless only checking, keep what the broken one left."""
     found = available(entry, python)
     if found.reason is not None or found.program is None:
         return Outcome(entry, skipped=found.reason)
@@ -70,7 +72,10 @@ def carry_out(entry: Entry, scratch: Path, python: Path) -> Outcome:
     diagnosis = diagnosed(run.artifacts)
     complaints += [] if run.reason is None else [run.reason]
     complaints += verdict.broken(entry, diagnosis).complaints
-    record = None if complaints else Record(torch=modules(python).get("torch", "?"), seen=shown(diagnosis))
+    torch = modules(python).get("torch", "?")
+    record = None if complaints else Record(torch=torch, seen=shown(diagnosis))
+    if record is not None and not check:
+        keep(found.program, run, python, torch)
     repaired = reproduce(found.program, folder / "fixed", fixed=True, python=python)
     judged = verdict.fixed(entry, diagnosed(repaired.artifacts), catalogue(), succeeded=repaired.succeeded)
     complaints += [f"fixed: {complaint}" for complaint in judged.complaints]
@@ -140,7 +145,8 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [entry for entry in with_program() if not options.only or entry.id in options.only]
     records, failed = read_seen(), False
     with tempfile.TemporaryDirectory(prefix="refresh-") as scratch, ThreadPoolExecutor(options.jobs) as pool:
-        for outcome in pool.map(lambda entry: carry_out(entry, Path(scratch), python), chosen):
+        work = functools.partial(carry_out, scratch=Path(scratch), python=python, check=options.check)
+        for outcome in pool.map(work, chosen):
             failed |= bool(outcome.complaints)
             state = outcome.skipped or ", ".join(outcome.complaints) or "as its entry says"
             say(f"{outcome.entry.id}: {state}", flush=True)

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import msgspec
 
-from distkb.catalogue.load import load_sources
+from distkb.catalogue.cache import open_compiled
 from distkb.catalogue.model import Catalogue, Entry
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.model import Diagnosis
 from distkb.intake import read
+from distkb.knowledge import build_extra
 from distkb.repro.outcome import Run
 from distkb.repro.program import Availability, Program, availability
 from distkb.repro.run import Reproduction
@@ -27,14 +28,13 @@ DONE = "run.json"
 @functools.cache
 def catalogue() -> Catalogue:
     """The built-in catalogue."""
-    return load_sources([KB])[0]
+    return open_compiled([KB], build_extra).catalogue()
 
 
 @functools.cache
 def guide() -> Guide:
     """Its likelihoods."""
-    c = catalogue()
-    return Guide(c)
+    return Guide(catalogue())
 
 
 def with_program() -> list[Entry]:

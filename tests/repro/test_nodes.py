@@ -16,6 +16,8 @@ import pytest
 from distkb.repro import nodes as module
 from distkb.repro.nodes import Node, NodesUnavailableError, nodes, unavailable
 
+pytestmark = pytest.mark.slow
+
 needs_nodes = pytest.mark.usefixtures("allowed")
 
 _CALLER = """

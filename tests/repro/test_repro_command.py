@@ -16,6 +16,8 @@ from sample_entry import ENTRY, LOST, overlay
 
 from distkb.locale import Say
 
+pytestmark = pytest.mark.slow
+
 DISTKB = str(Path(sys.executable).with_name("distkb"))
 SAYS_IT = f"""
 import sys

@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import built_in
 import pytest
 from reproductions import KB
 from sample_entry import LOST, overlay
@@ -16,6 +17,8 @@ from distkb.repro import launch
 from distkb.repro.outcome import Run
 from distkb.repro.program import Program, find_program
 from distkb.repro.run import EXIT_RACE, Reproduction
+
+pytestmark = pytest.mark.slow
 
 PYTHON = Path(sys.executable)
 TWO_RANKS = """
@@ -166,5 +169,5 @@ def test_nodes_are_machines_of_their_own(tmp_path: Path) -> None:
 
 def test_every_program_of_the_catalogue_is_found() -> None:
     """An entry that says how it is run has its program, or what was recorded."""
-    for entry in load_sources([KB])[0].entries:
+    for entry in built_in.catalogue().entries:
         assert entry.repro is None or find_program(entry, [KB]) is not None, entry.id

@@ -7,17 +7,16 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import built_in
 import msgspec
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.search.index import Index, build, load
 from distkb.search.query import search
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Catalogue, Language
 
-KB = Path(__file__).parents[2] / "kb"
 PAIRS = Path(__file__).parent / "golden" / "pairs.jsonl"
 
 
@@ -39,7 +38,7 @@ class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
     """The built-in knowledge base."""
-    return load_sources([KB])[0]
+    return built_in.catalogue()
 
 
 @pytest.fixture(scope="module")

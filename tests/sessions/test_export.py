@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 
+import built_in
 import pytest
 
 from distkb.diagnosis.guide import Guide
@@ -20,7 +21,6 @@ from distkb.diagnosis.session import (
 )
 from distkb.diagnosis.view import view
 from distkb.evidence.observation import Evidence, Observation, Quote
-from distkb.knowledge import open_knowledge
 from distkb.locale import LANGUAGES, Language, Say
 from distkb.sessions import export
 
@@ -58,7 +58,7 @@ SESSION = Session(id="x", started="2026-01-02T03:04:05+00:00", title=f"it hangs 
 @cache
 def guide() -> Guide:
     """The knowledge base, prepared once."""
-    return Guide(open_knowledge().catalogue())
+    return built_in.guide()
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import built_in
 import pytest
 
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.observation import Observation
-from distkb.knowledge import open_knowledge
 from distkb.settings.lint import lint
 
 Lint = Callable[..., dict[str, list[str]]]
@@ -17,7 +17,7 @@ Lint = Callable[..., dict[str, list[str]]]
 @pytest.fixture(scope="session")
 def catalogue() -> Catalogue:
     """Everything that distkb knows."""
-    return open_knowledge().catalogue()
+    return built_in.catalogue()
 
 
 @pytest.fixture(scope="session")

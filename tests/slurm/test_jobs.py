@@ -6,10 +6,10 @@ import functools
 from pathlib import Path
 from typing import Literal
 
+import built_in
 import msgspec
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.conclude import entry_probabilities
@@ -17,7 +17,6 @@ from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.model import Diagnosis
 from distkb.intake import read
 
-KB = Path(__file__).resolve().parents[2] / "kb"
 JOBS = Path(__file__).parent / "jobs"
 NAMES = sorted(folder.name for folder in JOBS.iterdir() if folder.is_dir())
 RIGHT = 34
@@ -65,7 +64,7 @@ TRUE = {name: msgspec.json.decode((JOBS / name / "truth.json").read_bytes(), typ
 @functools.cache
 def answers() -> dict[str, Diagnosis]:
     """The answer for every job; the catalogue is opened once."""
-    catalogue, _ = load_sources([KB])
+    catalogue = built_in.catalogue()
     guide = Guide(catalogue)
     return {
         name: diagnose(guide, read(catalogue, [JOBS / name / "artifacts"], cache_dir=cache_directory()))

@@ -220,6 +220,7 @@ def test_hostile_file_names_are_text_in_the_tree(tmp_path: Path, monkeypatch: py
 
 
 @BOTH
+@pytest.mark.slow
 def test_a_probe_runs_live_and_tells_the_session(lang: Language) -> None:
     """The environment probe really runs, its findings are shown and become part of the session."""
 

@@ -14,6 +14,8 @@ from distkb.locale import Language, Say
 from distkb.tui.app import DistkbApp
 from distkb.tui.screens.repro import ReproScreen
 
+pytestmark = pytest.mark.slow
+
 ENTRY, LOST = "ACME1", "acme: rank 1 never arrived"
 FAILS = f"""
 import sys

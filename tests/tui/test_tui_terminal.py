@@ -23,7 +23,7 @@ LOGS = Path(__file__).parents[2] / "kb" / "incidents" / "I2-frozen-after-validat
 PROGRAM = Path(sys.executable).with_name("distkb")
 PATIENCE_S = 120.0
 
-pytestmark = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
+pytestmark = [pytest.mark.terminal, pytest.mark.skipif(TMUX is None, reason="tmux is not installed")]
 
 
 class Terminal:

@@ -18,7 +18,7 @@ BIN = Path(sys.executable).parent
 WATCH = [str(BIN / "distkb"), "watch", "--lang", "en"]
 JOB = Path(__file__).parent / "jobs" / "stall.py"
 PATIENCE_S = 120.0
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 looks = pytest.mark.skipif(
     not (BIN / "py-spy").exists() or os.getuid() != 0, reason="looks into processes that are not its children"
 )

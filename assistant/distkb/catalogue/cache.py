@@ -1,11 +1,11 @@
 """Opens the catalogue quickly: the compiled file of the installation, or one in the cache that is still true.
 
-A cached file is true while no source file has changed in path, size or time, nor the modules that compile it.
+A cached file, or the one that installing a checkout made, is true while no source file has changed in path, size or
+time, nor the modules that compile it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import zlib
 from pathlib import Path
@@ -40,11 +40,14 @@ def open_compiled(directories: Sequence[Path], build_extra: BuildExtra) -> Compi
         return shipped
     state = fingerprint(directories)
     cached = cache_file(directories)
-    found = _read(cached)
-    if found is not None and found.fingerprint == state:
-        return found
+    for kept in (cached, *places.prepared(PRECOMPILED)):
+        found = _read(kept)
+        if found is not None and found.fingerprint == state:
+            return found
     data = build(directories, build_extra, state)
-    _write(cached, data)
+    from distkb.catalogue.kept import replace
+
+    replace(cached, data)
     return Compiled(data)
 
 
@@ -62,7 +65,7 @@ def build(directories: Sequence[Path], build_extra: BuildExtra, state: bytes = b
 def fingerprint(directories: Sequence[Path]) -> bytes:
     """Return what changes when a source changes: names, sizes and times of the files, and of the compiling modules."""
     lines = [f"{os.path.abspath(directory)}\n{_files(directory)}" for directory in directories]  # noqa: PTH100
-    lines += [_modules(directory) for directory in places.code_directories()]
+    lines += [modules(directory) for directory in places.code_directories()]
     return "\n".join(lines).encode("utf-8", "surrogateescape")
 
 
@@ -77,7 +80,8 @@ def _files(directory: Path) -> str:
     return "\n".join(f"{file.path}\t{file.size}\t{file.mtime_ns}" for file in source_files(directory))
 
 
-def _modules(directory: Path) -> str:
+def modules(directory: Path) -> str:
+    """Return what changes when a module of a directory does."""
     with os.scandir(directory) as found:
         modules = sorted((item.name, item.stat()) for item in found if item.name.endswith(".py"))
     return "\n".join(f"{name}\t{stat.st_size}\t{stat.st_mtime_ns}" for name, stat in modules)
@@ -92,19 +96,3 @@ def _read(path: Path) -> Compiled | None:
         return Compiled(path.read_bytes())
     except (OSError, NotCompiledError):
         return None
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Put the file in place in one step; without a writable cache the next start compiles again."""
-    import tempfile
-
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.replace(temporary, path)  # noqa: PTH105 - both names are plain strings
-        except BaseException:
-            os.unlink(temporary)  # noqa: PTH108
-            raise

@@ -11,9 +11,12 @@ import importlib
 import re
 from collections import deque
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from distkb.catalogue.patterns import bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LOG_LINE: Final = 1 << 17
 """Characters of a log's line that a pattern sees at once."""
@@ -184,28 +187,14 @@ class _Graph:
         if any(len(bounds) > 1 for at in members for to, bounds in self.follows[at].items() if to in members):
             return True
         for start in members:
-            seen: set[tuple[int, int]] = set()
-            waiting = [(start, start)]
-            while waiting:
-                one, two = waiting.pop()
-                for left in self.follows[one]:
-                    for right in self.follows[two]:
-                        pair = (left, right)
-                        if left not in members or right not in members or pair in seen:
-                            continue
-                        if not self.sets[left] & self.sets[right]:
-                            continue
-                        seen.add(pair)
-                        waiting.append(pair)
-            apart = {pair for pair in seen if pair[0] != pair[1]}
-            if apart and self._joins(apart, start, members):
-                return True
+            apart = {pair for pair in self._pairs([(start, start)], members) if pair[0] != pair[1]}
+            if apart and any(pair == (start, start) for pair in self._pairs(list(apart), members)):
+                return True  # two ways that went apart both come back
         return False
 
-    def _joins(self, apart: set[tuple[int, int]], start: int, members: set[int]) -> bool:
-        """Return whether two ways that went apart can both come back to a position."""
+    def _pairs(self, waiting: list[tuple[int, int]], members: set[int]) -> Iterator[tuple[int, int]]:
+        """Yield the positions that two ways over one text come to at the same time, each pair once."""
         seen: set[tuple[int, int]] = set()
-        waiting = list(apart)
         while waiting:
             one, two = waiting.pop()
             for left in self.follows[one]:
@@ -215,11 +204,9 @@ class _Graph:
                         continue
                     if not self.sets[left] & self.sets[right]:
                         continue
-                    if pair == (start, start):
-                        return True
                     seen.add(pair)
                     waiting.append(pair)
-        return False
+                    yield pair
 
     # The pattern, piece by piece.
 

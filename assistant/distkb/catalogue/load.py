@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import msgspec
 
-from distkb.catalogue import account, patterns, validate
+from distkb.catalogue import account, draft, patterns, validate
 from distkb.catalogue.effort import slow
 from distkb.catalogue.listing import human_order, source_files
 from distkb.catalogue.model import (
@@ -152,6 +152,8 @@ def _take_file(loaded: Loaded, document: Document, relative: str, layer: int) ->
 
 
 def _take_entry(loaded: Loaded, document: Document, layer: int) -> None:
+    if draft.is_draft(document.value):
+        document.value = draft.completed(document.value)
     entry, problems = validate.convert(document, (), Entry)
     problems += _pattern_problems(document, ("signatures",), layer)
     loaded.problems += problems

@@ -44,8 +44,7 @@ def fault(pattern: str) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)
-            compiled = re.compile(pattern)
-        tree = _parse(pattern)
+            tree = _parse(pattern)
     except re.error as error:
         return f"the pattern is not a regular expression: {error}"
     except FutureWarning:
@@ -54,7 +53,7 @@ def fault(pattern: str) -> str | None:
         return "the pattern is too large"
     only_re = _ONLY_RE.search(pattern)
     found = _forbidden(tree)
-    if compiled.flags & ~_QUIET_FLAGS:
+    if tree.state.flags & ~_QUIET_FLAGS:
         what = "sets a flag other than (?i)"
     elif only_re:
         what = f"uses {only_re[0]}, which the line scanner reads differently"

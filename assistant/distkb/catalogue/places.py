@@ -54,6 +54,12 @@ def state_directory() -> Path:
     return platformdirs.user_state_path("distkb", appauthor=False)
 
 
+def prepared(name: str) -> list[Path]:
+    """Return where `pip install -e` leaves a file of that name for the first start of a checkout."""
+    repository = checkout()
+    return [repository / "build" / name] if repository else []
+
+
 def code_directories() -> list[Path]:
     """Return the directories whose modules decide what is compiled; none in an installed copy, which never changes."""
     return [_PACKAGE / "catalogue", _PACKAGE / "search"] if checkout() else []

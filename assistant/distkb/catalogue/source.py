@@ -175,8 +175,12 @@ class _Reader:
     def _take(self, event: Any) -> bool:
         """Take one event; False where the rest of the file must not be read."""
         kind = type(event).__name__
-        place = (event.start_mark.line + 1, event.start_mark.column + 1)
-        if kind == "DocumentStartEvent":
+        mark = event.start_mark
+        place = (mark.line + 1, mark.column + 1)
+        if kind == "ScalarEvent":
+            self._node(event, place)
+            self._scalar(event, place)
+        elif kind == "DocumentStartEvent":
             self.documents += 1
             if self.documents > 1:
                 self._report(place, "a second document starts here: one file holds one")
@@ -184,9 +188,6 @@ class _Reader:
         elif kind == "AliasEvent":
             self._report(place, f"alias '*{event.anchor}': write the value out")
             self._add(INVALID, place)
-        elif kind == "ScalarEvent":
-            self._node(event, place)
-            self._scalar(event, place)
         elif kind in {"MappingStartEvent", "SequenceStartEvent"}:
             self._node(event, place)
             return self._start({} if kind == "MappingStartEvent" else [], place)
@@ -275,8 +276,11 @@ class _Reader:
 def _events(text: str) -> Iterator[Any]:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return iter(yaml.parse(text, Loader=loader))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:  # as `yaml.parse` does, without asking before every event whether there is one
+        yield from iter(loader.get_event, None)
+    finally:
+        loader.dispose()
 
 
 def _short_tag(tag: str) -> str:

@@ -1,6 +1,6 @@
 """Checks plain values against the catalogue's types and names every fault, each at its own place.
 
-`msgspec.convert` stops at the first fault; an author wants all of them. What passes here converts.
+`msgspec.convert` stops at the first fault; an author wants all of them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,12 @@ _CUT = "unknown field '{}': a comma ends a text inside {{…}}, so quote the who
 def convert(document: Document, key: Key, kind: type[Record]) -> tuple[Record | None, list[Problem]]:
     """Convert the value at `key` to a record of `kind`; None where anything in it is wrong."""
     value = value_at(document, key)
-    checker = _Checker(document)
-    checker.check(value, _described(kind), key)
-    if checker.failed:
-        return None, checker.problems
     try:
         return msgspec.convert(value, type=kind), []
     except msgspec.ValidationError as error:
-        return None, [document.problem(key, str(error))]
+        checker = _Checker(document)
+        checker.check(value, _described(kind), key)
+        return None, checker.problems if checker.failed else [document.problem(key, str(error))]
 
 
 def value_at(document: Document, key: Key) -> Any:

@@ -23,7 +23,6 @@ from distkb.diagnosis.session import (
     Answered,
     DontKnow,
     Event,
-    FixTried,
     Redone,
     Session,
     Undone,
@@ -78,10 +77,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     answered: int
     unknown: int
     """Questions answered with `don't know`."""
-    fixes_tried: int
     entropy_bits: float
     """What is still unknown about the cause."""
-    entropy_start_bits: float
     share: float
     """From 0 (nothing known) to 1 (the cause is certain): for a progress bar."""
 
@@ -208,8 +205,6 @@ def _progress(events: Sequence[Event], beliefs: Sequence[Belief]) -> Progress:
     return Progress(
         answered=sum(isinstance(e, Answered) for e in events),
         unknown=sum(isinstance(e, DontKnow) for e in events),
-        fixes_tried=sum(isinstance(e, FixTried) for e in events),
         entropy_bits=now,
-        entropy_start_bits=start,
         share=min(1.0, max(0.0, 1.0 - now / start)) if start else 1.0,
     )

@@ -17,6 +17,8 @@ from distkb.search.tokens import MAX_CHARS, pieces
 from distkb.search.weights import weight
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from distkb.search.forms import Forms
     from distkb.search.index import Index
     from distkb.search.score import Strengths
@@ -60,16 +62,26 @@ def damped_words(index: Index, text: str) -> dict[str, float]:
 
 def damped(forms: Forms, text: str) -> dict[str, float]:
     """Do so with the concepts of a glossary's forms."""
-    counts: dict[str, int] = {}
-    kinds: dict[str, float] = {}
+    return damp(weighted(forms, text))
+
+
+def weighted(forms: Forms, text: str) -> Iterator[tuple[str, float]]:
+    """Yield the tokens of a text, concepts last, each with the weight of its kind."""
     found = pieces(text)
     for piece in found:
         for token in piece.tokens:
-            counts[token.text] = counts.get(token.text, 0) + 1
-            kinds[token.text] = max(kinds.get(token.text, 0.0), weight(token.kind))
+            yield token.text, weight(token.kind)
     for concept in forms.tokens(found):
-        counts[concept] = counts.get(concept, 0) + 1
-        kinds[concept] = weight(concept_kind(concept))
+        yield concept, weight(concept_kind(concept))
+
+
+def damp(words: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Sum words with their weights up so that n repeats count 1 + ln n."""
+    counts: dict[str, int] = {}
+    kinds: dict[str, float] = {}
+    for word, kind in words:
+        counts[word] = counts.get(word, 0) + 1
+        kinds[word] = max(kinds.get(word, 0.0), kind)
     return {word: kinds[word] * (1.0 + math.log(count)) for word, count in counts.items()}
 
 

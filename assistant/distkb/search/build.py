@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import struct
 from collections import defaultdict
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from distkb.search import wording
+from distkb.search.affinity import weighted
 from distkb.search.fields import FIELD_WEIGHT, PASSAGE_WEIGHT, cited, parts
-from distkb.search.forms import Forms, concept_kind, is_topic
+from distkb.search.forms import Forms, is_topic
 from distkb.search.index import FORMAT, Payload, SignatureRow, pack_term
-from distkb.search.literals import compiles, required_literals
+from distkb.search.literals import required_literals
 from distkb.search.tokens import pieces, written_words
-from distkb.search.weights import CONCEPT_RARITY, K1, TOUCH, B, weight
+from distkb.search.weights import CONCEPT_RARITY, K1, TOUCH, B
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,16 +53,17 @@ def payload_of(catalogue: Catalogue) -> Payload:
     """Compute the index of a catalogue."""
     forms = Forms.of_terms(catalogue.terms)
     signatures = {signature.id: signature for signature in catalogue.signatures}
-    # Entries cite the same signatures, so most texts come many times.
-    known: dict[str, list[tuple[str, float]]] = {}
+
+    @cache  # entries cite the same signatures, so most texts come many times
+    def words_of(text: str) -> list[tuple[str, float]]:
+        return list(weighted(forms, text))
+
     bags: list[_Bag] = []
     passages: list[_Passage] = []
     for number, entry in enumerate(catalogue.entries):
         bag = _Bag()
         for part in parts(entry, signatures | {s.id: s for s in entry.signatures}):
-            words = known.get(part.text)
-            if words is None:
-                words = known[part.text] = list(_words(part.text, forms))
+            words = words_of(part.text)
             bag.add(part, words)
             share = PASSAGE_WEIGHT.get(part.field, 0.0) * (0.4 + 0.6 * part.share)
             if share and words:
@@ -80,18 +83,8 @@ def payload_of(catalogue: Catalogue) -> Payload:
         hangul_words="\n".join(_hangul_words(catalogue)),
         signatures=_signature_rows(catalogue.entries, signatures),
         related=_related(catalogue.entries),
-        wording=msgspec.Raw(msgspec.msgpack.encode(wording.build(catalogue, forms))),
+        wording=msgspec.Raw(msgspec.msgpack.encode(wording.build(catalogue, words_of))),
     )
-
-
-def _words(text: str, forms: Forms) -> Iterable[tuple[str, float]]:
-    """Yield the tokens of a text, concepts last, each with the weight of its kind."""
-    text_pieces = pieces(text)
-    for piece in text_pieces:
-        for token in piece.tokens:
-            yield token.text, weight(token.kind)
-    for concept in forms.tokens(text_pieces):
-        yield concept, weight(concept_kind(concept))
 
 
 def _related(entries: Iterable[Entry]) -> tuple[tuple[int, ...], ...]:
@@ -172,8 +165,6 @@ def _signature_rows(entries: Iterable[Entry], shared: Mapping[str, Signature]) -
     rows: list[SignatureRow] = []
     for signature_id in sorted(listed):
         signature = known[signature_id]
-        if not compiles(signature.pattern):
-            continue
         literals = required_literals(signature.pattern)
         if literals:
             entries_of = tuple(listed[signature_id])

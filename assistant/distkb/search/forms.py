@@ -109,16 +109,17 @@ class Forms:
         return [CONCEPT + concept for match in self.find(text_pieces) for concept in match.concepts]
 
     def _longest_at(self, atoms: Sequence[_Atom], at: int) -> tuple[int, tuple[str, ...]] | None:
-        longest, group = self._group(atoms[at].text)
-        span = atoms[at : at + longest]
-        key = " ".join(atom.text for atom in span)
-        while span:
+        first, key = atoms[at], ""
+        longest, group = self._group(first.text)
+        found = None
+        for length, last in enumerate(atoms[at : at + longest], 1):
+            if last.run != first.run:
+                break
+            key = f"{key} {last.text}" if key else last.text
             concepts = group.get(key)
-            if concepts is not None and _belongs_together(span):
-                return len(span), concepts
-            key = key[: -len(span[-1].text) - 1]
-            span = span[:-1]
-        return None
+            if concepts is not None and _is_written_so(first, last, length):
+                found = (length, concepts)
+        return found
 
     def _group(self, atom: str) -> tuple[int, _Group]:
         """The forms that start with an atom, and how many atoms the longest has; (0, {}) if there are none."""
@@ -147,12 +148,10 @@ def _atoms(text_pieces: Sequence[Piece]) -> list[_Atom]:
     return atoms
 
 
-def _belongs_together(span: Sequence[_Atom]) -> bool:
-    first, last = span[0], span[-1]
-    if first.run != last.run:
-        return False
+def _is_written_so(first: _Atom, last: _Atom, length: int) -> bool:
+    """Say whether syllables from the first to the last atom start where a word does, and are all of it if one alone."""
     if not first.hangul:
         return True
-    if len(span) == 1:
+    if length == 1:
         return first.offset == 0 and (not first.rest or first.rest in PARTICLES)
     return first.piece == last.piece or first.offset == 0

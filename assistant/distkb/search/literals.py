@@ -20,11 +20,16 @@ _MAX_CHOICES = 32
 
 
 def required_literals(pattern: str) -> tuple[str, ...]:
-    """List lower-case literals of which at least one is in every match of `pattern`; empty if there is no such list."""
+    """List lower-case literals of which at least one is in every match of `pattern`; empty if there is no such list.
+
+    So it is where `re` does not accept the pattern.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        parser = _parser()
-        tree = parser.parse(pattern)
+        try:
+            tree = _parser().parse(pattern)
+        except (re.error, RecursionError, OverflowError):
+            return ()
     return _best(tree) or ()
 
 
@@ -110,14 +115,3 @@ def _collect(items: Iterable[Any], chars: list[str]) -> None:
 
 def _is_one_literal(items: Any) -> bool:
     return len(items) == 1 and _name(items[0][0]) == "LITERAL"
-
-
-def compiles(pattern: str) -> bool:
-    """Whether `re` accepts the pattern."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            re.compile(pattern)
-    except (re.error, RecursionError, OverflowError):
-        return False
-    return True

@@ -144,6 +144,7 @@ def _unglue(run: str, before: str) -> str:
     return run
 
 
+@lru_cache(maxsize=8192)
 def _hangul_tokens(run: str) -> tuple[Token, ...]:
     if run in STOP_HANGUL:
         return ()
@@ -158,7 +159,7 @@ def _latin_piece(chunk: str, negative: bool, joined: bool) -> Piece:
     return Piece(chunk, tokens, atoms, False, joined)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=32768)
 def _latin_tokens(chunk: str, negative: bool) -> tuple[tuple[Token, ...], tuple[str, ...]]:
     """Tokens and atoms of a chunk."""
     digits = chunk.lstrip("vV") if chunk[0] in "vV" and chunk[1:2].isdigit() else chunk

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.search.affinity import damped
+from distkb.search.affinity import damp
 from distkb.search.fields import parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from distkb.catalogue.model import Catalogue
-    from distkb.search.forms import Forms
 
 SMOOTHING = 2000.0
 """Weight of the mixture in every entry's statistics, in words."""
@@ -62,13 +61,13 @@ class Wording(msgspec.Struct, array_like=True, frozen=True):
         return [total * base + above for base, above in zip(self.bases, sums, strict=True)]
 
 
-def build(catalogue: Catalogue, forms: Forms) -> Wording:
-    """Count the words of every entry's texts and accounts."""
+def build(catalogue: Catalogue, weighted: Callable[[str], Iterable[tuple[str, float]]]) -> Wording:
+    """Count the words of every entry's texts and accounts; `weighted` finds those of a text."""
     numbers = {entry.id: number for number, entry in enumerate(catalogue.entries)}
     counts: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     lengths = [0.0] * len(numbers)
     for number, text in _texts(catalogue, numbers):
-        for word, weight in damped(forms, text).items():
+        for word, weight in damp(weighted(text)).items():
             counts[word][number] += weight
             lengths[number] += weight
     everything = sum(lengths)

@@ -50,11 +50,6 @@ class Address:
         """`ipv4` or `ipv6`."""
         return "ipv6" if ":" in self.address else "ipv4"
 
-    @property
-    def link_local(self) -> bool:
-        """Whether the address is only good on its own wire: fe80::/10 needs a scope that no other machine knows."""
-        return self.family == "ipv6" and ipaddress.ip_address(self.address).is_link_local
-
 
 class _Ifaddrs(ctypes.Structure):
     pass

@@ -95,10 +95,6 @@ class Unit:
         """Bytes of all parameters in their own dtypes."""
         return sum(param.nbytes for param in self.params)
 
-    def compute_bytes(self, param: Param) -> int:
-        """Bytes of one element of `param` while it is gathered."""
-        return ITEM_BYTES.get(self.param_dtype, 4) if self.param_dtype else param.item_bytes
-
 
 @dataclass(frozen=True)
 class Buffer:

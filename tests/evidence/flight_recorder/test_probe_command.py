@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 from desyncs import CASES, Case, common, job, write
 from recorder_dumps import entry
 
-from distkb.catalogue.load import load_sources
-from distkb.catalogue.places import builtin
 from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
 from distkb.evidence.readers.flight_recorder.findings import LOOKED_FOR
 from distkb.locale import LANGUAGES, Language, Say
@@ -23,7 +22,7 @@ from distkb.report import flight_recorder
 from distkb.report import probe as writer
 from distkb.report.layout import width
 
-FINDINGS = load_sources([builtin()])[0].findings
+FINDINGS = built_in.catalogue().findings
 RAW = RawDocument(schema="distkb.probe-raw/1", probe="flight-recorder", status="ok")
 
 

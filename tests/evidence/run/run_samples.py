@@ -7,9 +7,9 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import built_in
 from hypothesis import strategies as st
 
-from distkb.catalogue.load import load_sources
 from distkb.evidence.inventory import LogFile
 from distkb.evidence.observation import Quote
 from distkb.evidence.readers.stacks.model import Frame
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from distkb.catalogue.model import Signature
     from distkb.evidence.observation import Observation
 
-KB = Path(__file__).parents[3] / "kb"
 WORDS = st.lists(
     st.sampled_from(["loss", "step 3", "epoch", "done", "0.25", "saved", "rank 1", "[2/4]", "1e-3", "무게", "§", "#"]),
     max_size=6,
@@ -41,7 +40,7 @@ TEXTS = st.one_of(WORDS, st.text(max_size=80).filter(lambda text: "\n" not in te
 @functools.cache
 def signatures() -> tuple[Signature, ...]:
     """The catalogue's signatures."""
-    return tuple(load_sources([KB])[0].signatures)
+    return tuple(built_in.catalogue().signatures)
 
 
 @functools.cache

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import built_in
 import pytest
-from run_samples import KB
 
-from distkb.catalogue.load import load_sources
+from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
-from distkb.diagnosis.guide import Guide
 from distkb.intake import read
 from distkb.locale import Say
 from distkb.report.meaning import Meanings
 from distkb.report.story import tell
 
-CATALOGUE = load_sources([KB])[0]
+CATALOGUE = built_in.catalogue()
 OLD = "3f2d3d5d-1566-44f9-ab35-644b86312de5_wsa9_fr1"
 NEW = "90cd3d5d-aaaa-44f9-ab35-644b86312de5_p0_q1r2x"
 
@@ -38,7 +37,7 @@ def tree(root: Path, folder: str, minute: int, error: str) -> None:
 
 def told(root: Path) -> tuple[str, list[tuple[str, bool]]]:
     """The headline, and the runs with whether they are diagnosed."""
-    answer = diagnose(Guide(CATALOGUE), read(CATALOGUE, [root]))
+    answer = diagnose(built_in.guide(), read(CATALOGUE, [root], cache_dir=cache_directory()))
     runs = [(Path(run.name).name, run.diagnosed) for run in answer.evidence.runs]
     return tell(answer.evidence, Meanings(CATALOGUE), Say("en")), runs
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import built_in
 import pytest
-from run_samples import KB, observed, scan
+from run_samples import observed, scan
 
-from distkb.catalogue.load import load_sources
 from distkb.evidence.run.series import RELATIONS
 from distkb.evidence.scanner.scan import FileScan
 
@@ -85,7 +85,7 @@ def test_numbers_side_by_side_quote_every_value() -> None:
 def test_every_place_of_a_signature_is_looked_at() -> None:
     """No signature of the catalogue names a relation between numbers that nothing computes."""
     known = {"log", "report", "frame", "alone", "unequal", "last", "last-differs", "unexplained", *RELATIONS}
-    assert {place for one in load_sources([KB])[0].signatures for place in one.where} <= known
+    assert {place for one in built_in.catalogue().signatures for place in one.where} <= known
 
 
 def test_files_of_nobody_are_not_laid_side_by_side() -> None:

@@ -6,9 +6,9 @@ import functools
 import json
 from pathlib import Path
 
+import built_in
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.guide import Guide
@@ -23,7 +23,7 @@ STEP = "step {} loss 2.0\n"
 @functools.cache
 def guide() -> Guide:
     """The built-in catalogue, ready to diagnose with."""
-    return Guide(load_sources([HERE.parents[2] / "kb"])[0])
+    return built_in.guide()
 
 
 def diagnosed(folder: Path, text: str) -> Diagnosis:

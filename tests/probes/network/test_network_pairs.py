@@ -11,7 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from distkb.repro.nodes import Node
+
+pytestmark = pytest.mark.slow
 
 PROBES = Path(__file__).parents[3] / "probes" / "distkb_probes"
 RIGHT, WRONG = "the-right-token", "not-the-token"

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import built_in
 import pytest
 
-from distkb.catalogue.load import load_sources
 from distkb.locale import fill
 from distkb_probes.netpath import between, listener, local, rdma, routes, wire
 from distkb_probes.network import PEER_LOOKED_FOR
 
-KB = Path(__file__).parents[3] / "kb"
 KEY = "the-token"
 
 
@@ -330,7 +329,7 @@ def test_the_listener_connects_to_nobody_but_the_caller() -> None:
 
 def test_every_finding_of_the_probe_has_its_sentences() -> None:
     """What the code can find is in the catalogue, with a repair in both languages; nothing there is left over."""
-    catalogue, _ = load_sources([KB])
+    catalogue = built_in.catalogue()
     held = {finding.id: finding for finding in catalogue.findings if finding.id.startswith("network.")}
     named = {*local.LOOKED_FOR, *local.RDMA_LOOKED_FOR, *between.LOOKED_FOR, *PEER_LOOKED_FOR}
     assert set(held) == named | {"network.same-hostname", "network.clock-differs", "network.latency-high"}
@@ -341,7 +340,7 @@ def test_every_finding_of_the_probe_has_its_sentences() -> None:
 
 def test_every_value_that_a_sentence_needs_is_there() -> None:
     """The findings of every case above can be said in both languages."""
-    catalogue, _ = load_sources([KB])
+    catalogue = built_in.catalogue()
     held = {finding.id: finding for finding in catalogue.findings}
     loop = {"why": "hostname", "interfaces": [{"name": "lo", "address": "127.0.1.1"}]}
     far = {"why": "other", "interfaces": [{"name": "eth9", "address": "10.9.9.9"}]}

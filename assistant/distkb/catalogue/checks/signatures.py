@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from distkb.catalogue.checks.verdicts import verdicts
 from distkb.catalogue.effort import slow
 from distkb.catalogue.patterns import GROUPS, LITERAL, fixed_run, fixed_total, scanner_fault, unknown_groups
 
@@ -19,49 +19,44 @@ if TYPE_CHECKING:
 
 def check_signatures(loaded: Loaded) -> Iterator[Problem]:
     """Report what is wrong with patterns beyond what the loader refuses."""
-    with ThreadPoolExecutor() as pool:  # the answers are kept, and are nearly all of the work
-        list(pool.map(lambda record: _refusal(record.value), loaded.of("signature")))
-    for record in loaded.of("signature"):
-        signature: Signature = record.value
-        yield from _pattern(record, signature)
-        yield from _example(record, signature)
-        if not signature.where:
-            yield record.problem("'where' is empty: nothing would look for the pattern", "where")
-        elif len(set(signature.where)) < len(signature.where):
-            yield record.problem("'where' names a place twice", "where")
-        if "log" in signature.where and not signature.seen_in:
-            yield record.problem("a log line needs 'seen_in': the component and versions that print it", "id")
+    records = loaded.of("signature")
+    found = verdicts([record.value for record in records], lambda signature: tuple(_faults(signature)))
+    for record in records:
+        yield from (record.problem(message, field) for field, message in found[record.value.id])
     yield from _same_pattern(loaded)
 
 
-def _refusal(signature: Signature) -> str | None:
-    return scanner_fault(signature.pattern, in_logs="log" in signature.where)
+def _faults(signature: Signature) -> Iterator[tuple[str, str]]:
+    """Yield the field and what is wrong with it, from nothing but what the verdict is kept for."""
+    pattern, where, in_logs = signature.pattern, signature.where, "log" in signature.where
+    if refusal := scanner_fault(pattern, in_logs=in_logs):
+        yield "pattern", refusal
+    if why := slow(pattern, in_logs=in_logs):
+        yield "pattern", why
+    run = fixed_run(pattern) if in_logs else fixed_total(pattern)
+    if run < LITERAL and {"log", "report", "frame"} & set(where):
+        what = "longest fixed text is" if in_logs else "fixed text is"
+        yield "pattern", f"the pattern's {what} {run} characters: every match needs {LITERAL}"
+    for group in unknown_groups(pattern):
+        yield "pattern", f"nothing reads the named group '{group}': the known ones are {', '.join(sorted(GROUPS))}"
+    yield from _example(signature)
+    if not where:
+        yield "where", "'where' is empty: nothing would look for the pattern"
+    elif len(set(where)) < len(where):
+        yield "where", "'where' names a place twice"
+    if in_logs and not signature.seen_in:
+        yield "id", "a log line needs 'seen_in': the component and versions that print it"
 
 
-def _pattern(record: Located, signature: Signature) -> Iterator[Problem]:
-    refusal = _refusal(signature)
-    if refusal:
-        yield record.problem(refusal, "pattern")
-    if record.layer == 0 and (why := slow(signature.pattern, in_logs="log" in signature.where)):
-        yield record.problem(why, "pattern")
-    run = fixed_run(signature.pattern) if "log" in signature.where else fixed_total(signature.pattern)
-    if run < LITERAL and {"log", "report", "frame"} & set(signature.where):
-        what = "longest fixed text is" if "log" in signature.where else "fixed text is"
-        yield record.problem(f"the pattern's {what} {run} characters: every match needs {LITERAL}", "pattern")
-    for group in unknown_groups(signature.pattern):
-        known = ", ".join(sorted(GROUPS))
-        yield record.problem(f"nothing reads the named group '{group}': the known ones are {known}", "pattern")
-
-
-def _example(record: Located, signature: Signature) -> Iterator[Problem]:
+def _example(signature: Signature) -> Iterator[tuple[str, str]]:
     example = signature.example
     if example is None:
         if "log" in signature.where:
-            yield record.problem("a log line needs an 'example' as printed", "id")
+            yield "id", "a log line needs an 'example' as printed"
     elif "\n" in example.rstrip("\n"):
-        yield record.problem("the example must be one line", "example")
+        yield "example", "the example must be one line"
     elif not re.search(signature.pattern, example.rstrip("\n")):
-        yield record.problem("the pattern does not match its own example", "example")
+        yield "example", "the pattern does not match its own example"
 
 
 def _same_pattern(loaded: Loaded) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from distkb.catalogue.checks.walk import places, written
+from distkb.catalogue.draft import MARKS
 from distkb.catalogue.model import Text, Words
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _text(record: Located, place: Place, text: Text) -> Iterator[Problem]:
         elif _TODO.search(words):
             yield record.problem(f"'{place.field}' {UNWRITTEN}: {_short(words)}", *place.key, language)
             complete = False
-    if not complete:
+    if not complete or (_in_one_language(text) and getattr(record.value, "status", "") == "draft"):
         return
     if _HANGUL.search(_without_code(text.en)):
         yield record.problem(f"Hangul in the English text: {_short(text.en)}", *place.key, "en")
@@ -95,6 +96,10 @@ def _text(record: Located, place: Place, text: Text) -> Iterator[Problem]:
     for match in _LOOSE_PARTICLE.finditer(text.ko):
         around = text.ko[max(0, match.start() - 8) : match.end()].lstrip()
         yield record.problem(f"a space before the particle: '{around}'", *place.key, "ko", warning=True)
+
+
+def _in_one_language(text: Text) -> bool:
+    return text.en.removeprefix(MARKS["en"]) == text.ko.removeprefix(MARKS["ko"])
 
 
 def out_of_register(korean: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distkb.docsite.data.packed import fronts, numbers, steps
 from distkb.evidence.readers.report.telling import PRINTED, TELLING_SHARE
 from distkb.search import wording
+from distkb.search.affinity import weighted
 from distkb.search.forms import Forms
 from distkb.search.index import load
 
@@ -44,4 +45,5 @@ def told(library: Library) -> dict[str, Any]:
 def _kept(library: Library) -> wording.Wording:
     if library.search:
         return load(library.search).wording
-    return wording.build(library.catalogue, Forms.of_terms(library.catalogue.terms))
+    forms = Forms.of_terms(library.catalogue.terms)
+    return wording.build(library.catalogue, lambda text: weighted(forms, text))

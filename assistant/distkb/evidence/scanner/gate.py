@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.scanner.kept import keep, read_kept
+from distkb.catalogue.kept import keep, read_kept
 from distkb.evidence.scanner.literals import telling_literals
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import platform
 import re
 from typing import TYPE_CHECKING, Any
 
+from distkb.catalogue.kept import keep, read_kept
 from distkb.catalogue.patterns import BOUNDED
 from distkb.evidence.scanner.gate import Gate, pieces
-from distkb.evidence.scanner.kept import keep, read_kept
 from distkb.evidence.scanner.sieve import Sieve, choose, compile_choice
 
 if TYPE_CHECKING:

@@ -50,7 +50,6 @@ class Problem:
     left_out: int = 0
     """Above 0: the culprits' calls are the others' that many numbers later; below 0: they made so many more."""
     other_group: Group | None = None
-    other_sequence: int = 0
     order: int = 1 << 62
     """Smallest number of the entry in any rank's own order: the earliest problem is the first cause."""
     is_consequence: bool = False

@@ -106,7 +106,6 @@ def _problem(groups: Sequence[Group], waits: Mapping[int, Wait], one: Point, oth
         expected=At(rank=here[0], position=waits[here[0]].position),
         shown=At(rank=there[0], position=waits[there[0]].position),
         other_group=groups[other.group],
-        other_sequence=other.sequence,
         order=min(waits[here[0]].record, waits[there[0]].record),
     )
 

@@ -1,0 +1,26 @@
+"""The catalogue in `kb/`, read once for all tests of a worker."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from distkb.catalogue.cache import open_compiled
+from distkb.catalogue.places import builtin
+from distkb.diagnosis.guide import Guide
+from distkb.knowledge import build_extra
+
+if TYPE_CHECKING:
+    from distkb.catalogue.model import Catalogue
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Return the built-in catalogue, compiled where it was before: nothing that a test gets must be changed."""
+    return open_compiled([builtin()], build_extra).catalogue()
+
+
+@cache
+def guide() -> Guide:
+    """Return the built-in catalogue with its likelihoods, ready for a diagnosis."""
+    return Guide(catalogue())
