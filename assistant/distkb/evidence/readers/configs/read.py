@@ -18,6 +18,8 @@ from distkb.evidence.readers.configs import (
     rules_keys,
     rules_launch,
     rules_lightning,
+    rules_rendezvous,
+    rules_shell,
     rules_slurm,
 )
 from distkb.evidence.readers.configs.facts import facts_of
@@ -34,6 +36,8 @@ RULES: tuple[Rule, ...] = (
     *rules_arguments.RULES,
     *rules_launch.RULES,
     *rules_slurm.RULES,
+    *rules_rendezvous.RULES,
+    *rules_shell.RULES,
     *rules_lightning.RULES,
 )
 MAX_QUOTES = 6
@@ -103,6 +107,7 @@ def _observation(hit: Hit) -> Observation:
         source="probe",
         quotes=tuple(dict.fromkeys(_quote(part, line) for part, line in hit.places))[:MAX_QUOTES],
         values={name: quote_text(value) for name, value in hit.values.items()},
+        commands=hit.commands,
     )
 
 
