@@ -111,6 +111,17 @@ class Draft:
             self.head[begin:begin] = [["srun"], *([word] for word in once)]
         return self
 
+    def once_per_node(self, nodes: int) -> Draft:
+        """Let `mpirun` start it once on each node."""
+        words = [group[0] for group in self.head]
+        at = next((n for n, word in enumerate(words) if word.rpartition("/")[2] in ("mpirun", "mpiexec")), -1)
+        if at >= 0:
+            hydra = any(word.startswith(("-ppn", "-perhost")) for word in words)
+            place = ["-ppn", "1"] if hydra else ["--map-by", "ppr:1:node"]
+            rest = _without(words[at + 1 :], _MPI_SIZES)
+            self.head = [[word] for word in (*words[: at + 1], "-np", str(nodes), *place, *rest)]
+        return self
+
     def _srun_words(self) -> list[str]:
         return [word.shown for word in self._line.outer] if self._line.outer else [g[0] for g in self.head]
 
@@ -151,7 +162,7 @@ class Draft:
             return " \\\n    ".join(filter(None, [first, *map(" ".join, self.options), " ".join(self.rest)]))
         inner = "".join((self._around(line.before), " ".join(words), self._around(line.after)))
         outer = self._outer_words or [word.shown for word in line.outer]
-        return " ".join([*outer, self._as_word(inner.strip("\n"))])
+        return " ".join([*outer, self._as_word(inner.strip())])
 
     def _around(self, pieces: Sequence[Piece]) -> str:
         return "".join(p.text for piece in pieces for p in self._kept(piece))
@@ -165,6 +176,21 @@ class Draft:
 
 def _is_prefix(word: str) -> bool:
     return bool(re.match(r"[\"']?[A-Za-z_]\w*=", word)) or word in ("exec", "time", "nohup", "env", "command")
+
+
+_MPI_SIZES = frozenset({"-np", "-n", "--np", "-c", "-npernode", "--npernode", "-N", "-ppn", "-perhost", "--map-by"})
+
+
+def _without(words: Sequence[str], flags: frozenset[str]) -> list[str]:
+    """Leave options out that each have a value."""
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip or word in flags:
+            skip = not skip
+        else:
+            kept.append(word)
+    return kept
 
 
 _SIZES = frozenset({"-N", "-n", "--nodes", "--ntasks", "--ntasks-per-node", "--tasks-per-node"})

@@ -10,6 +10,7 @@ from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number
 from distkb.evidence.readers.configs.job import Hit, Job, Rule, command_size, hit, instead, short
 from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of
 from distkb.evidence.readers.configs.rules_rendezvous import meeting
+from distkb.evidence.readers.configs.shell_file import is_open
 
 _MODES = ("cpu", "multi_gpu", "tpu", "use_deepspeed", "use_fsdp")
 
@@ -49,7 +50,7 @@ def standalone(part: Part, job: Job) -> Iterator[Hit]:
 
 def rendezvous(part: Part, job: Job) -> Iterator[Hit]:
     """On several nodes, every node needs the same address and, with static rendezvous, its own rank."""
-    if part.name not in TORCHRUN or not is_many_nodes(part) or "standalone" in part.root:
+    if part.name not in TORCHRUN or not is_many_nodes(part) or "standalone" in part.root or is_open(part):
         return
     backend = part.get("rdzv_backend")
     static = backend is None or backend.value == "static"
@@ -79,7 +80,7 @@ def rendezvous(part: Part, job: Job) -> Iterator[Hit]:
 def processes(part: Part, job: Job) -> Iterator[Hit]:
     """One process where several are meant, or more processes than visible GPUs."""
     size = command_size(part)
-    if part.name in TORCHRUN and part.get("nproc_per_node") is None and _env(part, "PET_NPROC_PER_NODE") is None:
+    if part.name in TORCHRUN and not is_open(part) and part.get("nproc_per_node") is None and _env(part, "PET_NPROC_PER_NODE") is None:
         evidence = _means_many(part, job)
         if evidence:
             yield hit("config.torchrun-one-process", part, launcher=part.name, why=evidence)

@@ -9,7 +9,7 @@ from distkb.evidence.readers.configs.corrections import ASKED_NODE, FIRST_NODE, 
 from distkb.evidence.readers.configs.item import Part
 from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit, instead, short
 from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of, is_on_several
-from distkb.evidence.readers.configs.shell_file import assigned, expansions
+from distkb.evidence.readers.configs.shell_file import assigned, expansions, is_open
 
 OWN_NAME = re.compile(
     r"\$\(\s*(?:hostname|uname|hostid|ip |ifconfig)\b|`\s*(?:hostname|uname)|\$\{?(?:HOSTNAME|SLURMD_NODENAME|HOST)\b"
@@ -93,7 +93,7 @@ def identity(part: Part, job: Job) -> Iterator[Hit]:
             job_id = '"$SLURM_JOB_ID"' if _node(part, job) == FIRST_NODE else "run1"
             found = hit("config.rdzv-id-per-task", part, item, part.line, value=short(item.shown))
             yield instead(found, Draft(part).put("rdzv_id", job_id).text())
-    elif "PET_RDZV_ID" not in assigned(part) and "PET_RDZV_ID" not in part.extra.get("per_task", {}):
+    elif not is_open(part) and "PET_RDZV_ID" not in assigned(part) and "PET_RDZV_ID" not in part.extra.get("per_task", {}):
         name = "config.torchrun-no-rdzv-id-shared" if backend in _SHARED else "config.torchrun-no-rdzv-id"
         job_id = '"$SLURM_JOB_ID"' if _node(part, job) == FIRST_NODE else "run1"
         yield instead(hit(name, part, part.get("rdzv_backend"), part.line, backend=short(backend)),

@@ -21,7 +21,7 @@ from distkb.evidence.readers.configs.placement import (
 from distkb.evidence.readers.configs.rules_launch import gpu_count, is_many_nodes
 from distkb.evidence.readers.configs.rules_rendezvous import OWN_NAME
 from distkb.evidence.readers.configs.rules_shell import needs_no_rank
-from distkb.evidence.readers.configs.shell_file import expansions
+from distkb.evidence.readers.configs.shell_file import expansions, is_open
 
 
 def tasks(part: Part, job: Job) -> Iterator[Hit]:
@@ -79,7 +79,7 @@ def _nodes_differ(part: Part, command: Part, nodes: int | None) -> Iterator[Hit]
     srun = srun_of(command)
     if command.name not in TORCHRUN | {"accelerate"} or None in {nodes, started_on, asked} or asked == started_on:
         return
-    if (item is None and (srun is None or command.name == "accelerate")) or ("standalone" in command.root and item):
+    if (item is None and (srun is None or command.name == "accelerate" or is_open(command))) or ("standalone" in command.root and item):
         return
     if fewer is not None and asked == nodes:
         found = hit("config.step-smaller-than-job", part, fewer, item or command.line, command.line,
@@ -103,7 +103,7 @@ def mpi(part: Part, job: Job) -> Iterator[Hit]:
     if nodes is not None and count > nodes:
         found = hit("config.mpirun-tasks-with-launcher", part, item, part.line, tasks=count, launcher=part.name,
                     nodes=nodes)  # fmt: skip
-        yield found
+        yield instead(found, Draft(part).once_per_node(nodes).text())
 
 
 def _gpus(part: Part) -> tuple[int | None, Item | None]:

@@ -296,6 +296,7 @@ class _Reader:
             return
         begin, stop = command.span
         extra: dict[str, Any] = {
+            **part.extra,
             "assigned": {n: _item_of(v) for n, v in self.values.known.items()},
             "exported": frozenset(n for n, v in self.values.known.items() if v.exported),
             "inner": self.scope == "task",
@@ -315,12 +316,22 @@ class _Reader:
         self.parts.append(msgspec.structs.replace(part, words=rest, wrappers=everything, extra=extra))
 
     def _options_of(self, kind: Kind, name: str, words: list[Word], index: int, line: int) -> tuple[Part, int]:
-        """Read the options of a launcher up to the first word that is none; returns where that word is."""
+        """Read the options of a launcher up to the first word that is none; returns where that word is.
+
+        A variable whose words are not known may hold options too: then the part is marked as open.
+        """
         root: dict[str, Item] = {}
+        extra: dict[str, Any] = {}
         boolean = BOOLEAN.get(name, frozenset())
         while index < len(words):
             word = words[index]
             text = word.text
+            if _may_be_options(word) and name not in WRAPPERS:
+                extra["open"] = True
+                if not any(after.text.endswith(".py") for after in words[index + 1 :]):
+                    break
+                index += 1
+                continue
             if not text.startswith("-") or text == "--" or len(text) == 1:
                 index += text == "--"
                 break
@@ -340,7 +351,11 @@ class _Reader:
             else:
                 root[key] = _item(words[index])
                 index += 1
-        return Part(kind=kind, source=self.source, root=root, line=line, name=name), index
+        return Part(kind=kind, source=self.source, root=root, line=line, name=name, extra=extra), index
+
+
+def _may_be_options(word: Word) -> bool:
+    return len(word.pieces) == 1 and word.pieces[0].expands and not word.pieces[0].quoted
 
 
 def _cut(word: Word, count: int) -> Word:
@@ -412,3 +427,8 @@ def expansions(item: Item | None) -> Iterator[Piece]:
     """Yield what shells put into a value, and into the variables that it is made of."""
     for piece in item.pieces if item is not None else ():
         yield from (inner for inner in piece.all() if inner.expands)
+
+
+def is_open(part: Part) -> bool:
+    """Whether a command may have more options than are written: a variable holds some that are not known."""
+    return bool(part.extra.get("open"))
