@@ -16,6 +16,8 @@ from distkb.evidence.observation import Evidence, Skipped
 from distkb.evidence.read import Progress, merge, read_evidence
 from distkb.evidence.readers.report.read import take_apart
 from distkb.evidence.readers.report.telling import TELLING_SHARE, telling, unprinted, without_lines
+from distkb.evidence.run.closeup import Wish
+from distkb.evidence.walk import take_stock
 from distkb.search.affinity import affinity, damped_words
 from distkb.search.index import Index, build, load
 from distkb.search.wording import WORDING, weights
@@ -32,19 +34,22 @@ def read(  # noqa: PLR0913 - all that can be given
     cache_dir: Path | None = None,
     progress: Progress | None = None,
     look_near: bool = False,
+    wish: Wish | None = None,
 ) -> Evidence:
     """Read all of it; what cannot be read is listed in `skipped` and the rest still counts.
 
     `report_name` is the path that quotes of the report carry; None where it came from a pipe. Without an `index`
     one is built when there is a report to compare. `look_near`: scripts that tracebacks name are read where they lie on
-    this machine and none was given. Raises FactError (a ValueError) for a fact that is not one.
+    this machine and none was given. `wish`: the run is shown from near too. Raises FactError (a ValueError) for a fact
+    that is not one.
     """
-    artifacts = read_artifacts(paths, catalogue.settings, {})
+    stock = take_stock(paths)
+    artifacts = read_artifacts(stock, catalogue.settings, {})
     evidence = read_evidence(
         catalogue.signatures,
         catalogue.facts,
         {finding.id for finding in catalogue.findings},
-        paths,
+        stock,
         report=report,
         report_name=report_name,
         fact_values=facts,
@@ -54,6 +59,7 @@ def read(  # noqa: PLR0913 - all that can be given
         standing=artifacts.standing(),
         project=artifacts.project(),
         look_near=look_near,
+        wish=wish,
     )
     evidence = _with_artifacts(evidence, catalogue, paths, artifacts)
     implies = {s.id: s.implies for s in catalogue.signatures} | {f.id: f.implies for f in catalogue.findings}
@@ -93,6 +99,7 @@ def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Pa
         observations=tuple(merge([*evidence.observations, *artifacts.observations(known, said)])),
         skipped=(*kept, *artifacts.skipped()),
         bytes_read=evidence.bytes_read + artifacts.bytes_read(),
+        closeup=None if evidence.closeup is None else msgspec.structs.replace(evidence.closeup, facts=artifacts.told()),
     )
 
 

@@ -120,7 +120,7 @@ def _guarded(command: list[str], request: bytes, deadline: float, began: float, 
         code = child.wait(max(0.1, min(5.0, deadline - time.monotonic())))
     except subprocess.TimeoutExpired:
         code = 0
-    if output.rstrip().endswith(b"}") and len(output) <= MOST_DOCUMENT:
+    if output.rstrip().endswith((b"}", b"]")) and len(output) <= MOST_DOCUMENT:
         return bytes(output)
     return _own_document("died", signal.Signals(-code).name if code < 0 else str(code), began)
 

@@ -21,8 +21,9 @@ them, in the file only), end (`error` where an exception ended the program), tro
 
 With `auto` these get marks of their own: init_process_group, barrier, DDP, FSDP and fully_shard, the first forward and
 backward, optimizer steps 1, 10, 100, …, saving, wandb.init, SummaryWriter. An outer call hides the ones inside it.
-`kill -USR1 <pid>` adds the stacks to the file, unless the script handles that signal. `DISTKB_TRACE=0` switches all
-of it off; an error of the tracer never reaches the script.
+`kill -USR1 <pid>` adds the stacks to the file, unless the script handles that signal. `DISTKB_SERVE=1` also serves
+them at a socket (distkb_probes.serve, where that is there). `DISTKB_TRACE=0` switches all of it off; an error of the
+tracer never reaches the script.
 """
 
 from __future__ import annotations
@@ -162,6 +163,8 @@ class _Tracer:
             threading.Thread(target=self._watch, args=(quiet_s,), name="distkb-trace", daemon=True).start()
         if auto:
             self.guarded(lambda: _install(self))
+        if os.environ.get("DISTKB_SERVE", "").lower() in ("1", "on", "true", "yes"):
+            self.guarded(_serve)
 
     def say(self, kind: str, name: str, **more: object) -> None:
         """Write one line to the file and to stderr; numbers are in the order of this process."""
@@ -273,6 +276,12 @@ class _Tracer:
 
 
 _tracer: _Tracer | None = None
+
+
+def _serve() -> None:
+    from distkb_probes import serve
+
+    serve.serve()
 
 
 def _is_shown(operation: str, count: int) -> bool:

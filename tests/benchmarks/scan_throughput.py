@@ -39,7 +39,7 @@ def used():
 signatures = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=list[Signature])
 cache = Path(sys.argv[3])
 begin, work = time.perf_counter(), used()
-evidence = read_evidence(signatures, (), (), [Path(sys.argv[2])], cache_dir=cache)
+evidence = read_evidence(signatures, (), (), take_stock([Path(sys.argv[2])]), cache_dir=cache)
 print(json.dumps({"seconds": time.perf_counter() - begin, "processor": used() - work}))
 """
 
@@ -50,6 +50,7 @@ import msgspec
 from distkb.catalogue.model import Signature
 from distkb.evidence.text.opening import open_text
 from distkb.evidence.scanner.scan import Candidate, Scanner
+from distkb.evidence.walk import take_stock
 signatures = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=list[Signature])
 scanner, lines, before = Scanner(signatures, Path(sys.argv[3])), set(), 0
 raw, stream = open_text(Path(sys.argv[2]))

@@ -54,6 +54,7 @@ def sbatch(text: str, head: str = SBATCH) -> Files:
     return {"job.sbatch": head + text + "\n"}
 
 
+AXOLOTL = "base_model: NousResearch/Llama-3.2-1B\ndatasets: [{path: alpaca, type: alpaca}]\nmicro_batch_size: 2\n"
 BAD: dict[str, Files] = {
     "config.key-renamed": zero('"stage": 2, "cpu_offload": true'),
     "config.key-deprecated": {},
@@ -151,6 +152,24 @@ BAD: dict[str, Files] = {
     "config.deepspeed-fp16-and-bf16": {
         "ds.json": '{"train_micro_batch_size_per_gpu": 3, "fp16": {"enabled": true}, "bf16": {"enabled": true}}'
     },
+    "config.trainer-excludes": {"axolotl.yaml": AXOLOTL + "warmup_steps: 10\nwarmup_ratio: 0.1\n"},
+    "config.trainer-needs": {"axolotl.yaml": AXOLOTL + "load_in_8bit: true\n"},
+    "config.hostfile-bad-line": {"hostfile": "worker-0 slots=8\nworker-1\n"},
+    "config.hostfile-host-twice": {"hostfile": "worker-0 slots=8\nworker-0 slots=8\n"},
+    "config.deepspeed-batch-not-positive": {
+        "ds.json": '{"train_micro_batch_size_per_gpu": 0, "bf16": {"enabled": true}}'
+    },
+    "config.deepspeed-no-batch": {
+        "train.py": 'import deepspeed\ndeepspeed.initialize(model=m, config={"zero_optimization": {"stage": 2}})\n'
+    },
+    "config.deepspeed-unknown-value": {
+        "ds.json": '{"train_micro_batch_size_per_gpu": 3, "zero_optimization": {},\n"scheduler": {"type": "Cosine"}}'
+    },
+    "config.deepspeed-one-bit-zero": {
+        "ds.json": '{"train_micro_batch_size_per_gpu": 3, "zero_optimization": {"stage": 1},\n'
+        '"optimizer": {"type": "OneBitAdam"}}'
+    },
+    "config.lightning-clip-by-value": trainer("strategy='deepspeed_stage_2', gradient_clip_algorithm='value'"),
     "config.deepspeed-bad-stage": zero('"stage": 4'),
     "config.deepspeed-offload-param-stage": zero('"stage": 2, "offload_param": {"device": "cpu"}'),
     "config.deepspeed-nvme-path": zero('"stage": 3, "offload_param": {"device": "nvme"}'),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Signature, Text
 from distkb.evidence.read import read_evidence
+from distkb.evidence.walk import take_stock
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Fact
@@ -51,7 +52,9 @@ def facts() -> tuple[Fact, ...]:
 
 def read(*paths: Path, report: str | None = None, **given: str) -> Evidence:
     """Read with the sample signatures."""
-    return read_evidence(SIGNATURES, facts() if report or given else (), FINDINGS, paths, report, None, given)
+    return read_evidence(
+        SIGNATURES, facts() if report or given else (), FINDINGS, take_stock(paths), report, None, given
+    )
 
 
 def by_id(evidence: Evidence) -> dict[str, Observation]:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from distkb.evidence.artifacts import read_artifacts
+from distkb.evidence.walk import take_stock
 
 SCRIPT = """
 import torch.distributed as dist
@@ -23,14 +24,14 @@ def test_without_paths_no_reader_is_even_imported() -> None:
     """A report alone costs nothing of what files would."""
     for name in [name for name in sys.modules if name.startswith("distkb.evidence.readers.scripts")]:
         del sys.modules[name]
-    assert read_artifacts([], (), {}).readings == ()
+    assert read_artifacts(take_stock([]), (), {}).readings == ()
     assert "distkb.evidence.readers.scripts" not in sys.modules
 
 
 def test_a_script_that_configures_a_trainer_is_checked_as_a_script_too(tmp_path: Path) -> None:
     """TrainingArguments in a script do not hide the barrier that only one rank reaches."""
     (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
-    found = {o.id for reading in read_artifacts([tmp_path], (), {}).readings for o in reading.observations}
+    found = {o.id for reading in read_artifacts(take_stock([tmp_path]), (), {}).readings for o in reading.observations}
     assert "script.collective-on-some-ranks" in found
 
 
@@ -39,6 +40,6 @@ def test_what_is_no_log_is_told_apart_from_what_is_both(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
     (tmp_path / "stacks-rank0.txt").write_text(DUMP, encoding="utf-8")
     (tmp_path / "rank1.log").write_text(f"step 1 loss 0.5\nstep 2 loss 0.4\n{DUMP}", encoding="utf-8")
-    artifacts = read_artifacts([tmp_path], (), {})
+    artifacts = read_artifacts(take_stock([tmp_path]), (), {})
     assert {path.name for path in artifacts.files} == {"train.py", "stacks-rank0.txt", "rank1.log"}
     assert {path.name for path in artifacts.not_logs} == {"train.py", "stacks-rank0.txt"}

@@ -9,6 +9,7 @@ import pytest
 
 from distkb.evidence.read import read_evidence
 from distkb.evidence.readers.probe_answers import is_probe_document, read_document
+from distkb.evidence.walk import take_stock
 
 RAW = {
     "schema": "distkb.probe-raw/1",
@@ -70,7 +71,7 @@ def test_damaged_documents_are_none(data: bytes) -> None:
 def test_a_folder_with_only_a_document_is_read(tmp_path: Path) -> None:
     """A saved answer counts like a log: the folder is not empty, and its findings are known."""
     (tmp_path / "env.json").write_text(json.dumps(RAW), encoding="utf-8")
-    evidence = read_evidence([], [], {"env.port"}, [tmp_path])
+    evidence = read_evidence([], [], {"env.port"}, take_stock([tmp_path]))
     assert [o.id for o in evidence.observations] == ["env.port"]
     assert not evidence.skipped
     assert evidence.bytes_read
@@ -80,6 +81,6 @@ def test_a_damaged_document_is_named_and_the_rest_read(tmp_path: Path) -> None:
     """One bad file costs one line."""
     (tmp_path / "env.json").write_text('{"schema": "distkb.probe/1", "found": 3}', encoding="utf-8")
     (tmp_path / "live.json").write_text(json.dumps(RAW), encoding="utf-8")
-    evidence = read_evidence([], [], {"env.port"}, [tmp_path])
+    evidence = read_evidence([], [], {"env.port"}, take_stock([tmp_path]))
     assert [skipped.code for skipped in evidence.skipped] == ["bad-document"]
     assert [o.id for o in evidence.observations] == ["env.port"]

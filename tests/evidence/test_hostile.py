@@ -34,6 +34,7 @@ from distkb.evidence.text.opening import open_text
 from distkb.evidence.text.patience import Patience
 from distkb.evidence.text.ranks import MOST_RANKS
 from distkb.evidence.text.unpacking import FREE
+from distkb.evidence.walk import take_stock
 
 ROOT = Path(__file__).parents[2]
 GOOD = "step 1\nRuntimeError: Timed out waiting 5000ms for recv operation to complete\n"
@@ -203,8 +204,8 @@ def test_a_kind_whose_reader_fails_leaves_the_others(tmp_path: Path, monkeypatch
     def fail(_paths: object) -> ArtifactReading:
         raise OSError("gone")
 
-    monkeypatch.setattr("distkb.evidence.readers.stacks.read_stacks", fail)
-    found = artifacts.read_artifacts([tmp_path], (), {})
+    monkeypatch.setattr("distkb.evidence.readers.stacks.read.read_stacks", fail)
+    found = artifacts.read_artifacts(take_stock([tmp_path]), (), {})
     assert [s.code for s in found.skipped() if s.code == "failed"] == ["failed"]
     assert tmp_path / "train.py" in found.files
 

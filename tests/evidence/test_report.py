@@ -8,6 +8,7 @@ from evidence_samples import FINDINGS, SIGNATURES, by_id, facts, read
 from distkb.evidence.read import read_evidence
 from distkb.evidence.readers.report.read import take_apart
 from distkb.evidence.readers.report.words import SURE, TORN
+from distkb.evidence.walk import take_stock
 
 
 def _ids(report: str) -> set[str]:
@@ -92,7 +93,7 @@ def test_stated_facts_override_words() -> None:
 def test_surrogates_and_control_characters() -> None:
     """A report with broken characters is read."""
     report = "\ud800\x1b[31mIt hangs\x00 \u202e Expected to have finished reduction in the prior iteration"
-    evidence = read_evidence(SIGNATURES, facts(), FINDINGS, (), report, "report.md")
+    evidence = read_evidence(SIGNATURES, facts(), FINDINGS, take_stock([]), report, "report.md")
     (quote,) = by_id(evidence)["torch.ddp.unfinished"].quotes
     assert quote.path == "report.md"
     assert quote.text.isprintable()

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from distkb.evidence.readers.stacks import find_stacks, only_stacks, read_stacks
+from distkb.evidence.readers.stacks import StackReader, find_stacks, read_stacks
 from distkb.evidence.readers.stacks.model import Dump
 from distkb.evidence.readers.stacks.read import parse
 from distkb.evidence.readers.stacks.who import Who, named, of_name
+from distkb.evidence.walk import take_stock
 
 C10D = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
 
@@ -204,7 +205,9 @@ def test_stacks_are_found_among_other_files(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "stacks.txt")
     found = {path.name for path in find_stacks([tmp_path])}
     assert found == {"rank0.log", "stacks.4242", "spy.json"}
-    assert {path.name for path in only_stacks(find_stacks([tmp_path]))} == {"stacks.4242", "spy.json"}
+    files = [file for file in take_stock([tmp_path]).files if file.path.name in found]
+    only = {file.path.name for file in files if StackReader().nothing_else(file)}
+    assert only == {"stacks.4242", "spy.json"}
     assert read_stacks(sorted(find_stacks([tmp_path]))).facts["stacks"]["ranks"] == 2
 
 

@@ -10,6 +10,7 @@ from evidence_samples import FINDINGS, KB
 from distkb.catalogue.load import load_sources
 from distkb.evidence.read import read_evidence
 from distkb.evidence.run.watchdog import FINDING, UNSURE, different_ops_told
+from distkb.evidence.walk import take_stock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ def _line(rank: int, work: str, group: str = "default_pg") -> str:
 def _certainty(tmp_path: Path, *lines: str) -> float | None:
     log = tmp_path / "console.log"
     log.write_text("".join(lines))
-    found = read_evidence(SIGNATURES, (), FINDINGS, [log]).observations
+    found = read_evidence(SIGNATURES, (), FINDINGS, take_stock([log])).observations
     return next((o.certainty for o in found if o.id == FINDING), None)
 
 

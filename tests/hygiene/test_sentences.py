@@ -14,7 +14,7 @@ from distkb.locale import AREAS, LANGUAGES, Language, sentence, sentences
 from distkb.locale.particles import PARTICLES
 
 PACKAGE = Path(__file__).parents[2] / "assistant" / "distkb"
-SPEAKING = ("cli", "report", "sessions", "tui", "tui/screens", "tui/widgets")
+SPEAKING = ("cli", "report", "mcp", "report/digest", "sessions", "tui", "tui/screens", "tui/widgets")
 FAMILIES_OF_KEYS = (
     "advise.choice.",
     "advise.column.",
@@ -24,7 +24,9 @@ FAMILIES_OF_KEYS = (
     "advise.note.",
     "advise.precision.",
     "advise.shape.",
+    "agent.prompt.",
     "cost.",
+    "digest.section.",
     "error.new.",
     "family.",
     "help",

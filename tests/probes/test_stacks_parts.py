@@ -17,7 +17,7 @@ import pytest
 from distkb_probes import stacks
 from distkb_probes._report import Report, Stopped
 from distkb_probes.environment.launch import Table
-from distkb_probes.environment.processes import Stat
+from distkb_probes.environment.processes import HiddenProcessError, Stat
 from distkb_probes.stack import permission, ranks, spy
 from distkb_probes.stack.sources import with_sources
 
@@ -45,6 +45,11 @@ def torchrun(rank: int, port: str = "29500") -> dict[str, str]:
         "MASTER_PORT": port,
         "TORCHELASTIC_RUN_ID": "x",
     }
+
+
+def slurm(rank: int) -> dict[str, str]:
+    """Return the environment that srun gives to a task of two."""
+    return {"SLURM_PROCID": str(rank), "SLURM_NTASKS": "2", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
 
 
 AGENT: Row = (10, 1, "/v/bin/python /v/bin/torchrun train.py", {})
@@ -76,13 +81,42 @@ def test_without_a_pid_each_job_is_one_list(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_slurm_step_without_torchrun_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Srun gives SLURM_PROCID; many scripts set RANK from it themselves."""
     monkeypatch.setattr(ranks, "_is_mine", lambda _pid: True)
-    steps = [
-        (20 + rank, 10, "python train.py", {"SLURM_PROCID": str(rank), "SLURM_NTASKS": "2", "SLURM_JOB_ID": "7"})
-        for rank in range(2)
-    ]
+    steps = [(20 + rank, 10, "python train.py", slurm(rank)) for rank in range(2)]
     (job,) = ranks.find((), table((10, 1, "slurmstepd: [7.0]", {}), *steps))
     assert [rank.rank for rank in job] == [0, 1]
     assert [rank.world_size for rank in job] == [2, 2]
+
+
+def test_a_job_of_slurm_has_its_own_ranks_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else the user left on the node: other jobs and steps, the batch script, distkb itself."""
+    monkeypatch.setattr(ranks, "_is_mine", lambda _pid: True)
+    batch = {name: value for name, value in slurm(0).items() if name != "SLURM_STEP_ID"}
+    processes: list[Row] = [
+        (10, 1, "slurmstepd: [7.0]", {}),
+        (20, 10, "python train.py", slurm(0)),
+        (21, 10, "python train.py", slurm(1)),
+        (22, 10, "python train.py", {**slurm(0), "SLURM_STEP_ID": "1"}),
+        (23, 10, "python train.py", {**slurm(0), "SLURM_JOB_ID": "8"}),
+        (24, 10, "python submit.py", batch),
+        (25, 10, "python /v/bin/distkb probe stacks", slurm(0)),
+        (26, 1, "python train.py", {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"}),
+    ]
+    assert [[rank.pid for rank in job] for job in ranks.find((), table(*processes), "7.0")] == [[20, 21]]
+    assert [[rank.pid for rank in job] for job in ranks.find((), table(*processes), "7")] == [[20, 21], [22]]
+    assert ranks.find((), table(*processes), "9") == []
+
+
+def test_what_cannot_be_read_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python processes of this user whose environment is hidden, and those that another user's launcher started."""
+    monkeypatch.setattr(ranks, "owner_of", lambda pid: os.getuid() if pid < 30 else os.getuid() + 1)
+    processes = table(AGENT, (20, 1, "python train.py", {}), (21, 1, "bash", {}), (30, 10, "python train.py", {}))
+
+    def refuse(pid: int) -> dict[str, str]:
+        raise HiddenProcessError(pid)
+
+    processes._environment = refuse
+    assert ranks.unreadable(processes) == [10, 20]
+    assert ranks.of_others(processes) == {os.getuid() + 1: [30]}
 
 
 def test_hidden_ranks_are_found_below_their_launcher(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,15 +120,18 @@ def test_the_arithmetic_is_within_five_percent_of_what_a_gpu_holds(measured: dic
     assert row.tensors(checkpointing=checkpointing) == pytest.approx(real, rel=0.05)
 
 
-def test_the_peak_is_as_near_to_what_a_run_took_as_the_readme_says() -> None:
+def test_the_peak_is_as_near_to_what_a_run_took_as_is_written() -> None:
     """Beside what the allocator reserved and the process held besides, the peaks span the range that is written."""
     near = [
         on_gpu(one).peak(checkpointing=bool(one.get("checkpointing"))) / (one["reserved"] + one["besides"])
         for one in ON_GPU["runs"]
     ]
     written = f"{min(near):.2f} to {max(near):.2f}"
-    assert written in (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert written.replace(" to ", "~") in (Path(__file__).parents[2] / "README.ko.md").read_text(encoding="utf-8")
+    root = Path(__file__).parents[2]
+    for name in ("README.md", "assistant/distkb/locale/advise.en.json"):
+        assert written in (root / name).read_text(encoding="utf-8")
+    for name in ("README.ko.md", "assistant/distkb/locale/advise.ko.json"):
+        assert written.replace(" to ", "~") in (root / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("measured", ON_GPU["runs"], ids=GPU_NAMES)

@@ -86,9 +86,15 @@ class Terminal:
         """Wait until a text is shown."""
         return self.until(lambda shown: text in shown, text)
 
-    def moves_on(self, before: list[str]) -> None:
-        """Wait until another move is shown than in these two rows."""
-        self.until(lambda shown: shown.splitlines()[1:3] != before, "another move")
+    def moves_on(self, before: list[str], trail: str) -> None:
+        """Wait until another move is shown than in these rows above the heading of the trail."""
+        self.until(lambda shown: trail in shown and move_of(shown, trail) != before, "another move")
+
+
+def move_of(shown: str, trail: str) -> list[str]:
+    """The rows of the screen above the heading of the trail: what happened, and the move that is shown."""
+    rows = shown.splitlines()
+    return rows[1 : next(index for index, row in enumerate(rows) if trail in row)]
 
 
 @pytest.fixture
@@ -136,23 +142,22 @@ def test_from_a_failing_run_to_its_fix_and_back_again(lang: Language, terminal: 
 def answer_a_question(terminal: Terminal, say: Say) -> None:
     """Go from move to move until the screen asks a question, and choose its first answer."""
     asks = say("tui.move.ask", time="").partition("(")[0].strip()
+    trail = say("tui.session.trail")
     for _ in range(8):
-        shown = terminal.says(say("tui.session.trail"))
-        if shown.splitlines()[1].strip().startswith(asks):
+        before = move_of(terminal.says(trail), trail)
+        if any(row.strip().startswith(asks) for row in before):
             break
-        before = shown.splitlines()[1:3]
         terminal.keys("s")
-        terminal.moves_on(before)
+        terminal.moves_on(before, trail)
     else:
         raise AssertionError(terminal.shown)
-    before = shown.splitlines()[1:3]
-    if "[ ]" in shown:
+    if any("[ ]" in row for row in before):
         terminal.keys("1")
         terminal.says("[x]")
         terminal.keys("Enter")
     else:
         terminal.keys("1")
-    terminal.moves_on(before)
+    terminal.moves_on(before, trail)
 
 
 def test_kill_9_loses_at_most_the_last_key(terminal: Terminal) -> None:

@@ -1,16 +1,15 @@
-"""`distkb kb verify` from the command line to the file, on packages that are in the cache already."""
+"""`distkb kb verify` from the command line to the file, on packages and a repository that are in the cache already."""
 
 from __future__ import annotations
 
-import zipfile
+import subprocess
 from pathlib import Path
 
 import msgspec
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from distkb.catalogue.verified import Verified
 from distkb.cli.main import cli
-from distkb.verify.packages import KINDS
 
 OURS = """
 signatures:
@@ -24,27 +23,67 @@ signatures:
 """
 
 
-def test_ranges_are_held_against_packages_and_what_was_found_is_kept(tmp_path: Path) -> None:
-    """A range that a package contradicts is a line with its place and exit 1; mended, `kb check` finds nothing."""
+def repository(cache: Path, texts: dict[str, str]) -> None:
+    """The repository of NCCL in the cache, with a tag for each version and one file that says its text."""
+    home = cache / "nccl.git"
+    home.mkdir()
+    git = ["git", "-C", str(home), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    for version, text in texts.items():
+        (home / "debug.cc").write_text(text)
+        (home / "notes.txt").write_text(version)
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", version], check=True)
+        subprocess.run([*git, "tag", f"v{version}-1"], check=True)
+
+
+def verify(cache: Path, *more: str) -> Result:
+    """The command on the knowledge base beside the cache."""
+    call = ["kb", "verify", "nccl", "--kb", str(cache / "kb"), "--cache", str(cache), "--lang", "en", *more]
+    return CliRunner().invoke(cli, call)
+
+
+def test_ranges_are_held_against_tags_and_rewritten(tmp_path: Path) -> None:
+    """A range that a tag contradicts is a line with its place and exit 1; rewritten, `kb check` finds nothing."""
     (file := tmp_path / "kb/observations/ours.yaml").parent.mkdir(parents=True)
     file.write_text(OURS, encoding="utf-8")
-    (kind,) = (kind for kind in KINDS if kind.component == "nccl")
-    texts = {kind.only[0]: b"", kind.only[1]: b"Ring lost at rank %d"}
-    for version in kind.only:
-        path = tmp_path / f"nvidia_nccl_cu12-{version}-py3-none-manylinux2014_x86_64.whl"
-        said = texts.get(version, b"Ring broken at rank %d")
-        with zipfile.ZipFile(path, "w") as wheel:
-            wheel.writestr("nvidia/nccl/lib/libnccl.so.2", b"\0" + said + b"\0")
-    call = ["kb", "verify", "nccl", "--kb", str(tmp_path / "kb"), "--cache", str(tmp_path), "--lang", "en"]
-    first = CliRunner().invoke(cli, call)
+    said = {
+        "2.18.3": "",
+        "2.18.5": 'WARN("Ring lost at rank %d", rank)',
+        "2.19.1": 'WARN("Ring broken at rank %d", rank)',
+    }
+    repository(tmp_path, said)
+    first = verify(tmp_path)
     assert first.exit_code == 1
-    assert f"ours.yaml:9:7: the packages say otherwise of 'acme.lost': it is not in nccl {kind.only[0]}" in first.stdout
-    assert f"the wording changed: Ring lost at rank  (nccl {kind.only[1]})" in first.stdout
+    assert "ours.yaml:9:7: the packages say otherwise of 'acme.lost': it is not in nccl 2.18.3" in first.stdout
+    assert "the wording changed: Ring lost at rank  (nccl 2.18.5)" in first.stdout
     held = msgspec.json.decode((tmp_path / "kb/verified.json").read_bytes(), type=Verified)
-    assert held.packages["nccl"].versions == kind.only
-    file.write_text(OURS.replace("2.18", kind.only[1]), encoding="utf-8")
-    again = CliRunner().invoke(cli, call)
+    assert held.packages["nccl"].versions == tuple(said)
+    again = verify(tmp_path, "--write")
     assert (again.exit_code, "no range differs" in again.stdout) == (0, True)
+    assert file.read_text(encoding="utf-8") == OURS.replace("2.18", "2.18.5")
+
+
+def test_a_report_gives_way_to_what_a_machine_found(tmp_path: Path) -> None:
+    """Where a tag holds the text, a range that stands on a report differs, and becomes one of sources, gaps and all."""
+    (file := tmp_path / "kb/observations/ours.yaml").parent.mkdir(parents=True)
+    file.write_text(OURS.replace("how: source", "how: report"), encoding="utf-8")
+    text = 'WARN("Ring lost at rank %d", rank)'
+    repository(tmp_path, {"2.18.1": text, "2.18.3": text, "2.18.5": "", "2.19.1": text, "2.20.3": ""})
+    assert "its range is that of a report" in verify(tmp_path).stdout
+    assert verify(tmp_path, "--write").exit_code == 0
+    assert file.read_text(encoding="utf-8").endswith(
+        "      - {component: nccl, until: '2.18.3', how: source}\n"
+        "      - {component: nccl, since: '2.19.1', until: '2.19.1', how: source}\n"
+    )
+
+
+def test_names_that_no_record_holds_are_listed(tmp_path: Path) -> None:
+    """What the newest tag reads, by a macro or by hand, and the knowledge base does not know is one line."""
+    (file := tmp_path / "kb/observations/ours.yaml").parent.mkdir(parents=True)
+    file.write_text(OURS, encoding="utf-8")
+    repository(tmp_path, {"2.18.1": 'NCCL_PARAM(Ring, "RING_SIZE", 2); getenv("NCCL_RING_NAME"); x = "NCCL_NOT_READ";'})
+    assert "nccl 2.18.1 reads what no record holds: NCCL_RING_NAME, NCCL_RING_SIZE\n" in verify(tmp_path).stdout
 
 
 def test_a_component_that_no_package_is_known_for_is_wrong_usage() -> None:

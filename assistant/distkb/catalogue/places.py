@@ -1,4 +1,4 @@
-"""Where knowledge bases, caches and sessions are on this machine."""
+"""Where knowledge bases, caches and what is kept are on this machine."""
 
 from __future__ import annotations
 
@@ -42,6 +42,16 @@ def cache_directory() -> Path:
     import platformdirs
 
     return platformdirs.user_cache_path("distkb", appauthor=False)
+
+
+def state_directory() -> Path:
+    """Return the directory for what a user may want again: sessions, what was kept of a job. It need not exist."""
+    if sys.platform == "linux":
+        base = os.environ.get("XDG_STATE_HOME", "")
+        return Path(base) / "distkb" if base.strip() else Path("~/.local/state/distkb").expanduser()
+    import platformdirs
+
+    return platformdirs.user_state_path("distkb", appauthor=False)
 
 
 def code_directories() -> list[Path]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from distkb.catalogue.records import Record, Version
-from distkb.catalogue.versions import is_after, release, within
+from distkb.catalogue.versions import is_after, is_before, release, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -138,6 +138,17 @@ def presence(looked: Looked, component: str, packages: dict[str, Packages]) -> t
             present |= whole
             absent |= set(versions) - whole - part
     return sorted(present, key=_order), sorted(absent - present, key=_order)
+
+
+def starts(component: str, packages: dict[str, Packages]) -> str:
+    """Return the oldest version of a component that was looked into."""
+    oldest = [kind.versions[0] for kind in packages.values() if kind.component == component and kind.versions]
+    return min(oldest, key=_order)
+
+
+def may_hold(one: Version, packages: dict[str, Packages]) -> bool:
+    """Whether a range reaches into the versions that were looked into."""
+    return one.until is None or not is_before(one.until, starts(one.component, packages))
 
 
 def _order(version: str) -> tuple[int, ...]:

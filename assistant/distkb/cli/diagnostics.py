@@ -52,16 +52,17 @@ def note(sentence: str, say: Say) -> None:
 
 def echo(line: str) -> None:
     """Print one line of a program that runs below us, as it is but for what a terminal would interpret."""
-    _write(clean(line))
+    write(f"{clean(line)}\n")
 
 
 def _line(prefix: str, sentence: str) -> None:
-    _write(f"{prefix} {clean(sentence)}")
+    write(f"{prefix} {clean(sentence)}\n")
 
 
-def _write(line: str) -> None:
+def write(text: str) -> None:
+    """Write text that is clean already."""
     try:
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(text)
         sys.stderr.flush()
     except (OSError, ValueError):
         return  # nobody listens; the exit code still tells

@@ -15,7 +15,10 @@ from distkb.cli.session import session
 from distkb.report.layout import clean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from distkb.catalogue.load import Loaded
+    from distkb.catalogue.model import Catalogue
     from distkb.catalogue.verified import Verified
     from distkb.locale import Say
 
@@ -25,13 +28,15 @@ if TYPE_CHECKING:
 )
 @click.argument("component", nargs=-1, metavar="[COMPONENT]...")
 @click.option("--cache", type=click.Path(path_type=Path), metavar="DIR", help="option.verify-cache")
+@click.option("--write", "mended", is_flag=True, help="option.verify-write")
 @click.pass_context
-def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None) -> ExitCode:
+def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None, mended: bool) -> ExitCode:
     """Look into packages, write what was found, and print each range that differs as `file:line:column: message`."""
     from distkb.catalogue.checks.verified import check_verified
     from distkb.catalogue.load import load_located
     from distkb.catalogue.places import builtin, cache_directory, checkout
     from distkb.catalogue.verified import read
+    from distkb.verify.mend import mend
     from distkb.verify.packages import KINDS, PackageError
     from distkb.verify.run import look_up, write
 
@@ -55,14 +60,33 @@ def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None) 
     except PackageError as problem:
         raise Failure("error.verify-pip", code=ExitCode.UNABLE, reason=problem) from problem
     write(home, verified)
+    if mended:
+        for name in mend(loaded, verified):
+            diagnostics.echo(current.say("kb.verify.mended", name=name))
+        loaded = load_located([home])
     here = Path.cwd()
     problems = list(check_verified(loaded))
     lines = [clean(problem.shown(here)) for problem in problems]
+    lines += _news(loaded.catalogue(), component, verified, cache or cache_directory() / "packages", current.say)
     lines += _changes(verified, component, current.say)
     lines += _sum(loaded, verified, home, current.say)
     lines.append(current.say.count("kb.verify.differs", len(problems)) if problems else current.say("kb.verify.sound"))
     output.write("\n".join(lines) + "\n")
     return ExitCode.FINDINGS if problems else ExitCode.DONE
+
+
+def _news(
+    catalogue: Catalogue, components: tuple[str, ...], verified: Verified, cache: Path, say: Say
+) -> Iterator[str]:
+    """Yield the names of variables that only the newest package of each kind knows."""
+    from distkb.verify.news import unknown_names
+    from distkb.verify.packages import KINDS, package
+
+    for kind in KINDS:
+        if not components or kind.component in components:
+            version = verified.packages[kind.name].versions[-1]
+            if names := unknown_names(package(kind, version, cache), catalogue):
+                yield say("kb.verify.news", component=kind.name, version=version, names=", ".join(names))
 
 
 def _changes(verified: Verified, components: tuple[str, ...], say: Say) -> list[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from distkb.diagnosis.guide import Guide
     from distkb.diagnosis.model import Diagnosis
     from distkb.evidence.observation import Evidence
+    from distkb.evidence.run.closeup import Wish
     from distkb.search.index import Index
 
 _PROBLEMS_SHOWN = 5
@@ -87,12 +88,19 @@ class Knowledge:
         return intake.read(self.catalogue, paths, cache_dir=cache_directory())
 
     def diagnose(
-        self, report: str, paths: Sequence[Path], facts: Mapping[str, str], *, report_name: str | None = None
+        self,
+        report: str,
+        paths: Sequence[Path],
+        facts: Mapping[str, str],
+        *,
+        report_name: str | None = None,
+        wish: Wish | None = None,
     ) -> Diagnosis:
-        """Return the diagnosis of what was given."""
+        """Return the diagnosis of what was given; `wish`: with the run seen from near."""
         from distkb import intake
         from distkb.catalogue.places import cache_directory
         from distkb.diagnosis.batch import diagnose
+        from distkb.evidence.progress import listener
 
         evidence = intake.read(
             self.catalogue,
@@ -102,6 +110,8 @@ class Knowledge:
             facts=facts,
             index=self._index if report.strip() else None,
             cache_dir=cache_directory(),
+            progress=listener(),
             look_near=True,
+            wish=wish,
         )
         return diagnose(self._guide, evidence)

@@ -34,13 +34,14 @@ class Root(Group):
         """Run and exit; the call that click's own test runner makes."""
         sys.exit(self.run(sys.argv[1:] if args is None else args))
 
-    def run(self, args: Sequence[str]) -> ExitCode:
+    def run(self, args: Sequence[str]) -> int:
         """Run one command line and return its exit code; whatever goes wrong is one line on stderr."""
         output.prepare()
         current = Session(Say(choose(args)))
         try:
-            code = super().main(args=list(args), prog_name="distkb", standalone_mode=False, obj=current)
-            return ExitCode(code or 0)
+            return (
+                super().main(args=list(args), prog_name="distkb", standalone_mode=False, obj=current) or ExitCode.DONE
+            )
         except Failure as failure:
             return fail(failure, current.say)
         except click.ClickException as wrong:
@@ -107,6 +108,7 @@ cli = Root(
         "show": "distkb.cli.show",
         "list": "distkb.cli.list",
         "diagnose": "distkb.cli.diagnose",
+        "digest": "distkb.cli.digest",
         "probe": Group(
             "probe",
             {
@@ -123,7 +125,11 @@ cli = Root(
             },
             help="help.probe",
         ),
+        "watch": "distkb.cli.watch",
         "advise": "distkb.cli.advise",
+        "schema": "distkb.cli.schema",
+        "skill": "distkb.cli.skill",
+        "mcp": "distkb.cli.mcp",
         "repro": Group(
             "repro",
             {"list": "distkb.cli.repro_list", "run": "distkb.cli.repro_run"},

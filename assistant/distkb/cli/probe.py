@@ -59,12 +59,17 @@ def run(
     """Run a probe to its end. On a terminal its progress is shown on stderr; Ctrl-C ends it with all its processes."""
     from distkb.probing.run import ProbeRun
 
+    listener = announce(probe, python, current, quiet=quiet)
+    return ProbeRun(probe, request, python.path, deadline_s=deadline_s, listener=listener).result()
+
+
+def announce(probe: str, python: Interpreter, current: Session, *, quiet: bool) -> _Progress | None:
+    """Say what will be run, and return who shows its progress, on a terminal."""
     say = current.say
     if not quiet:
         why = say(f"probe.why.{python.why}" if python.has_torch or python.why == "asked" else "probe.why.no-torch")
         note(say("probe.runs", probe=probe, python=python.path, why=why), say)
-    listener = _Progress(say) if not quiet and sys.stderr.isatty() else None
-    return ProbeRun(probe, request, python.path, deadline_s=deadline_s, listener=listener).result()
+    return _Progress(say) if not quiet and sys.stderr.isatty() else None
 
 
 class _Progress:

@@ -108,6 +108,7 @@ def _evidence(events: Sequence[Event], answered: set[str], implies: Mapping[str,
         ranks=max((e.ranks for e in read), key=len, default=()),
         runs=max((e.runs for e in read), key=len, default=()),
         bytes_read=sum(e.bytes_read for e in read),
+        closeup=next((e.closeup for e in reversed(read) if e.closeup is not None), None),
     )
 
 

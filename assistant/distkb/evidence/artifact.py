@@ -1,14 +1,18 @@
-"""What a reader of artifacts gives back: the same for configurations, stacks, dumps, scripts and traces."""
+"""What a reader of artifacts is and gives back: the same for configurations, stacks, dumps, scripts and traces."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from distkb.evidence.observation import Observation, Skipped, absent
+from distkb.evidence.walk import File, take_stock
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
     from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.stacks.group import Standing
 
@@ -35,3 +39,67 @@ class ArtifactReading(msgspec.Struct, frozen=True, kw_only=True):
     def said(self) -> tuple[Observation, ...]:
         """Return what was found, and what was looked for in vain."""
         return (*self.observations, *absent(self.clear))
+
+
+class Reader(Protocol):
+    """One kind of artifact: which files are of it, and what they say."""
+
+    @property
+    def name(self) -> str:
+        """As `ArtifactReading.reader` has it."""
+        ...
+
+    @property
+    def most(self) -> int:
+        """Files that only may hold such a thing and are looked into; the rest is passed over."""
+        ...
+
+    def is_named(self, file: File) -> bool:
+        """Whether the name alone says so; such files are looked into however many there are."""
+        ...
+
+    def may_hold(self, file: File) -> bool:
+        """Whether the name does not speak against it."""
+        ...
+
+    def holds(self, file: File) -> bool:
+        """Whether what stands in it says so."""
+        ...
+
+    def nothing_else(self, file: File) -> bool:
+        """Whether it is no log besides, for one that holds such a thing."""
+        ...
+
+    def read(self, paths: Sequence[Path]) -> ArtifactReading:
+        """Return what the files say."""
+        ...
+
+
+class Sorter:
+    """Tells, file by file, which of them one reader takes."""
+
+    def __init__(self, reader: Reader) -> None:
+        """Take the reader; files are counted from here on."""
+        self.reader = reader
+        self._looked = 0
+
+    def takes(self, file: File) -> bool:
+        """Whether the file is one for the reader."""
+        if not self.reader.may_hold(file):
+            return False
+        if not self.reader.is_named(file):
+            self._looked += 1
+            if self._looked > self.reader.most:
+                return False
+        return self.reader.holds(file)
+
+
+def find(reader: Reader, paths: Iterable[Path]) -> list[Path]:
+    """Return the files under the given paths that one reader takes."""
+    sorter = Sorter(reader)
+    found: list[Path] = []
+    for file in take_stock(tuple(paths)).files:
+        if sorter.takes(file):
+            found.append(file.path)
+        file.forget()
+    return found

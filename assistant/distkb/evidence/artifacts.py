@@ -6,23 +6,22 @@ something of their kind turns up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.catalogue.settings import Setting
-from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.guarded import guarded_together
+from distkb.evidence.artifact import ArtifactReading, Reader, Sorter
+from distkb.evidence.guarded import guarded, guarded_together
 from distkb.evidence.observation import Observation, Skipped, absent
+from distkb.evidence.walk import Stock
 
 if TYPE_CHECKING:
     from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.stacks.group import Standing
-
-Find = Callable[[Sequence[Path]], list[Path]]
-Read = Callable[[Sequence[Path]], ArtifactReading]
 
 IMPLIED = 0.6
 """How far an intake fact that follows from a configuration or a script is trusted."""
@@ -71,6 +70,17 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
         """Return the scripts that were given, as one project."""
         return next((reading.project for reading in self.readings if reading.project is not None), None)
 
+    def told(self) -> dict[str, str]:
+        """Return what the configurations say of the run as a whole, in a few words each."""
+        plain = (
+            (name, value)
+            for reading in self.readings
+            if reading.reader == "config"
+            for name, value in reading.facts.items()
+            if isinstance(value, str | int | float)
+        )
+        return {name: str(value) for name, value in plain}
+
     def skipped(self) -> tuple[Skipped, ...]:
         """Return what the readers could not read."""
         return tuple(item for reading in self.readings for item in reading.skipped)
@@ -80,35 +90,39 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
         return sum(reading.bytes_read for reading in self.readings)
 
 
-def read_artifacts(paths: Sequence[Path], settings: Sequence[Setting], versions: Mapping[str, str | None]) -> Artifacts:
-    """Find and read everything beside logs under the given paths. A script may be a configuration too."""
-    if not paths:
-        return Artifacts()
-    from distkb.evidence.readers.configs import find_configs, read_configs
-    from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
-    from distkb.evidence.readers.scripts import find_scripts, read_scripts
-    from distkb.evidence.readers.stacks import find_stacks, only_stacks, read_stacks
-    from distkb.evidence.readers.traces import find_traces, only_traces, read_traces
+def readers(settings: Sequence[Setting], versions: Mapping[str, str | None]) -> tuple[Reader, ...]:
+    """Return every reader of something beside logs; `settings` and `versions` are what configurations are held to."""
+    from distkb.evidence.readers.configs import ConfigReader
+    from distkb.evidence.readers.flight_recorder import FlightRecorderReader
+    from distkb.evidence.readers.scripts import ScriptReader
+    from distkb.evidence.readers.stacks import StackReader
+    from distkb.evidence.readers.traces import TraceReader
 
-    kinds: tuple[tuple[str, Find, Read, Find], ...] = (
-        ("config", find_configs, lambda files: read_configs(files, settings, versions), list),
-        ("flight-recorder", find_flight_recorder, read_flight_recorder, list),
-        ("stacks", find_stacks, read_stacks, only_stacks),
-        ("script", find_scripts, read_scripts, list),
-        ("trace", find_traces, read_traces, only_traces),
-    )
-    readings: list[ArtifactReading] = []
-    files: set[Path] = set()
+    return ConfigReader(settings, versions), FlightRecorderReader(), StackReader(), ScriptReader(), TraceReader()
+
+
+def read_artifacts(stock: Stock, settings: Sequence[Setting], versions: Mapping[str, str | None]) -> Artifacts:
+    """Read everything beside logs in what was given, each file looked at once. A script may be a configuration too."""
+    if not stock.files:
+        return Artifacts()
+    sorters = [Sorter(reader) for reader in readers(settings, versions)]
+    taken: dict[str, list[Path]] = {}
     not_logs: set[Path] = set()
     failed: list[Skipped] = []
-    for name, find, read, nothing_else in kinds:
-        found = guarded_together(find, paths, str, failed)
-        if not found:
-            continue
-        reading = guarded_together(read, found, str, failed)
+    for file in stock.files:
+        for sorter in sorters:
+            if guarded(partial(sorter.takes, file), file.name, failed):
+                taken.setdefault(sorter.reader.name, []).append(file.path)
+                if guarded(partial(sorter.reader.nothing_else, file), file.name, failed):
+                    not_logs.add(file.path)
+        file.forget()
+    readings: list[ArtifactReading] = []
+    files: set[Path] = set()
+    for reader in (sorter.reader for sorter in sorters if sorter.reader.name in taken):
+        found = taken[reader.name]
+        reading = guarded_together(reader.read, found, str, failed)
         if reading is not None:
-            readings.append(msgspec.structs.replace(reading, reader=name))
+            readings.append(msgspec.structs.replace(reading, reader=reader.name))
             files.update(found)
-            not_logs.update(guarded_together(nothing_else, found, str, failed) or ())
     readings += [ArtifactReading(skipped=tuple(failed))] if failed else []
-    return Artifacts(readings=tuple(readings), files=frozenset(files), not_logs=frozenset(not_logs))
+    return Artifacts(readings=tuple(readings), files=frozenset(files), not_logs=frozenset(not_logs & files))

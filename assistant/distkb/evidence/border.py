@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from distkb.evidence.observation import Evidence, Observation, Quote, RankState, Skipped
+from distkb.evidence.observation import Closeup, Evidence, Observation, Quote, RankState, Skipped
 from distkb.evidence.text.clean import mask, mask_value, plain
 
 
@@ -20,7 +20,13 @@ def fit_to_show(evidence: Evidence) -> Evidence:
         ranks=tuple(map(_rank, evidence.ranks)),
         runs=tuple(msgspec.structs.replace(run, name=_path(run.name)) for run in evidence.runs),
         skipped=tuple(map(_skipped, evidence.skipped)),
+        closeup=None if evidence.closeup is None else _closeup(evidence.closeup),
     )
+
+
+def _closeup(seen: Closeup) -> Closeup:
+    """Return what was seen from near with every text of it masked and plain, paths as such."""
+    return msgspec.convert(fit(msgspec.to_builtins(seen)), Closeup)
 
 
 def fit(value: Any, name: str = "") -> Any:

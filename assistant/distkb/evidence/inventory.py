@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-import stat
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from distkb.evidence.guarded import guarded
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.probe_answers import HEAD_BYTES, is_probe_document
-from distkb.evidence.text.opening import UnreadableError, is_binary, open_regular, reason
+from distkb.evidence.text.opening import is_binary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-MAX_DEPTH = 12
-"""Directory levels below a given path."""
-MAX_FILES = 20_000
-"""Files looked at in one call."""
+    from distkb.evidence.walk import File, Stock
+
 _SNIFF = 8192
 """Bytes read to tell a log from other text."""
 
@@ -77,24 +76,6 @@ _OTHER_SUFFIXES = frozenset({
     ".diff", ".xml", ".proto", ".tex", ".sym", ".wandb", ".tfevents", ".qdrep", ".nsys-rep", ".distcp",
     ".metadata", ".example", ".sample",
 })  # fmt: skip
-PRUNED = frozenset(
-    {
-        ".git",
-        ".hg",
-        ".svn",
-        "__pycache__",
-        "node_modules",
-        "site-packages",
-        "venv",
-        ".venv",
-        ".tox",
-        ".mypy_cache",
-        ".cache",
-    }
-)
-"""Folders that nobody's run writes to."""
-SOURCE_PRUNED = PRUNED | {"wandb", "checkpoints"}
-"""Folders without a script or a configuration that a person wrote."""
 _LOG_NAME = re.compile(
     r"(?i)(?:^|[^a-z])(?:std)?(?:log|logs|out|err|stdout|stderr|output|console|trace|nohup)(?:[^a-z]|$)"
 )
@@ -107,127 +88,57 @@ _LOG_CONTENT = re.compile(
 )
 
 
-def discover(paths: Sequence[Path], others: Collection[Path] = ()) -> Found:
-    """Find the logs under the given paths; `others` are files of another kind, whose readers are elsewhere.
+def discover(stock: Stock, others: Collection[Path] = ()) -> Found:
+    """Find the logs in what was given; `others` are files of another kind, whose readers are elsewhere.
 
     A path that cannot be read, or a directory without logs, becomes a `Skipped`; the others are still found.
     A file that is named itself is always read if it is text. FIFOs, sockets and devices are never opened.
     """
-    finder = _Finder(frozenset(str(path) for path in others))
-    for path in paths:
-        finder.add(path)
+    logs: list[LogFile] = []
+    errors: list[LogFile] = []
+    documents: list[LogFile] = []
+    failed: list[Skipped] = []
+    filled: set[str] = set()
+    for file in stock.files:
+        if file.path in others:
+            continue
+        found = guarded(partial(_classified, file), file.name, failed)
+        if found is not None:
+            kind, log = found
+            {"log": logs, "error": errors, "document": documents}[kind].append(log)
+            filled.add(file.root)
+        file.forget()
+    odd = (Skipped(path=path, code="not-a-file") for path in stock.odd if looks_like_log(PurePath(path).name))
+    skipped = [*stock.skipped, *failed, *odd]
+    skipped += [
+        Skipped(path=folder, code="no-logs")
+        for folder in stock.folders
+        if folder not in filled and not any(one.path.startswith(folder) for one in skipped)
+    ]
     return Found(
-        logs=tuple(with_sibling_ranks(finder.logs)),
-        error_files=tuple(finder.errors),
-        documents=tuple(finder.documents),
-        skipped=tuple(finder.skipped),
+        logs=tuple(with_sibling_ranks(logs)),
+        error_files=tuple(errors),
+        documents=tuple(documents),
+        skipped=tuple(skipped),
     )
 
 
-class _Finder:
-    """Walks the given paths and remembers what it saw."""
-
-    def __init__(self, others: frozenset[str]) -> None:
-        self._others = others
-        self.logs: list[LogFile] = []
-        self.errors: list[LogFile] = []
-        self.documents: list[LogFile] = []
-        self.skipped: list[Skipped] = []
-        self._seen: set[tuple[int, int]] = set()
-        self._files = 0
-
-    def skip(self, path: str, code: str, detail: str = "") -> None:
-        self.skipped.append(Skipped(path=path, code=code, detail=detail))
-
-    def add(self, path: Path) -> None:
-        """Take one path as the user gave it."""
-        name = str(path)
-        try:
-            status = path.stat()
-        except (OSError, ValueError) as error:
-            self.skip(name, *reason(error))
-            return
-        if stat.S_ISDIR(status.st_mode):
-            before = self._taken(), len(self.skipped)
-            self._walk(name, name, depth=0)
-            if (self._taken(), len(self.skipped)) == before:
-                self.skip(name, "no-logs")
-        elif not stat.S_ISREG(status.st_mode):
-            self.skip(name, "not-a-file")
-        else:
-            self._take(name, explicit=True)
-
-    def _taken(self) -> int:
-        return len(self.logs) + len(self.errors) + len(self.documents)
-
-    def _walk(self, root: str, directory: str, depth: int) -> None:
-        try:
-            status = Path(directory).stat()
-            if (status.st_dev, status.st_ino) in self._seen:
-                return
-            self._seen.add((status.st_dev, status.st_ino))
-            with os.scandir(directory) as entries:
-                listing = sorted(entries, key=lambda entry: natural(entry.name))
-        except OSError as error:
-            self.skip(directory, *reason(error))
-            return
-        for entry in listing:
-            self._entry(root, entry, depth)
-
-    def _entry(self, root: str, entry: os.DirEntry[str], depth: int) -> None:
-        try:
-            mode = entry.stat().st_mode
-        except OSError as error:
-            code, detail = reason(error)
-            if code != "missing":  # a dangling link is no log
-                self.skip(entry.path, code, detail)
-            return
-        if stat.S_ISDIR(mode):
-            if entry.name in PRUNED:
-                return
-            if depth >= MAX_DEPTH:
-                self.skip(entry.path, "too-deep")
-                return
-            self._walk(root, entry.path, depth + 1)
-        elif stat.S_ISREG(mode):
-            self._files += 1
-            if self._files == MAX_FILES + 1:
-                self.skip(root, "too-many", str(MAX_FILES))
-            if self._files <= MAX_FILES:
-                self._take(entry.path, explicit=False)
-        elif looks_like_log(entry.name):
-            self.skip(entry.path, "not-a-file")
-
-    def _take(self, path: str, *, explicit: bool) -> None:
-        if path in self._others:
-            return
-        if (elastic := _ELASTIC.match(path.replace(os.sep, "/"))) is not None:
-            file = LogFile(
-                path=Path(path), name=path, rank=int(elastic["rank"]), local=True, group=elastic["group"],
-                attempt=int(elastic["attempt"]), stream=stream_of(elastic["file"]),
-            )  # fmt: skip
-            (self.errors if elastic["file"] == "error.json" else self.logs).append(file)
-            return
-        name = path.replace(os.sep, "/").rpartition("/")[2]
-        if name.lower().endswith(".json") and is_probe_document(_head(path, HEAD_BYTES)):
-            self.documents.append(LogFile(path=Path(path), name=path))
-            return
-        if not explicit and not looks_like_log(name) and (_is_other(name) or not _reads_like_log(path)):
-            return
-        self.logs.append(
-            LogFile(
-                path=Path(path), name=path, rank=rank_of(name), group=str(Path(path).parent), stream=stream_of(name)
-            )
-        )
-
-
-def natural(name: str) -> tuple[tuple[int, int | str], ...]:
-    """Sort key in which rank 2 comes before rank 10."""
-    return tuple(
-        (0, int(part)) if part.isdecimal() and part.isascii() else (1, part)
-        for part in re.split(r"(\d+)", name)
-        if part
-    )
+def _classified(file: File) -> tuple[Literal["log", "error", "document"], LogFile] | None:
+    """What one file is; None where it is nothing to read."""
+    path = file.name
+    if (elastic := _ELASTIC.match(path.replace(os.sep, "/"))) is not None:
+        log = LogFile(
+            path=file.path, name=path, rank=int(elastic["rank"]), local=True, group=elastic["group"],
+            attempt=int(elastic["attempt"]), stream=stream_of(elastic["file"]),
+        )  # fmt: skip
+        return ("error" if elastic["file"] == "error.json" else "log"), log
+    name = file.path.name
+    if name.lower().endswith(".json") and is_probe_document(file.start(HEAD_BYTES)):
+        return "document", LogFile(path=file.path, name=path)
+    if not file.given and not looks_like_log(name) and (_is_other(name) or not _reads_like_log(file)):
+        return None
+    group = str(file.path.parent)
+    return "log", LogFile(path=file.path, name=path, rank=rank_of(name), group=group, stream=stream_of(name))
 
 
 def looks_like_log(name: str) -> bool:
@@ -249,19 +160,10 @@ def _is_other(name: str) -> bool:
     )
 
 
-def _reads_like_log(path: str) -> bool:
+def _reads_like_log(file: File) -> bool:
     """Whether a file with a name that says nothing holds what looks like program output."""
-    start = _head(path, _SNIFF)
+    start = file.start(_SNIFF)
     return bool(start) and not is_binary(start) and len(_LOG_CONTENT.findall(start)) >= 2
-
-
-def _head(path: str, size: int) -> bytes:
-    """Return the first bytes of a file; none where it cannot be read, which the reader will say."""
-    try:
-        with open_regular(path) as raw:
-            return os.read(raw.fileno(), size)
-    except (OSError, UnreadableError):
-        return b""
 
 
 def stream_of(name: str) -> Stream:

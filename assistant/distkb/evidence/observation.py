@@ -92,6 +92,91 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a passage."""
+
+    number: int
+    text: str
+    ranks: tuple[int, ...] = ()
+    """Who stands there, in code."""
+
+
+class Passage(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines that stand near each other: a traceback, the code around a statement, the end of a rank's output."""
+
+    path: str
+    rows: tuple[Row, ...]
+    ranks: tuple[int, ...] = ()
+    """Whose lines they are; of a traceback, all who left the same one."""
+    time: float | None = None
+
+
+class Stand(msgspec.Struct, frozen=True, kw_only=True):
+    """The ranks that stood in one place of the code."""
+
+    ranks: tuple[int, ...]
+    waits: bool
+    call: str = ""
+    """The call of a library in which they stood, where it is known."""
+    frames: tuple[Quote, ...]
+    """The user's calls, outermost first: path and line are those of the script."""
+    seen: Quote
+    """Where a traceback or a dump shows it."""
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that ranks printed, apart from its numbers, as the first of them printed it."""
+
+    quote: Quote
+    ranks: tuple[int, ...]
+    times: int
+    """How often all of them did."""
+    also: tuple[Quote, ...] = ()
+    """The same line with other numbers, of other ranks first."""
+    alone: bool = False
+    """Whether it is one of those that only a few printed, of ranks that otherwise talk alike."""
+    last: bool = False
+    """Whether a rank printed it last."""
+
+
+class Odd(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of one line that are others on a few ranks."""
+
+    number: str
+    ranks: tuple[int, ...]
+    usual: str
+    """What the others printed."""
+    quote: Quote
+
+
+class Closeup(msgspec.Struct, frozen=True, kw_only=True):
+    """The run seen from near, for those who read its lines themselves."""
+
+    files: int = 0
+    lines: int = 0
+    world: int | None = None
+    attempt: int | None = None
+    start: Quote | None = None
+    """The first line that carries a time, and the last."""
+    end: Quote | None = None
+    failures: tuple[Passage, ...] = ()
+    """Failures with their tracebacks, alike ones once, in order: what only echoes another comes last."""
+    stands: tuple[Stand, ...] = ()
+    said: tuple[Said, ...] = ()
+    """What was printed once or a few times, and not again and again."""
+    course: tuple[Quote, ...] = ()
+    """The lines that one rank printed again and again: the first, the last, and those at which their numbers turn."""
+    odd: tuple[Odd, ...] = ()
+    code: tuple[Passage, ...] = ()
+    """The scripts around the places where ranks stood or failed."""
+    scripts: tuple[Passage, ...] = ()
+    """All of the scripts."""
+    facts: dict[str, str] = {}
+    """What configurations and scripts say of the run."""
+    rank: tuple[Passage, ...] = ()
+    """The output of the one rank that was asked for: its beginning and its end."""
+
+
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read for one diagnosis."""
 
@@ -109,3 +194,5 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[RunState, ...] = ()
     """In order of time, where there are several: only the newest is diagnosed."""
     bytes_read: int = 0
+    closeup: Closeup | None = None
+    """Where it was asked for."""

@@ -20,8 +20,10 @@ from distkb.evidence.run.derive import Derived, derive
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.launches import newest
 from distkb.evidence.run.timeline import waited
+from distkb.evidence.run.unexplained import general, without_explained, without_raised
 from distkb.evidence.scanner.scan import FileScan, Hit, Scanner, hit_quote
 from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
+from distkb.evidence.walk import Stock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from distkb.catalogue.model import Fact, Signature
     from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.stacks.group import Standing
+    from distkb.evidence.run.closeup import Wish
     from distkb.evidence.run.timeline import Timeline
 
 Progress = Callable[[int, int], None]
@@ -57,7 +60,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     signatures: Sequence[Signature],
     facts: Sequence[Fact],
     findings: Collection[str],
-    paths: Sequence[Path],
+    stock: Stock,
     report: str | None = None,
     report_name: str | None = None,
     fact_values: Mapping[str, str] | None = None,
@@ -68,20 +71,21 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     project: Project | None = None,
     *,
     look_near: bool = False,
+    wish: Wish | None = None,
 ) -> Evidence:
     """Read logs, a person's report and stated facts into observations.
 
-    `findings` are the ids that the catalogue knows; others are not emitted. What cannot be read is listed
-    in `skipped` and never stops the rest. Compiled patterns are kept in `cache_dir`, if one is given.
-    `progress` is told how many bytes of how many were read. `others` are files that are no logs,
-    `standing` is where the processes of stack dumps stand; in `project`, the scripts, the ranks' places are looked up;
-    `look_near`: where no script was given, those that tracebacks name are read if they lie on this machine.
+    `findings` are the ids that the catalogue knows; others are not emitted. What cannot be read is listed in `skipped`
+    and never stops the rest. Compiled patterns are kept in `cache_dir`. `progress` is told how many bytes of how many
+    were read. `others` are no logs, `standing` is where the processes of stack dumps stand; in `project`, the scripts,
+    the ranks' places are looked up. `look_near`: where no script was given, those that tracebacks name are read if they
+    lie on this machine. `wish`: the run is shown from near too.
 
     Raises:
         FactError: a stated fact or value does not exist.
     """
     given = stated.check_facts(fact_values or {}, facts)
-    logs = read_logs(signatures, paths, cache_dir, progress, others)
+    logs = read_logs(signatures, stock, cache_dir, progress, others)
     scanned, runs = newest(logs.scans)
     if runs:
         groups = {scan.file.group for scan in scanned}
@@ -91,12 +95,18 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
     hanging = given.get("symptom") == "hang" or any(o.id == "symptom=hang" for o in words)
-    scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging)
+    scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging, wish=wish)
     endings = {signature.id for signature in signatures if signature.ending}
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
+    scans = without_raised(scans, general(signatures), result.timeline)
     seen = _consequences(signature_observations(scans, result, endings), errors, result.first)
     known = {signature.id for signature in signatures} | set(findings)
-    code = _in_code(result, project, paths if look_near else (), skipped)
+    code = _in_code(result, project, near := stock.paths if look_near else (), skipped)
+    closeup = result.closeup
+    if closeup is not None:
+        from distkb.evidence.code.passages import with_code
+
+        closeup = guarded(lambda: with_code(result, project, near), "script", skipped) or closeup
     observations = merge([*seen, *result.observations, *code, *logs.probed, *words, *stated.observed(given)])
     return Evidence(
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
@@ -106,6 +116,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         ranks=result.ranks,
         runs=runs,
         bytes_read=sum(scan.size for scan in logs.scans) + logs.documents,
+        closeup=closeup,
     )
 
 
@@ -128,15 +139,16 @@ def _derived(
     skipped: list[Skipped],
     *,
     hanging: bool,
+    wish: Wish | None,
 ) -> tuple[Sequence[FileScan], Derived]:
     """What the logs show together, and the scans that it is of: those that cannot be put together are left out."""
 
-    def together(given: Sequence[FileScan]) -> tuple[Sequence[FileScan], Derived]:
-        scans = before_endings(given, signatures)
-        return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging)
+    def put(given: Sequence[FileScan]) -> tuple[Sequence[FileScan], Derived]:
+        scans = without_explained(before_endings(given, signatures), signatures)
+        return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging, wish=wish)
 
-    found = guarded_together(together, logs.scans, lambda scan: scan.file.name, skipped)
-    return found or ((), derive((), (), signatures, standing, hanging=hanging))
+    found = guarded_together(put, logs.scans, lambda scan: scan.file.name, skipped)
+    return found or ((), derive((), (), signatures, standing, hanging=hanging, wish=wish))
 
 
 def _in_code(
@@ -150,7 +162,7 @@ def _in_code(
     from distkb.evidence.code.observe import observe
 
     def look() -> list[Observation]:
-        reading = read_near(parted.places, near) if project is None else None
+        reading = read_near((f for p in parted.places for f in p.frames), near) if project is None else None
         scripts = project if reading is None else reading.project
         said = () if reading is None else reading.observations
         return [] if scripts is None else [*said, *observe(parted.parting, scripts, parted.last_lines)]
@@ -160,17 +172,16 @@ def _in_code(
 
 def read_logs(
     signatures: Sequence[Signature],
-    paths: Sequence[Path],
+    stock: Stock,
     cache_dir: Path | None = None,
     progress: Progress | None = None,
     others: Collection[Path] = (),
 ) -> Logs:
-    """Find and scan all logs under the given paths."""
-    skipped: list[Skipped] = []
-    found = guarded_together(lambda some: discover(some, others), paths, str, skipped) or Found()
+    """Find and scan all logs in what was given."""
+    found = discover(stock, others)
+    skipped = list(found.skipped)
     scans: list[FileScan] = []
-    skipped += found.skipped
-    named = {str(path) for path in paths}
+    named = {str(path) for path in stock.paths}
     scanner = Scanner(signatures, cache_dir)
     count = _Count(found.logs, progress) if progress is not None else None
     for file in found.logs:
@@ -186,7 +197,7 @@ def read_logs(
         if scan.damage:
             skipped.append(Skipped(path=file.name, code=scan.damage, detail=str(scan.lines)))
     error_files = _error_files(found, skipped)
-    skipped += _all_empty(paths, scans, error_files)
+    skipped += _all_empty(stock, scans, error_files)
     probed, size = _probed(found, skipped)
     return Logs(
         scans=tuple(scans),
@@ -232,14 +243,11 @@ def _scan(scanner: Scanner, file: LogFile, count: _Count | None) -> FileScan | S
 
 
 def _all_empty(
-    paths: Sequence[Path], scans: Sequence[FileScan], error_files: Sequence[tuple[LogFile, ErrorFile]]
+    stock: Stock, scans: Sequence[FileScan], error_files: Sequence[tuple[LogFile, ErrorFile]]
 ) -> list[Skipped]:
     """Directories of which every log is empty."""
     skipped: list[Skipped] = []
-    for path in paths:
-        name = str(path)
-        if not path.is_dir():
-            continue
+    for name in stock.folders:
         inside = [scan for scan in scans if scan.file.name.startswith(name) and scan.file.name != name]
         if inside and not error_files and not any(scan.size for scan in inside):
             skipped.append(Skipped(path=name, code="empty"))
@@ -302,7 +310,8 @@ def signature_observations(
     counts: dict[str, int] = {}
     for scan in scans:
         for hit in scan.hits:
-            hits.setdefault(hit.signature, []).append((scan, hit))
+            if (scan.file.name, hit.order, hit.signature) not in result.aftermath:
+                hits.setdefault(hit.signature, []).append((scan, hit))
         for name, count in scan.counts.items():
             counts[name] = counts.get(name, 0) + count
     found: list[Observation] = []

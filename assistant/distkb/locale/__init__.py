@@ -35,7 +35,20 @@ class Translated(Protocol):
         """Return the Korean text."""
 
 
-AREAS: tuple[str, ...] = ("advise", "network", "probe", "repro", "session", "setting", "site", "timer", "tui")
+AREAS: tuple[str, ...] = (
+    "advise",
+    "agent",
+    "digest",
+    "network",
+    "probe",
+    "repro",
+    "session",
+    "setting",
+    "site",
+    "timer",
+    "tui",
+    "watch",
+)
 """Keys that begin with one of these and a dot are read only when they are needed, from `<area>.<lang>.json`."""
 
 

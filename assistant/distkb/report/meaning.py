@@ -30,6 +30,7 @@ class Meanings:
         self._roles: dict[str, Role] = {item.id: item.role for item in known}
         self._endings = {signature.id for signature in catalogue.signatures if signature.ending}
         self._findings = {finding.id for finding in catalogue.findings}
+        self._unexplained = {s.id for s in catalogue.signatures if "unexplained" in s.where}
         self._background = {item.id: BACKGROUND[item.background] for item in known}
         self._background.update({f"{f.id}={v.value}": v.share for f in catalogue.facts for v in f.values})
         self._values = {
@@ -74,6 +75,10 @@ class Meanings:
     def is_primary(self, observation: Observation) -> bool:
         """Whether the observation is the failure itself, and neither its echo nor the setting of the run."""
         return observation.present and self._roles.get(observation.id) == "primary"
+
+    def is_unexplained(self, observation: Observation) -> bool:
+        """Whether the observation is an error of which no entry speaks."""
+        return observation.present and observation.id in self._unexplained
 
     def settles(self, observation: Observation) -> bool:
         """Whether the observation is a definite finding that says by itself what happened to the run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from distkb.evidence.text.ranks import listed
 from distkb.locale import Say
 from distkb.report.layout import clean, cut
 from distkb.report.page import Ink, Page, plain
@@ -31,6 +32,32 @@ def write(facts: Mapping[str, Any], say: Say, columns: int = 80, ink: Ink = plai
             page.blank()
             page.paragraph(say.count(f"probe.stacks.{name}", facts[name]), role="faint")
     return page.text()
+
+
+def write_ways(facts: Mapping[str, Any], say: Say, columns: int = 80, ink: Ink = plain) -> str:
+    """Return how each rank was read and why not in a better way; empty where none was asked live."""
+    ways: dict[tuple[str, tuple[str, ...]], list[Mapping[str, Any]]] = {}
+    for row in (*(facts.get("taken") or ()), *(facts.get("unread") or ())):
+        ways.setdefault((str(row.get("way", "none")), tuple(map(str, row["passed"]))), []).append(row)
+    lost: Sequence[Mapping[str, Any]] = facts.get("lost_nodes") or ()
+    if not ways and not lost:
+        return ""
+    page = Page(columns, ink)
+    page.title(say("probe.stacks.ways"))
+    for (way, passed), rows in ways.items():
+        page.item("·", say(f"probe.stacks.way.{way}", ranks=_ranks(rows)), "", None)
+        reasons = [say(f"probe.stacks.passed.{code.replace(':', '.')}") for code in passed]
+        if reasons:
+            page.paragraph("; ".join(reasons), "    ", "faint")
+    for node in lost:
+        page.item("✗", say("probe.stacks.way.node", host=clean(node["node"]), error=clean(node["error"])), "", "bad")
+    return page.text()
+
+
+def _ranks(rows: Sequence[Mapping[str, Any]]) -> str:
+    known = listed(row["rank"] for row in rows if row["rank"] is not None)
+    pids = ", ".join(str(row["pid"]) for row in rows if row["rank"] is None)
+    return ", ".join(part for part in (known, f"? (pid {pids})" if pids else "") if part)
 
 
 def verdict(groups: Sequence[Mapping[str, Any]], say: Say) -> str:

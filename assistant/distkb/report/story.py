@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
-from distkb.evidence.observation import Evidence, Observation, Quote
+from distkb.evidence.observation import Evidence, Observation, Quote, RankState
+from distkb.evidence.text.ranks import listed
 from distkb.locale import Say
 from distkb.report.citations import readable, unmarked
 from distkb.report.layout import clean, cut
@@ -16,6 +17,8 @@ _MESSAGE, _CALL, _LINE, _RANKS = 150, 60, 80, 4
 """Columns of an error, of a call and of a log line inside a sentence, and the most ranks that are listed by number."""
 _RUNS = 3
 """The most older runs that are named."""
+_MOST_PLACES = 3
+"""The most places at which ranks stand that one sentence can tell."""
 _NOTHING = "\0"
 """Stands for an unknown time until the blank beside it is taken out with it; log text cannot hold it."""
 _SIGNAL = re.compile(r"\((SIG[A-Z0-9]+)\)")
@@ -34,7 +37,8 @@ def tell(evidence: Evidence, meanings: Meanings, say: Say) -> str:
     """Return what happened first, and what a reader concluded from it; empty where the evidence does not show it."""
     seen = {o.id: o for o in evidence.observations if o.present and o.quotes}
     sentences = (make(seen[finding].quotes, seen, say) for finding, make in _SENTENCES.items() if finding in seen)
-    told = next(filter(None, sentences), None) or _first_error(evidence, meanings.is_primary, say)
+    told = next(filter(None, sentences), None) or _stood(evidence.ranks, say)
+    told = told or _first_error(evidence, meanings.is_primary, say)
     concluded = [meanings.seen(o, say) for o in seen.values() if meanings.settles(o)]
     return " ".join(filter(None, (_polished(told), *concluded, _older_runs(evidence, say))))
 
@@ -164,6 +168,21 @@ def _frozen(quotes: tuple[Quote, ...], _: dict[str, Observation], say: Say) -> s
     return say("story.frozen", rank=_rank(last, say), at=_at(last, say), line=_message(last))
 
 
+def _stopped_apart(quotes: tuple[Quote, ...], _: dict[str, Observation], say: Say) -> str:
+    ahead, behind = quotes[0], quotes[-1]
+    return say(
+        "story.stopped-apart",
+        rank=_rank(ahead, say),
+        line=_message(ahead),
+        other=_rank(behind, say),
+        last=_message(behind),
+    )
+
+
+def _never_joined(quotes: tuple[Quote, ...], _: dict[str, Observation], say: Say) -> str:
+    return say("story.never-joined", count=len(quotes), line=_message(quotes[-1]))
+
+
 _SENTENCES: dict[str, Sentence] = {
     "logs.one-rank-failed-first": _failed_first,
     "logs.same-error-on-every-rank": _same_error,
@@ -173,9 +192,28 @@ _SENTENCES: dict[str, Sentence] = {
     "logs.ranks-in-different-calls": _different_calls,
     "logs.ranks-in-same-call": _same_call,
     "logs.last-step-differs": _steps_differ,
+    "run.stopped-apart": _stopped_apart,
+    "run.never-joined": _never_joined,
     "logs.frozen-without-error": _frozen,
 }
 """Findings that tell a course of events, the most telling first."""
+
+
+def _stood(ranks: Iterable[RankState], say: Say) -> str:
+    """Tell where the ranks stood, where that is all that is known and it is not one place."""
+    places: dict[str, list[int]] = {}
+    for rank in ranks:
+        if rank.place and rank.state in {"waits", "works"}:
+            places.setdefault(rank.place, []).append(rank.rank)
+    if not 1 < len(places) <= _MOST_PLACES:
+        return ""
+    parts: list[str] = []
+    for place, there in sorted(places.items(), key=lambda item: item[1]):
+        call, _, line = clean(place).rpartition(" (")
+        who = say("roll.ranks" if len(there) > 1 else "report.rank", rank=listed(there, _RANKS))
+        key = f"story.stood.{'next' if parts else 'first' if len(there) == 1 else 'several'}"
+        parts.append(say(key, rank=who, call=f"`{_inside(call, _CALL)}`", place=line.rstrip(")")))
+    return say("story.stood", parts=", ".join(parts))
 
 
 def _first_error(evidence: Evidence, primary: Callable[[Observation], bool], say: Say) -> str:

@@ -115,9 +115,13 @@ class _Writer:
 
     def _unknown(self, nearest: RankedCause | None) -> None:
         say, page = self.say, self.page
-        page.title(say("verdict.unknown", percent=percent(self.diagnosis.other)))
+        unexplained = any(map(self.meanings.is_unexplained, self.diagnosis.evidence.observations))
+        moved = nearest is not None and bool(_for(nearest))
+        page.title(
+            say("verdict.unexplained" if unexplained else "verdict.unknown", percent=percent(self.diagnosis.other))
+        )
         self._story()
-        if nearest is not None:
+        if nearest is not None and (moved or not unexplained):
             page.heading(say("report.nearest"))
             for ranked in self._candidates():
                 probability = percent(entry_total(self.diagnosis, ranked.entry.id))
@@ -131,6 +135,10 @@ class _Writer:
                 for quote in observation.quotes[:1]:
                     self._quote(quote, indent="    ")
         self._events()
+        if unexplained:
+            page.heading(say("report.collect"))
+            for what in ("ranks", "traceback", "machine"):
+                page.item("-", say(f"report.collect.{what}"))
         self._next()
 
     def _candidates(self) -> list[RankedCause]:

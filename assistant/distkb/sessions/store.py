@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 import distkb
+from distkb.catalogue import places
 from distkb.diagnosis.session import Event, Session
 from distkb.evidence.text.clean import mask, plain
 
@@ -69,14 +70,7 @@ _EVENT = msgspec.json.Decoder(Event)
 
 def state_directory() -> Path:
     """Return the directory of the sessions. It need not exist."""
-    if sys.platform == "linux":  # the same answer as platformdirs, without its import on every start
-        base = os.environ.get("XDG_STATE_HOME", "")
-        state = Path(base) / "distkb" if base.strip() else Path("~/.local/state/distkb").expanduser()
-    else:
-        import platformdirs
-
-        state = platformdirs.user_state_path("distkb", appauthor=False)
-    return state / "sessions"
+    return places.state_directory() / "sessions"
 
 
 def new(title: str = "", directory: Path | None = None) -> Session:

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 _LONG: Final = 18
 _SHORT: Final = 12
 """Characters of a text that stands for a message; a shorter one does if it is more than ordinary words."""
-_RAISED = re.compile(r"\w+(?:Error|Exception|Warning): ?")
-"""The name that Python itself puts before a message."""
+_BEFORE = re.compile(
+    r"(?:\w*(?:Error|Exception|Warning): ?|NCCL (?:WARN|INFO) |NET/OFI |(?:srun|slurmstepd): |error: |\*\*\* )+"
+)
+"""What Python, or a function that prints messages, puts before each of them."""
+
+
+DECLARED: Final = ("training-arguments", "lightning.Trainer", "deepspeed-config.zero_optimization")
+"""Settings that are found where they are declared, by their whole id."""
 
 
 class Claim(NamedTuple):
@@ -59,12 +65,17 @@ def _signatures(catalogue: Catalogue) -> Iterator[Claim]:
 def _wordings(pattern: str) -> tuple[tuple[str, ...], ...]:
     found: dict[tuple[str, ...], None] = {}
     for case in required_cases(pattern) or []:
-        pieces = tuple(piece for piece in case if not _RAISED.fullmatch(piece)) or case
-        longest = max(pieces, key=len)
+        pieces = tuple(rest for piece in case if (rest := _bare(piece)))
+        longest = max(pieces, key=len, default="")
         plain = re.fullmatch(r"[A-Za-z ]+", longest) is not None
         if len(longest) >= _SHORT and (not plain or sum(map(len, pieces)) >= _LONG):
             found[pieces] = None
     return tuple(found)
+
+
+def _bare(piece: str) -> str:
+    before = _BEFORE.match(piece)
+    return piece[before.end() :] if before else piece
 
 
 def _settings(catalogue: Catalogue) -> Iterator[Claim]:
@@ -73,8 +84,10 @@ def _settings(catalogue: Catalogue) -> Iterator[Claim]:
             names = [setting.name]
         elif setting.name.startswith("--"):
             names = [setting.name, "--" + setting.name[2:].replace("-", "_"), "--" + setting.name[2:].replace("_", "-")]
+        elif setting.id.rpartition(".")[0] in DECLARED:
+            names = [setting.id]
         else:
-            continue  # keys and arguments have ordinary names, which stand for other things elsewhere
+            continue  # other keys and arguments have ordinary names, which stand for other things elsewhere
         yield Claim(
             id=setting.id,
             components=tuple(version.component for version in setting.read_by),

@@ -13,13 +13,31 @@ if TYPE_CHECKING:
 
     from distkb.verify.claims import Claim
 
-SOURCES = re.compile(r".*\.(?:py|pyx|h|hpp|cpp|cc|cu|cuh|go)$")
+SOURCES = re.compile(r".*\.(?:py|pyx|c|h|hpp|cpp|cc|cu|cuh|go)$")
 COMPILED = re.compile(r".*(?:/lib[^/]*\.(?:so[.\d]*|dylib)|/wandb-(?:core|service)|\.so)$")
 _ASIDE = re.compile(r"(?:^|/)(?:tests?|testing|benchmarks?|examples?)/")
 """Parts of a package whose texts no training prints."""
 _JOINED = re.compile(rb"""["'](?:\s|\\\n|\+)*[rbfuRBFU]{0,2}["']""")
 """Where a text ends and the next begins, with nothing between them: one text to Python and C++."""
 _ESCAPED = re.compile(rb"""\\(["'`])""")
+_PARAMETER = re.compile(rb"""(NCCL|OFI_NCCL)_PARAM\w*\((?:[^()"]|\([^()]*\))*?"([A-Z0-9_]+)\"""")
+_PROVIDER = re.compile(rb"""fi_param_define\(\s*(?:&?(\w+?)_prov\w*|NULL)\s*,\s*"(\w+)\"""")
+"""Where a macro puts the name of a variable together."""
+_FIELDS: Final = {
+    re.compile(r"transformers/training_args\.py"): (
+        "training-arguments",
+        re.compile(rb"^    ([a-z]\w*): ", re.MULTILINE),
+    ),
+    re.compile(r"lightning/pytorch/trainer/trainer\.py"): (
+        "lightning.Trainer",
+        re.compile(rb"^        ([a-z]\w*): ", re.MULTILINE),
+    ),
+    re.compile(r"(?:.*/)?deepspeed/runtime/zero/config\.py"): (
+        "deepspeed-config.zero_optimization",
+        re.compile(rb"^    ([a-z]\w*): ", re.MULTILINE),
+    ),
+}
+"""Files that declare arguments or keys, one a line, and the id that a setting with the name has."""
 _NEAR: Final = 600
 """Characters within which the pieces of one message stand in a source."""
 _APART: Final = b"\n" + b" " * _NEAR + b"\n"
@@ -60,7 +78,7 @@ class Finder:
     def look(self, path: Path) -> dict[Wording, Found]:
         """Return the wordings of which a package holds all pieces, or the longest one."""
         found: dict[Wording, Found] = {}
-        for compiled, content in _parts(path):
+        for compiled, content in parts(path):
             places = self._places(content)
             for claim, wording in self._wanted:
                 numbers = [self._pieces[piece, claim.any_case, claim.name] for piece in wording]
@@ -92,7 +110,7 @@ def _in_order(lists: list[list[int]]) -> bool:
     return bool(reached)
 
 
-def _parts(path: Path) -> Iterator[tuple[bool, bytes]]:
+def parts(path: Path) -> Iterator[tuple[bool, bytes]]:
     """Yield the compiled parts of a package one by one, and its sources together."""
     sources: list[bytes] = []
     for name, content in _members(path):
@@ -100,22 +118,34 @@ def _parts(path: Path) -> Iterator[tuple[bool, bytes]]:
             yield True, content
         else:
             sources += [_ESCAPED.sub(rb"\1", _JOINED.sub(b"", content)), _APART, f" {name} ".encode(), _APART]
+            sources += [*_composed_names(name, content), _APART]
     yield False, b"".join(sources)
+
+
+def _composed_names(file: str, content: bytes) -> Iterator[bytes]:
+    for path, (place, field) in _FIELDS.items():
+        if path.fullmatch(file):
+            yield from (b" %s.%s \n" % (place.encode(), name) for name in field.findall(content))
+    for prefix, name in _PARAMETER.findall(content):
+        yield b" %s_%s \n" % (prefix, name)
+    for provider, name in _PROVIDER.findall(content):
+        yield b" %s \n" % b"_".join(part.upper() for part in (b"FI", provider, name) if part)
 
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             for name in wheel.namelist():
-                if _is_read(name):
+                if is_read(name):
                     yield name, wheel.read(name)
         return
     with tarfile.open(path) as archive:
         for member in archive:
-            file = archive.extractfile(member) if member.isfile() and _is_read(member.name) else None
+            file = archive.extractfile(member) if member.isfile() and is_read(member.name) else None
             if file is not None:
                 yield member.name, file.read()
 
 
-def _is_read(name: str) -> bool:
+def is_read(name: str) -> bool:
+    """Whether a file of a package may hold what a training prints or reads."""
     return not _ASIDE.search(name) and bool(SOURCES.match(name) or COMPILED.match(name))

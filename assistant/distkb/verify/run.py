@@ -36,7 +36,7 @@ def look_up(
     for kind in kinds:
         own = [claim for claim in wanted if kind.component in claim.components]
         if own:
-            listed = versions(kind)
+            listed = versions(kind, cache)
             found[kind.name] = _look_into(kind, listed, own, cache, told)
             packages[kind.name] = Packages(component=kind.component, versions=tuple(listed))
     old = before.claims if before else {}

@@ -119,6 +119,25 @@ def brief(pid: int, proc: Path = PROC) -> dict[str, Any]:
     return known
 
 
+def owner_of(pid: int, proc: Path = PROC) -> int | None:
+    """Return the uid of a process, read in its status: /proc/PID itself is root's where a process is not dumpable."""
+    return _status_number(pid, "Uid:", 1, proc)
+
+
+def own_number(pid: int, proc: Path = PROC) -> int:
+    """Return the pid that a process has for itself: in a container another one than here."""
+    number = _status_number(pid, "NSpid:", -1, proc)
+    return pid if number is None else number
+
+
+def _status_number(pid: int, name: str, field: int, proc: Path) -> int | None:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith(name):
+                return int(line.split()[field])
+    return None
+
+
 def user_name(uid: int) -> str:
     """Return the name of a user, or the number where there is no name for it."""
     try:

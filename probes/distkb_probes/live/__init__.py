@@ -21,6 +21,8 @@ Each check returns `Findings`, equal on every rank that took part: `.ok`, `.find
 environment variable DISTKB_LIVE_DIR, writes `live-<n>.json` for `distkb diagnose DIR`. Without a process group a check
 looks at this process alone (`reason="not-initialised"`). Do not call checks inside a function that is compiled or
 captured in a CUDA graph.
+
+`live.serve()` is no check: it lets `distkb probe stacks` read this process without ptrace and without a signal.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from distkb_probes.live._check import Check
 from distkb_probes.live._output import document, say_fine
 from distkb_probes.live._result import Finding, Findings
 from distkb_probes.live._run import run, who
+from distkb_probes.serve import serve
 
 if TYPE_CHECKING:
     import torch
@@ -48,6 +51,7 @@ __all__ = [
     "memory",
     "mesh",
     "placements",
+    "serve",
     "step",
     "tensors",
 ]

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from distkb_probes._report import Report
 from distkb_probes.environment.machine import container
-from distkb_probes.environment.processes import PROC, user_name
+from distkb_probes.environment.processes import PROC, owner_of, user_name
+from distkb_probes.stack.spy import is_refusal
 
 _CAP_SYS_PTRACE = 19
 _SIGUSR1 = 10
@@ -24,7 +25,7 @@ def report_failures(failed: Mapping[int, str], report: Report) -> None:
     if not failed:
         report.clear("stacks.no-permission", "stacks.no-permission-user", "stacks.no-permission-yama")
         return
-    denied = [pid for pid, error in failed.items() if "ermission" in error or "not permitted" in error]
+    denied = [pid for pid, error in failed.items() if is_refusal(error)]
     other = {pid: error for pid, error in failed.items() if pid not in denied}
     if denied:
         _report_denied(denied, report)
@@ -78,15 +79,6 @@ def handles(pid: int, number: int) -> bool:
     """Return whether a process has a handler of its own for a signal: the signal would not end it."""
     caught = _status(pid, "SigCgt")
     return caught is not None and bool(caught >> (number - 1) & 1)
-
-
-def owner_of(pid: int) -> int | None:
-    """Return the uid of a process, read in its status: /proc/PID itself is root's where a process is not dumpable."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        for line in (PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("Uid:"):
-                return int(line.split()[1])
-    return None
 
 
 def listens(port: int) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distkb_probes.environment.launch import Table, find_launch, is_launcher
-from distkb_probes.environment.processes import PROC, NoSuchProcessError, stat_of
+from distkb_probes.environment.processes import PROC, NoSuchProcessError, owner_of, stat_of
 
 _NAMES = (
     ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "LOCAL_RANK"),
@@ -17,7 +17,10 @@ _NAMES = (
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID"),
 )
 """Variables of a rank, the world's size, the ranks on this machine, and the rank among those; the first set counts."""
-_MASTER = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID")
+_MASTER = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID")
+_OWN = frozenset({"distkb", "distkb_probes", "_guard.py"})
+COURIER = '"""distkb-courier:'
+"""Begins what distkb runs on another node: it is no rank, whatever Slurm gives to it."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Rank:
     local_world_size: int | None
     local_rank: int | None
     by_torchrun: bool
+    job: str = ""
+    """What its job is told by: the master it names, else the step of Slurm."""
 
     @property
     def expected(self) -> range:
@@ -40,26 +45,68 @@ class Rank:
         return range(first, first + min(self.local_world_size, 4096))
 
 
-def find(pids: Sequence[int], table: Table) -> list[list[Rank]]:
-    """Return the ranks, one list a job, in order of rank. Raises NoSuchProcessError for a pid that is not there."""
+def find(pids: Sequence[int], table: Table, slurm: str = "") -> list[list[Rank]]:
+    """Return the ranks, one list a job, in order of rank. Raises NoSuchProcessError for a pid that is not there.
+
+    Without pids those of this user; with a Slurm job `ID` or step `ID.STEP` its own, and nothing else that runs here.
+    """
     if pids:
         launch = find_launch(pids, table)
         found = [pid for pid in launch.ranks if not is_launcher(table.words(pid)) and pid != os.getpid()]
         if not any(_rank(pid, table).rank is not None for pid in found):
             found = _unnamed(pids, table) or found
         return [_ordered(found, table)] if found else []
-    mine = [pid for pid in sorted(table.stats) if _is_mine(pid)]
-    above = {os.getpid(), *table.ancestors(os.getpid())}
-    jobs: dict[tuple[str | None, ...], list[int]] = {}
+    above = _above(table)
+    mine = [pid for pid in sorted(table.stats) if (_of_slurm(pid, slurm, table) if slurm else _is_mine(pid))]
+    jobs: dict[str, list[int]] = {}
     for pid in mine:
         if pid not in above and _trains(pid, table):
-            environment = table.environment(pid)
-            jobs.setdefault(tuple(environment.get(name) for name in _MASTER), []).append(pid)
+            jobs.setdefault(_job(table.environment(pid)), []).append(pid)
     if not jobs:
         launchers = [pid for pid in mine if pid not in above and is_launcher(table.words(pid))]
         hidden = _unnamed(launchers, table)
         return [_ordered(hidden, table)] if hidden else []
     return [_ordered(job, table) for job in jobs.values()]
+
+
+def unreadable(table: Table, slurm: str = "") -> list[int]:
+    """Return the Python processes of this user whose environment is hidden: whether they are ranks, nobody knows."""
+    above = _above(table)
+    mine = [pid for pid in sorted(table.stats) if pid not in above and _is_mine(pid) and _is_python(pid, table)]
+    for pid in mine:
+        table.environment(pid)
+    return [
+        pid
+        for pid in mine
+        if pid in table.hidden and not _is_helper(pid, table) and (not slurm or _is_step(pid, table))
+    ]
+
+
+def of_others(table: Table) -> dict[int, list[int]]:
+    """Return uid → Python processes that a launcher of another user has started here."""
+    found: dict[int, list[int]] = {}
+    for pid in sorted(table.stats):
+        if is_launcher(table.words(table.parent(pid))) and not is_launcher(table.words(pid)) and _is_python(pid, table):
+            owner = owner_of(pid)
+            if owner is not None and owner != os.getuid():
+                found.setdefault(owner, []).append(pid)
+    return found
+
+
+def _above(table: Table) -> set[int]:
+    """Return this process and all that have started it."""
+    return {os.getpid(), *table.ancestors(os.getpid())}
+
+
+def _of_slurm(pid: int, slurm: str, table: Table) -> bool:
+    job, _, step = slurm.partition(".")
+    environment = table.environment(pid)
+    return environment.get("SLURM_JOB_ID") == job and (not step or environment.get("SLURM_STEP_ID") == step)
+
+
+def _is_step(pid: int, table: Table) -> bool:
+    """Whether Slurm has started a process, here or above it."""
+    return any("slurmstepd" in (table.words(above) or [""])[0] for above in table.ancestors(pid))
 
 
 def _unnamed(pids: Sequence[int], table: Table) -> list[int]:
@@ -76,7 +123,7 @@ def _unnamed(pids: Sequence[int], table: Table) -> list[int]:
 def _trains(pid: int, table: Table) -> bool:
     """Whether a process is a rank: Python with a rank of its own, which its parent does not have."""
     mine = _identity(table.environment(pid))
-    if mine is None or not _is_python(pid, table) or is_launcher(table.words(pid)):
+    if mine is None or not _is_python(pid, table) or is_launcher(table.words(pid)) or _is_helper(pid, table):
         return False
     parent = table.parent(pid)
     same = _identity(table.environment(parent)) == mine
@@ -86,9 +133,17 @@ def _trains(pid: int, table: Table) -> bool:
 def _identity(environment: Mapping[str, str]) -> tuple[str, ...] | None:
     for rank, world, _, _ in _NAMES:
         # Inside one Slurm task `SLURM_PROCID` is there as well; a world of one is no distributed job.
+        if rank == "SLURM_PROCID" and "SLURM_STEP_ID" not in environment:
+            continue  # the batch script, not a task of a step
         if rank in environment and environment.get(world, "1") != "1":
             return rank, environment[rank], *(environment.get(name, "") for name in _MASTER)
     return None
+
+
+def _job(environment: Mapping[str, str]) -> str:
+    """Return what tells the ranks of one job from those of another, on every node the same."""
+    named = "MASTER_ADDR" in environment and "MASTER_PORT" in environment
+    return " ".join(environment.get(name, "") for name in (_MASTER if named else (*_MASTER[2:], "SLURM_STEP_ID")))
 
 
 def _ordered(pids: Sequence[int], table: Table) -> list[Rank]:
@@ -100,7 +155,7 @@ def _rank(pid: int, table: Table) -> Rank:
     environment = table.environment(pid)
     names = next((names for names in _NAMES if names[0] in environment), _NAMES[0])
     rank, world, local_world, local = (_number(environment.get(name)) for name in names)
-    return Rank(pid, rank, world, local_world, local, "TORCHELASTIC_RUN_ID" in environment)
+    return Rank(pid, rank, world, local_world, local, "TORCHELASTIC_RUN_ID" in environment, _job(environment))
 
 
 def _is_python(pid: int, table: Table) -> bool:
@@ -114,7 +169,10 @@ def _is_python(pid: int, table: Table) -> bool:
 
 
 def _is_helper(pid: int, table: Table) -> bool:
-    words = " ".join(table.words(pid)[:6])
+    first = table.words(pid)[:6]
+    if any(Path(word).name in _OWN or word.startswith(COURIER) for word in first):
+        return True
+    words = " ".join(first)
     return "resource_tracker" in words or "forkserver" in words or "compile_worker" in words
 
 
@@ -127,10 +185,7 @@ def _has_torch(pid: int) -> bool:
 
 
 def _is_mine(pid: int) -> bool:
-    try:
-        return (PROC / str(pid)).stat().st_uid == os.getuid()
-    except OSError:
-        return False
+    return owner_of(pid) == os.getuid()
 
 
 def _number(text: str | None) -> int | None:

@@ -68,9 +68,14 @@ def dump(tool: str, pid: int, deadline: float) -> Taken:
         if threads is not None:
             return Taken(threads)
         error = _reason(done.stderr.decode("utf-8", "replace"))
-        if "ermission" in error or "not permitted" in error or "No such" in error:
+        if is_refusal(error) or "No such" in error:
             break
     return Taken(None, error or "error")
+
+
+def is_refusal(error: str) -> bool:
+    """Whether py-spy was not allowed to look."""
+    return "ermission" in error or "not permitted" in error
 
 
 def _threads(output: bytes) -> list[dict[str, Any]] | None:

@@ -139,3 +139,46 @@ def test_silence_before_an_ending_is_a_hang(ended: str, quiet: bool) -> None:
     steps = "".join(f"2026-11-23 10:00:0{at} [rank{r}] step {at} loss 0.5\n" for at in range(10) for r in (0, 1))
     agent = "torch/distributed/elastic/agent/server/api.py:753] Received 15 death signal, shutting down workers"
     assert ("run.quiet-before-end" in observed(scan(f"{steps}W1123 {ended}.000000 7 {agent}\n"))) is quiet
+
+
+def test_a_log_that_stops_with_some_ranks_further_on_hangs() -> None:
+    """Nothing says why: two ranks printed a line that rank 0 never reached, and there the output ends."""
+    ranks = ("[rank0]: ", "[rank1]: ", "[rank2]: ", "[rank3]: ")
+    start = "".join(f"{rank}group up\n{rank}wrapped\n{rank}epoch 0 it 4 loss 0.{n}\n" for n, rank in enumerate(ranks))
+    seen = observed(scan(f"{start}[rank2]: epoch 0 finished\n[rank3]: epoch 0 finished\n"))
+    assert [quote.rank for quote in seen["run.stopped-apart"].quotes] == [2, 3, 0, 1]
+    assert "symptom=hang" not in seen
+    assert "run.stopped-apart" not in observed(scan(f"{start}[rank0]: epoch 0 finished\n")), "rank 0 prints for all"
+    assert "run.stopped-apart" not in observed(scan(start))
+
+
+def test_members_that_never_came_are_missed() -> None:
+    """Two of four members announced themselves, and nothing was printed after that."""
+    lines = "".join(f"Initializing distributed: GLOBAL_RANK: {n}, MEMBER: {n + 1}/4\n" for n in range(2))
+    assert len(observed(scan(lines))["run.never-joined"].quotes) == 2
+    assert "run.never-joined" not in observed(scan(f"{lines}step 1 loss 0.5\nstep 2 loss 0.4\n"))
+
+
+@pytest.mark.parametrize("label", ["[tiles:{}] ", "(gpu{}) ", "r{}/2 "])
+def test_a_programs_own_labels_tell_the_ranks_of_a_console(label: str) -> None:
+    """A word and a number before every message are the rank where all lines of the file bear it out."""
+    text = "".join(f"{label.format(rank)}epoch {epoch} loss 0.{epoch}{rank}\n" for epoch in range(4) for rank in (1, 0))
+    assert [process.rank for process in assembled(text).ranked] == [0, 1]
+
+
+def test_counters_in_brackets_are_no_ranks() -> None:
+    """`[epoch 0]` and `[step:1]` count, whoever prints them."""
+    text = "".join(f"[epoch {epoch}] loss 0.5\n[step:{epoch}] loss 0.4\n" for epoch in (0, 1, 0, 1, 0, 1))
+    assert assembled(text).ranked == []
+
+
+def test_an_abort_after_a_wait_that_failed_is_no_cause() -> None:
+    """A rank that gives up waiting may abort while it ends; one that aborts by itself has failed first."""
+    waited = "".join(f"[rank1]: {line}\n" for line in TIMEOUT.splitlines())
+    abort = "[rank1]: terminate called without an active exception\n"
+    alone = observed(scan(f"[rank0]: step 1\n[rank1]: step 1\n{waited}{abort}"))
+    assert not {"run.failed-first", "logs.one-rank-failed-first"} & set(alone)
+    lost = "RuntimeError: [/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:23965"
+    closed = "".join(f"[rank0]: {line}\n" for line in f"{RAISED}{lost}".splitlines())
+    first = observed(scan(f"[rank0]: step 1\n[rank1]: step 1\n{abort}{closed}"))
+    assert first["logs.one-rank-failed-first"].quotes[0].rank == 1

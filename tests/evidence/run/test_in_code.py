@@ -38,6 +38,22 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
             dist.barrier()  # B
         """,
     ),
+    "an attribute of an object that knows the rank": (
+        "code.parted-by-rank",
+        "own-call",
+        "barrier",
+        """
+        class Layout:
+            def __init__(self, scorers):
+                self.me = dist.get_rank()
+                self.scores = self.me in range(scorers)
+        def main(scorers):
+            layout = Layout(scorers)
+            if layout.scores:  # why
+                dist.all_reduce(torch.ones(1))  # A
+            dist.barrier()  # B
+        """,
+    ),
     "a loop over what a rank's files hold": (
         "code.parted-by-part",
         "backward",

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
-from run_samples import position
 
 from distkb.evidence.code.near import near
 from distkb.evidence.readers.stacks.model import Frame
-from distkb.evidence.run.positions import Position
 
 TRAIN = "import helpers\nfrom pkg.data import load\n\ndef main():\n    helpers.go(load())\n"
 
@@ -25,10 +22,9 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def stood(path: str, line: int, source: str) -> list[Position]:
+def stood(path: str, line: int, source: str) -> list[Frame]:
     """One rank at a line of `main`."""
-    frame = Frame("main", path, line, source)
-    return [msgspec.structs.replace(position(0, "barrier", ("main", line)), frames=(frame,))]
+    return [Frame("main", path, line, source)]
 
 
 def names(found: tuple[Path, ...], root: Path) -> set[str]:

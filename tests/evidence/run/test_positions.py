@@ -154,3 +154,21 @@ def test_the_launchers_table_tells_the_rank_of_a_dumped_pid() -> None:
 def test_functions_that_generate(function: str, *, generates: bool) -> None:
     """A rank generates where one of its functions is called so."""
     assert position(0, "forward", ("main", 1), (function, 5)).generates is generates
+
+
+def test_ranks_that_print_their_pid_are_known_in_a_dump() -> None:
+    """A dump that only tells its pid is the rank's whose line said that pid."""
+    told = "".join(f"[rank{rank}]: up, pid {4001 - rank}\n[rank{rank}]: step 1\n" for rank in (0, 1))
+    dumped = tuple(standings([dump(None, *REDUCE, USER, pid=4001), dump(None, *BARRIER, USER, pid=4000)]))
+    found = {place.rank: place.stage for place in placed(scan(told), dumped=dumped)}
+    assert found == {0: "own-call", 1: "barrier"}
+
+
+def test_as_many_dumps_as_ranks_are_in_the_order_in_which_they_were_started() -> None:
+    """Without any rank printed beside them, the pids of one machine's processes follow its local ranks."""
+    dumped = tuple(standings([dump(None, *REDUCE, USER, pid=4001), dump(None, *BARRIER, USER, pid=4000)]))
+    result = derived(scan("[rank0]: step 1\n[rank1]: step 1\n"))
+    ordered = positions(result.run, result.timeline, dumped, world=2)
+    assert [(place.rank, place.stage) for place in ordered] == [(0, "barrier"), (1, "own-call")]
+    alone = positions(result.run, result.timeline, dumped[:1], world=2)
+    assert [place.rank for place in alone] == [None], "one of several says nothing of the order"

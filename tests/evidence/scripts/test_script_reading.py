@@ -106,7 +106,7 @@ def test_folders_are_searched_with_care(tmp_path: Path) -> None:
     (tmp_path / "launch").write_text("#!/usr/bin/env python3\nx = 1\n")
     (tmp_path / "log.txt").write_text("x")
     found = find_scripts([tmp_path, tmp_path / "launch", tmp_path / "log.txt"])
-    assert [p.name for p in found] == ["train.py", "launch"]
+    assert [p.name for p in found] == ["launch", "train.py"]
     many = tmp_path / "many"
     many.mkdir()
     for number in range(410):

@@ -62,6 +62,10 @@ def train() -> None:
 
 
 if __name__ == "__main__":
+    if os.environ.get("DISTKB_SERVE"):
+        from distkb_probes import live
+
+        live.serve()
     faulthandler.register(signal.SIGUSR1)
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=100))
     train()

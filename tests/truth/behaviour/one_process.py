@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from shown import see, tell
 from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
 
@@ -126,4 +126,4 @@ SHOWN: tuple[Callable[[], object], ...] = (
 )
 
 if __name__ == "__main__":
-    print("SEEN", json.dumps({show.__name__: show() for show in SHOWN}), flush=True)  # noqa: T201
+    tell(see(SHOWN))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import warnings
 from collections.abc import Callable
@@ -11,9 +10,15 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from shown import see, tell
 from torch import nn
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
+
+try:
+    from torch.distributed.fsdp import fully_shard
+except ImportError:  # before torch 2.6
+    from torch.distributed._composable.fsdp import fully_shard  # type: ignore[attr-defined,no-redef,assignment,unused-ignore]
 
 SHORT = timedelta(seconds=2)
 
@@ -112,7 +117,7 @@ def unused_parameters_end_the_next_step() -> str:
 def sharded_state_dict_is_of_this_rank() -> list[object]:
     """What `model.state_dict()` holds under fully_shard: its type, and how many of its 4 rows are here."""
     model = nn.Linear(4, 4)
-    fully_shard(model)
+    fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
     held = model.state_dict()["weight"]
     return [type(held).__name__, held.to_local().shape[0]]
 
@@ -143,8 +148,8 @@ SHOWN: tuple[Callable[[], object], ...] = (
 
 if __name__ == "__main__":
     dist.init_process_group("gloo", timeout=timedelta(seconds=90))
-    seen = {show.__name__: show() for show in SHOWN}
+    seen = see(SHOWN)
     if dist.get_rank() == 0:
-        print("SEEN", json.dumps(seen), flush=True)  # noqa: T201
+        tell(seen)
     dist.monitored_barrier()
     dist.destroy_process_group()

@@ -158,5 +158,6 @@ def _orphans(loaded: Loaded) -> Iterator[Problem]:
         for evidence in cause.evidence
     }
     for record in loaded.of("signature"):
-        if record.value.role == "primary" and record.value.id not in used and not record.value.given:
+        orphan = record.value.id not in used and not record.value.given and "unexplained" not in record.value.where
+        if record.value.role == "primary" and orphan:
             yield record.problem(f"no cause lists '{record.value.id}' as evidence", "id", warning=True)

@@ -57,6 +57,11 @@ def _claim(
         return
     for difference in verified.differences(looked, ranges, results.packages):
         yield name, record.problem(said(name, difference), *at)
+    for one in ranges:
+        held = verified.presence(looked, one.component, results.packages)[0]
+        if getattr(one, "how", "") == "report" and held and verified.may_hold(one, results.packages):
+            message = f"'{name}' stands in {one.component} {held[0]}, and its range is that of a report"
+            yield name, record.problem(message, *at)
 
 
 def said(name: str, difference: Difference) -> str:

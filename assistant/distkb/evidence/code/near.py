@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from distkb.evidence.artifact import ArtifactReading
     from distkb.evidence.readers.stacks.model import Frame
-    from distkb.evidence.run.positions import Position
 
 MOST_FILES = 60
 """Scripts read because others name them."""
@@ -28,20 +27,19 @@ _ENDS = 4
 """Parts of a path that are looked for below a folder."""
 
 
-def read_near(positions: Sequence[Position], given: Sequence[Path]) -> ArtifactReading:
+def read_near(frames: Iterable[Frame], given: Sequence[Path]) -> ArtifactReading:
     """Read the scripts in which the ranks stood, as the reader of scripts does those that are given."""
-    return read_scripts(near(positions, given))
+    return read_scripts(near(frames, given))
 
 
-def near(positions: Sequence[Position], given: Sequence[Path]) -> tuple[Path, ...]:
+def near(standing: Iterable[Frame], given: Sequence[Path]) -> tuple[Path, ...]:
     """Return the scripts in which the ranks stood, and the modules of theirs that lie beside them.
 
     A script counts where the frames fit its lines: another version of it would only mislead.
     """
     frames: dict[str, set[Frame]] = {}
-    for position in positions:
-        for frame in position.frames:
-            frames.setdefault(frame.path, set()).add(frame)
+    for frame in standing:
+        frames.setdefault(frame.path, set()).add(frame)
     folders = list(_folders(given))
     found: dict[Path, Script] = {}
     for path, there in list(frames.items())[:_MOST_NAMED]:

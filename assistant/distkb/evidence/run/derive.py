@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.inventory import LogFile
-from distkb.evidence.observation import Observation, Quote, RankState
+from distkb.evidence.observation import Closeup, Observation, Quote, RankState
 from distkb.evidence.readers.error_files import ErrorFile
 from distkb.evidence.run import findings
-from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over
+from distkb.evidence.run.closeup import Wish, closeup
+from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over, stopped_apart
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.observe import Model, first_failure, observe
 from distkb.evidence.run.parting import Parting, part
@@ -19,8 +20,9 @@ from distkb.evidence.run.positions import Position, positions
 from distkb.evidence.run.processes import Run, Trace, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import resumed_behind, shorter_limit
-from distkb.evidence.run.sayings import talks
-from distkb.evidence.run.timeline import Event, Timeline, build, notes
+from distkb.evidence.run.sayings import alone, talks
+from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes
+from distkb.evidence.run.unexplained import general
 from distkb.evidence.run.work import own_words, without_warnings, work_of
 from distkb.evidence.text.clean import quote_text
 
@@ -55,6 +57,12 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
     """The rank that failed by itself before all others, whose errors are then its consequences."""
     parted: Parted | None = None
     """Where the ranks stood, where none failed by itself: for the scripts to say what sent them there."""
+    places: tuple[Position, ...] = ()
+    """Where each rank stood, whether or not that tells of the cause."""
+    closeup: Closeup | None = None
+    """Where it was wished for."""
+    aftermath: frozenset[tuple[str, int, str]] = frozenset()
+    """Hits, by file, place and signature, that a rank printed after its wait for others had failed."""
 
 
 def derive(
@@ -64,10 +72,12 @@ def derive(
     standing: Sequence[Standing] = (),
     *,
     hanging: bool = False,
+    wish: Wish | None = None,
 ) -> Derived:
     """Put all files and stack dumps together. `hanging`: the user says that the run freezes."""
     run = assemble(scans)
-    roles = {signature.id: signature.role for signature in signatures}
+    unexplained = general(signatures)
+    roles = {s.id: "context" if s.id in unexplained else s.role for s in signatures}
     files = [(file.name, file.rank, content) for file, content in error_files if file.attempt in {None, run.attempt}]
     timeline = build(run, files, roles)
     words = work_of(run, timeline, warnings=True)
@@ -76,13 +86,16 @@ def derive(
     endings = {signature.id for signature in signatures if signature.ending}
     ended = any(hit.signature in endings for scan in scans for hit in scan.hits)
     raised = any(event.kind == "own" for event in timeline.events)
-    done = () if ended else completed(run, timeline, work)
-    shown = findings.derive(run, timeline, work, hanging=hanging)
-    frozen = hanging or any(o.id == "logs.frozen-without-error" for o in shown)
+    spoken = talks(run.ranked, said) or talks(run.processes, said)
+    stopped = stopped_apart(run, timeline, spoken)
+    done = () if ended or stopped else completed(run, timeline, work)
+    failed = any(hit.signature in unexplained for scan in scans for hit in scan.hits)
+    shown = findings.derive(run, timeline, work, hanging=hanging, failed=failed)
+    frozen = hanging or bool(stopped) or any(o.id == "logs.frozen-without-error" for o in shown)
     troubled = bool(timeline.events or timeline.failures or run.launcher or ended or standing) or frozen
     world = findings.world_size(run, timeline)
     first = first_failure(timeline, any(o.id == "logs.one-rank-failed-first" for o in shown))
-    places = positions(run, timeline, standing)
+    places = positions(run, timeline, standing, world or len(run.ranked))
     own = own_words(run, work)
     nobodys = any(process.rank is None and own.get(process.key) for process in run.processes)
     in_frames = frames(run, places, signatures)
@@ -90,7 +103,8 @@ def derive(
         first=first,
         explained=first is not None and _is_known(first, run, roles, in_frames),
         parting=None if first is not None or raised else part(places, world),
-        spoken=talks(run.ranked, said) or talks(run.processes, said),
+        spoken=spoken,
+        stopped=stopped,
         troubled=troubled,
         last=last_words(run, timeline, said) if troubled else (),
         completed=done,
@@ -113,6 +127,11 @@ def derive(
         ranks=roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys),
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
+        places=places,
+        aftermath=frozenset().union(*(aftermath(one, timeline.events, roles) for one in run.processes)),
+        closeup=None
+        if wish is None
+        else closeup(run, timeline, places, alone(model.spoken) if troubled else (), world, wish),
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.sayings import templates
-from distkb.evidence.run.steps import last_progress, reaches_its_end, says_finished
+from distkb.evidence.run.steps import ends_run, last_progress, reaches_its_end, says_finished
 from distkb.evidence.run.work import SEEN
 from distkb.evidence.scanner.scan import hit_quote
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from distkb.catalogue.model import Signature
     from distkb.evidence.observation import Quote
     from distkb.evidence.run.processes import Process, Run
+    from distkb.evidence.run.sayings import Talk
     from distkb.evidence.run.timeline import Timeline
     from distkb.evidence.scanner.scan import FileScan, Hit
 
@@ -29,6 +30,8 @@ QUIET = 5.0
 """Seconds from which a pause is one."""
 PAUSES = 2.0
 """And how many of the run's longest pauses it has to be."""
+ALIKE = 3
+"""Lines that all ranks printed from which they can be compared."""
 RESTART = 4
 """Most restarts in one file; a first line that comes more often is no start."""
 REPORTS = 100
@@ -43,7 +46,7 @@ _NO_WORDS = re.compile(
 def before_endings(scans: Iterable[FileScan], signatures: Iterable[Signature]) -> list[FileScan]:
     """Return the files without what a launcher reported of tasks after an ending from outside had stopped them."""
     endings = {signature.id for signature in signatures if signature.ending}
-    reports = {signature.id for signature in signatures if signature.printed_by == "launcher"} - endings
+    reports = {s.id for s in signatures if s.printed_by == "launcher" or "unexplained" in s.where} - endings
     return [_before_endings(scan, endings, reports) for scan in scans]
 
 
@@ -134,6 +137,28 @@ def completed(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) 
             return ()
         shown.append((process, lines[-1]))
     return tuple(shown)
+
+
+def stopped_apart(run: Run, timeline: Timeline, spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
+    """Return the last lines of ranks that went on beyond where others stopped, and of those, in a log that just ends.
+
+    Empty where anything says how it ended, and where rank 0 is ahead: by convention it may print more.
+    """
+    if timeline.events or timeline.failures or any(process.traces for process in run.processes):
+        return ()
+    if len(spoken) < 2 or any(talk.process.rank is None for talk in spoken):
+        return ()
+    everyone = frozenset.intersection(*(talk.templates for talk in spoken))
+    ends = [next((i for i in reversed(range(len(t.said))) if t.said[i] in everyone), None) for t in spoken]
+    if len(everyone) < ALIKE or None in ends:
+        return ()
+    ahead = [talk for talk, end in zip(spoken, ends, strict=True) if end is not None and end < len(talk.said) - 1]
+    behind = [talk for talk in spoken if talk not in ahead]
+    if not ahead or not behind or any(talk.process.rank == 0 for talk in ahead):
+        return ()
+    if any(ends_run(talk.lines[-1].text) for talk in behind):
+        return ()
+    return tuple((talk.process, talk.lines[-1]) for talk in (*ahead, *behind))
 
 
 def started_over(tries: Sequence[Mapping[str, Sequence[Line]]]) -> tuple[Line, Line] | None:

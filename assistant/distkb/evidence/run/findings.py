@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.run.sayings import templates
-from distkb.evidence.run.steps import Progress, last_progress, reaches_its_end, says_finished
+from distkb.evidence.run.steps import Progress, ends_run, last_progress, reaches_its_end, says_finished
 from distkb.evidence.run.timeline import Event, Timeline, quote
 from distkb.evidence.run.watchdog import different_ops
 from distkb.evidence.text.clean import quote_text
@@ -29,8 +29,13 @@ QUIET = 1.0
 """Seconds by which one rank must outlast the others to count as still working."""
 
 
-def derive(run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging: bool = False) -> list[Observation]:
-    """All findings of a run from what its ranks printed of their work. `hanging`: the user says that it freezes."""
+def derive(
+    run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging: bool = False, failed: bool = False
+) -> list[Observation]:
+    """All findings of a run from what its ranks printed of their work.
+
+    `hanging`: the user says that it freezes. `failed`: an error was printed that nothing in the timeline stands for.
+    """
     found = [
         _failed_first(run, timeline),
         _same_error(timeline),
@@ -40,7 +45,8 @@ def derive(run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging: 
         _last_steps(run, timeline, work),
         _still_working(run, timeline, work),
         _missing(run, timeline, work),
-        _frozen(run, timeline, work, hanging=hanging),
+        _never_joined(run, timeline, work),
+        None if failed else _frozen(run, timeline, work, hanging=hanging),
         _user_exception(timeline),
         _only_rank_zero(run),
         different_ops(run),
@@ -318,6 +324,34 @@ def _missing(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observa
     return _finding("rank-missing", quotes)
 
 
+_MEMBER = re.compile(r"(?i)\b(?:rank|member|process)[ =:]{0,2}(\d{1,5}) ?(?:/|of) ?(\d{1,5})\b")
+
+
+def _never_joined(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
+    """Whether fewer members announced themselves than they say that there are, and nothing came after it."""
+    if timeline.events or timeline.failures:
+        return None
+    members: dict[int, tuple[Process, Line]] = {}
+    most = 0
+    for process in run.processes:
+        lines = work[process.key]
+        if lines and last_progress(lines):
+            return None
+        for line in lines.where(_announces):
+            found = _MEMBER.search(line.text[:400])
+            if found is not None:
+                members.setdefault(int(found[1]), (process, line))
+                most = max(most, int(found[2]))
+    if not 0 < len(members) < most <= MOST_RANKS:
+        return None
+    quotes = [_line_quote(line, process, timeline) for _, (process, line) in sorted(members.items())]
+    return Observation(id="run.never-joined", source="log", quotes=tuple(quotes[:QUOTES]))
+
+
+def _announces(text: str) -> bool:
+    return _MEMBER.search(text[:400]) is not None
+
+
 _MIDWAY = re.compile(
     r"(?i)(?:\.\.\.|…)\s*$|\b(?:start(?:ing|ed)?|initiali[sz]ing|waiting|begin(?:ning)?|entering|before)\b"
 )
@@ -327,12 +361,14 @@ _MIDWAY = re.compile(
 def _frozen(run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging: bool) -> Observation | None:
     if timeline.events or timeline.failures or run.launcher or any(process.traces for process in run.processes):
         return None
+    if not hanging and sum(bool(work[process.key]) for process in run.processes) < 2:
+        return None  # the output of one process that goes on looks the same
     quotes: list[Quote] = []
     for process in run.processes:
         lines = work[process.key]
         if not lines:
             continue
-        if any(says_finished(line.text) for line in lines[-5:]):
+        if any(ends_run(line.text) for line in lines[-5:]):
             return None
         progress = [p for p in last_progress(lines).values() if p.total]
         midway = bool(progress) and not reaches_its_end(lines)

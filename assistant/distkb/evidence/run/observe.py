@@ -53,6 +53,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Lines that show that the run came to its end."""
     started_over: tuple[Line, Line] | None
     """How far an earlier attempt came, and where a later one began anew."""
+    stopped: tuple[tuple[Process, Line], ...] = ()
+    """Last lines of ranks that went on beyond where the others stopped, and of those, where nothing says why."""
     resumed_behind: tuple[Line, Line] | None = None
     """The newest checkpoint that was saved, and the older one from which the run went on."""
     quiet: tuple[Process, Line, Quote] | None = None
@@ -153,6 +155,9 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
     if model.completed:
         quotes = tuple(_quote(line, process, timeline) for process, line in model.completed[:QUOTES])
         found.append(Observation(id="run.completed", source="log", quotes=quotes))
+    if model.stopped and model.parting is None:
+        quotes = tuple(_quote(line, process, timeline) for process, line in model.stopped[:QUOTES])
+        found.append(Observation(id="run.stopped-apart", source="log", quotes=quotes))
     for name, lines in (("run.started-over", model.started_over), ("run.resumed-behind", model.resumed_behind)):
         if lines is not None:
             quotes = tuple(_plain_quote(line, timeline) for line in lines)

@@ -76,6 +76,14 @@ class Owner:
             self.rank = None if self.console else common
         elif said is not None:
             self.rank = said
+        told = [number for rank, number, _ in heads if number is not None and rank in {None, number}]
+        if (
+            self.console
+            and self._labels is None
+            and len(told) == sum(weak.values())
+            and _numbers_ranks(told, len(heads))
+        ):
+            self._labels = {number: number for number in weak}
         self.said = self.said or self.console
         self.key = (
             f"rank {self.rank}"

@@ -60,8 +60,13 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
         return (*((_base(f.path), f.function, f.line) for f in self.frames), ("", self.place.op, 0))
 
 
-def positions(run: Run, timeline: Timeline, standing: Iterable[Standing]) -> tuple[Position, ...]:
-    """Return one position for each rank that left any; a traceback of its own end counts before a dump of others."""
+def positions(
+    run: Run, timeline: Timeline, standing: Iterable[Standing], world: int | None = None
+) -> tuple[Position, ...]:
+    """Return one position for each rank that left any; a traceback of its own end counts before a dump of others.
+
+    `world` is the number of ranks, where it is known.
+    """
     events = {id(event.trace): event for event in timeline.events if event.trace is not None}
     found: dict[str, Position] = {}
     for process in run.processes:
@@ -71,7 +76,8 @@ def positions(run: Run, timeline: Timeline, standing: Iterable[Standing]) -> tup
             if one is not None:
                 found.setdefault(one.who, one)
                 break
-    ranks = _ranks_of_pids(timeline)
+    standing = tuple(standing)
+    ranks = _ranks_of_pids(run, timeline) or _in_order(standing, world)
     for dumped in standing:
         position = _of_standing(dumped, ranks)
         if position is not None:
@@ -86,9 +92,30 @@ def by_rank(found: Iterable[Position]) -> list[Position]:
     return sorted(found, key=lambda p: (p.rank is None, p.rank or 0, p.who))
 
 
-def _ranks_of_pids(timeline: Timeline) -> Mapping[int, int]:
-    """Pid → rank, as the launcher's table of failures gives them."""
-    return {failure.pid: failure.rank for failure in timeline.failures if failure.pid is not None}
+_PID = re.compile(r"(?i)\bpid['\"]?[ =:#]{1,3}(\d{2,8})\b")
+
+
+def _ranks_of_pids(run: Run, timeline: Timeline) -> Mapping[int, int]:
+    """Pid → rank, as the launcher's table of failures gives them, and the ranks' own lines."""
+    said: dict[int, set[int]] = {}
+    for process in run.ranked:
+        for line in (*process.opening.where(_says_pid), *process.tail.where(_says_pid)):
+            found = _PID.search(line.text)
+            if found is not None and process.rank is not None:
+                said.setdefault(int(found[1]), set()).add(process.rank)
+    own = {pid: next(iter(ranks)) for pid, ranks in said.items() if len(ranks) == 1}
+    return {**own, **{failure.pid: failure.rank for failure in timeline.failures if failure.pid is not None}}
+
+
+def _says_pid(text: str) -> bool:
+    return _PID.search(text[:400]) is not None
+
+
+def _in_order(standing: Sequence[Standing], world: int | None) -> Mapping[int, int]:
+    """Pid → rank where as many processes were dumped as there are ranks: a launcher starts them in order."""
+    pids = sorted({one.dump.pid for one in standing if one.dump.pid is not None})
+    sure = len(pids) == world and all(one.dump.rank is None for one in standing)
+    return {pid: rank for rank, pid in enumerate(pids)} if sure else {}
 
 
 def _of_trace(process: Process, trace: Trace, event: Event | None) -> Position | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Quote, RankState
 from distkb.evidence.run.lines import Line, Lines
-from distkb.evidence.run.steps import says_finished
+from distkb.evidence.run.steps import ends_run
 from distkb.evidence.run.timeline import quote
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import MOST_RANKS
@@ -88,7 +88,7 @@ def _state(
         )
     if last is None:
         return RankState(rank=rank, state="missing", sources=sources, certainty=certainty)
-    done = any(says_finished(line.text) for line in lines[-3:])
+    done = any(ends_run(line.text) for line in lines[-3:])
     return RankState(rank=rank, state="done" if done else "silent", last=last, sources=sources, certainty=certainty)
 
 

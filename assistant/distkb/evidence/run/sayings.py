@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.run.lines import Line, Lines
-from distkb.evidence.text.lines import lead
+from distkb.evidence.text.lines import LABELLED, lead
 from distkb.evidence.text.shapes import Piece, Shape, piece
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _RANK = re.compile(
     r"(?i)^[\[(]\d{1,5}(?: ?/ ?\d{1,5})?[\])]|^r\d{1,4}\b|\bcuda:\d+"
-    r"|\b(?:global_?|local_?)?(?:rank|worker|proc(?:ess)?|gpu|device)[ =:_#]*\d+(?: ?(?:/|of) ?\d+)?"
+    r"|\b(?:global_?|local_?)?(?:rank|worker|proc(?:ess)?|gpu|device)[ =:_#]*\d+(?: ?(?:/|of) ?\d+)?|^" + LABELLED
 )
 _NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 _QUOTES = str.maketrans("", "", "\"'")

@@ -53,7 +53,8 @@ class Cells(Sequence[Cell]):
         self._talk = talk
         self._index = index
         self._values: array[float] | None = None
-        self._places = [place for place in places if talk.is_finite(place, index)]
+        finite = array("I", (place for place in places if talk.is_finite(place, index)))
+        self._places = places if len(finite) == len(places) else finite
 
     def __len__(self) -> int:
         """Count them."""
@@ -167,11 +168,11 @@ class Column:
 
 def columns(spoken: Iterable[Talk], wanted: Callable[[str], object] = bool) -> tuple[Column, ...]:
     """Return the columns of what the ranks said whose context is wanted."""
-    found: dict[str, list[tuple[Talk, list[int]]]] = {}
+    found: dict[str, list[tuple[Talk, Sequence[int]]]] = {}
     for talk in spoken:
-        own: dict[str, list[int]] = {}
+        own: dict[str, array[int]] = {}
         for place, template in enumerate(talk.said):
-            own.setdefault(template, []).append(place)
+            own.setdefault(template, array("I")).append(place)
         for template, places in own.items():
             if "#" in template:
                 found.setdefault(template, []).append((talk, places))

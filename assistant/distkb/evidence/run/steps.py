@@ -45,7 +45,7 @@ _FINISHED = re.compile(
     r".{0,40}\b(?:done|finished|completed?|over|ended|exhausted|ran out)\b"
     r"|\b(?:done|finished|completed?|good ?bye|bye)\W*$"
     r"|\b(?:end of (?:training|epoch|data)|exiting|exited (?:normally|cleanly))\b"
-    r"|\bdestroy(?:ed|ing)? (?:the )?process group\b"
+    r"|\bTrainer\.fit. stopped: .max_|\bdestroy(?:ed|ing)? (?:the )?process group\b"
     r"|\b(?:no more (?:data|batches)|ran out of (?:data|batches|inputs)|shutting down|shut down)\b"
     r"|(?:학습|훈련|에폭|에포크|전체|모두|작업).{0,20}(?:완료|끝났|끝남|마쳤|종료)|(?:완료|종료)\W*$"
 )
@@ -154,5 +154,10 @@ def reaches_its_end(lines: Lines) -> bool:
 
 
 def says_finished(line: str) -> bool:
-    """Whether a line says that its writer has come to an end."""
+    """Whether a line says that its writer has come to an end, be it of an epoch."""
     return _FINISHED.search(line) is not None and _UNFINISHED.search(line) is None
+
+
+def ends_run(line: str) -> bool:
+    """Whether a line says that its writer has come to the end of the run, and not only of one epoch of it."""
+    return says_finished(line) and _EPOCH.search(line) is None

@@ -150,7 +150,10 @@ def _process_events(process: Process, roles: Mapping[str, str]) -> list[Event]:
         event = _trace_event(process, trace, found)
         if event is not None:
             events.append(event)
+    after = aftermath(process, events, roles)
     for scan, hit in process.hits:
+        if (scan.file.name, hit.order, hit.signature) in after:
+            continue
         if hit.values.keys() >= {"rank", "signal"} and hit.values["rank"].isdecimal():
             events.append(_killed(scan, hit))
             continue
@@ -174,6 +177,23 @@ def _process_events(process: Process, roles: Mapping[str, str]) -> list[Event]:
             )
         )
     return events
+
+
+def aftermath(process: Process, events: Iterable[Event], roles: Mapping[str, str]) -> set[tuple[str, int, str]]:
+    """Return the failures that a rank printed after the exception with which its wait for others had ended in vain.
+
+    Each is told by its file, its place there and its signature: an abort while Python unwinds is no cause.
+    """
+    ended: dict[str, int] = {}
+    for event in events:
+        if event.kind == "echo" and event.trace is not None and event.process == process.key:
+            last = event.trace.line + max(event.trace.chain.consumed, default=0)
+            ended[event.path] = min(last, ended.get(event.path, last))
+    return {
+        (scan.file.name, hit.order, hit.signature)
+        for scan, hit in process.hits
+        if roles.get(hit.signature) == "primary" and hit.line > ended.get(scan.file.name, hit.line)
+    }
 
 
 def _killed(scan: FileScan, hit: Hit) -> Event:

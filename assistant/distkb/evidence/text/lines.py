@@ -37,8 +37,8 @@ class Head(msgspec.Struct, frozen=True):
     """What tells this writer from others where no rank is known: a host or process label."""
     stamp: Stamp | None = None
     own: int | None = None
-    """A number that the program itself puts before its messages: `[2] `, `[2/4] `, `rank 2 `; the rank only where all
-    lines of a file bear it out."""
+    """A number that the program itself puts before its messages: `[2] `, `[2/4] `, `rank 2 `, `[x:2] `; the rank only
+    where all lines of a file bear it out."""
     body: int = 0
     """Where the line goes on after tags of launcher and rank; indentation is kept."""
 
@@ -74,8 +74,14 @@ _LEAD = re.compile(
     r"|(?:DEBUG|INFO|WARNING|ERROR)\b:?"
 )
 """Time and level before what a line says, one part at a time."""
+LABELLED = (
+    r"[\[(<{](?!(?:epoch|step|iter|batch|ep|it|fold|stage|phase|layer|block|round|trial|run|seed|try|attempt|pid)"
+    r"\w{0,8}[ _:=#-]?\d)[a-z][a-z_.-]{0,24}[ _:=#-]?(\d{1,4})(?:/\d{1,4})?[\])>}]"
+)
+"""A word with a number in brackets, as programs mark their ranks: `[tiles:2]`, `(w3)`; words that count are none."""
 _OWN = re.compile(
-    r"[\[(](\d{1,7})(?: ?/ ?\d{1,5})?[\])]|[\[(]?(?:global[ _]?)?rank[ _=:#]{0,2}(\d{1,5})\b|r(\d{1,4})(?::|\]| \|) ",
+    r"[\[(](\d{1,7})(?: ?/ ?\d{1,5})?[\])]|[\[(]?(?:global[ _]?)?rank[ _=:#]{0,2}(\d{1,5})\b"
+    r"|r(\d{1,4})(?::|\]| \||/\d{1,4}) |" + LABELLED,
     re.IGNORECASE,
 )
 _NCCL = re.compile(r"^(?:[\d\-:. T]*)([\w.-]+:\d+):\d+ \[(\d{1,9})\] (?:\S+ )?(?:[\d:. -]+ )?NCCL ")
@@ -168,7 +174,7 @@ def layout(text: str) -> Layout:
         if named is None:
             named = nccl.start(1) + body, nccl.end(1) + body
     found = _OWN.match(text, lead(text, body)) if rank is None or weak is not None else None
-    own = next((found.span(group) for group in (1, 2, 3) if found[group] is not None), None) if found else None
+    own = next((found.span(group) for group in (1, 2, 3, 4) if found[group] is not None), None) if found else None
     return Layout(rank, weak, label, named, own, body)
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SNIFF = 8192
 """Bytes read to tell text from binary."""
+ROOTS = "DISTKB_ROOTS"
+"""Variable with the folders outside of which no file is opened, joined as in PATH; unset or empty: anywhere."""
 
 
 class Readable(Protocol):
@@ -49,15 +51,24 @@ def open_regular(path: str | Path) -> BinaryIO:
     """Open a regular file for reading, and refuse FIFOs, sockets and devices without waiting for them.
 
     Raises:
-        UnreadableError: it is no regular file.
+        UnreadableError: it is no regular file, or lies outside the roots.
         OSError: the system refuses it.
     """
+    if _outside(path):
+        raise UnreadableError("outside")
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise UnreadableError("not-a-file")
     return cast("BinaryIO", os.fdopen(descriptor, "rb", buffering=0))
+
+
+def _outside(path: str | Path) -> bool:
+    """Whether a file lies outside the folders that may be read, wherever links lead."""
+    roots = [root for root in os.environ.get(ROOTS, "").split(os.pathsep) if root]
+    real = Path(os.path.realpath(path))
+    return bool(roots) and not any(real.is_relative_to(os.path.realpath(root)) for root in roots)
 
 
 def open_text(path: Path) -> tuple[BinaryIO, Readable]:

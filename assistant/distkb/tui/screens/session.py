@@ -18,6 +18,8 @@ from textual.widgets import Static
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
 from distkb.diagnosis.session import Event, FixTried, Redone, Session, StepDeclined, Undone, can_redo, can_undo
 from distkb.report.measure import percent
+from distkb.report.rollcall import lines as roll_call
+from distkb.report.story import tell
 from distkb.tui.desk import SessionChanged
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, voice
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 
 WIDE = 110
 """Columns from which the causes stand beside the question."""
+TALL = 34
+"""Lines from which there is room for more of the roll call."""
+ROLL, ROLL_LOW = 4, 2
+"""Lines of the roll call on a tall screen, and on a low one that has nothing else to say."""
 
 
 class SessionScreen(Screen[None]):
@@ -64,6 +70,7 @@ class SessionScreen(Screen[None]):
         if known is None:
             return
         yield Static(id="session-title")
+        yield Static(id="session-story")
         with Horizontal(id="session-body"):
             with Vertical(id="session-left"):
                 yield MovePanel(id="session-move")
@@ -93,6 +100,8 @@ class SessionScreen(Screen[None]):
         self.query_one("#session-causes-title", Static).update(Content(say("tui.session.causes")))
         self.query_one("#session-trail-title", Static).update(Content(say("tui.session.trail")))
         self._title()
+        if self.app.desk is not None and self.app.desk.view is not None:
+            self._tell(self.app.desk.view)
 
     def _title(self) -> None:
         desk = self.app.desk
@@ -117,11 +126,24 @@ class SessionScreen(Screen[None]):
 
     def _show(self, view: SessionView) -> None:
         self._offered = 0
+        self._tell(view)
         self.query_one(MovePanel).show(view.next)
         self.query_one(CauseList).show(view)
         self.query_one(Trail).show(view)
         self._title()
         self.refresh_bindings()
+
+    def _tell(self, view: SessionView) -> None:
+        """Say what happened, as the command line does, and with room, or for want of it, what became of the ranks."""
+        known, say, evidence = self.app.knowledge, voice(self), view.diagnosis.evidence
+        story = self.query_one("#session-story", Static)
+        told = "" if known is None else tell(evidence, known.meanings, say)
+        shown = ROLL if self.app.size.height >= TALL else 0 if told else ROLL_LOW
+        roll = roll_call(evidence.ranks, say)[:shown]
+        parts = [Content.styled(told, "bold")] if told else []
+        parts += [Content.styled(f"  {line}", "dim") for line in roll]
+        story.display = bool(parts)
+        story.update(Content("\n").join(parts))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Offer to undo or redo only what there is."""

@@ -206,10 +206,10 @@ class MovePanel(Vertical):
 
     def _reason(self, say: Say) -> str:
         match self._move:
-            case Ask(question=question, gain_bits=gain):
-                return say("tui.move.why", why=say.text(question.why), bits=f"{gain:.1f}")
-            case Take(gain_bits=gain):
-                return say("tui.move.why-step", bits=f"{gain:.1f}")
+            case Ask(question=question):
+                return say.text(question.why)
+            case Take():
+                return say("tui.move.why-step")
             case TryFix(chance=chance):
                 return say("tui.move.why-fix", chance=percent(chance))
         return ""

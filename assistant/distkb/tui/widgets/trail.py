@@ -11,7 +11,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from distkb.diagnosis.session import Answered, DontKnow, EvidenceAdded, FixTried, ProbeResult, StepDeclined
-from distkb.report.layout import width, wrap
+from distkb.report.layout import wrap
 from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill, room
 
@@ -81,12 +81,8 @@ class Trail(OptionList):
         self._rows.append(Option(content))
 
     def _add_item(self, item: TrailItem) -> None:
-        say = voice(self)
         head = self._head(item)
-        moved = say("tui.trail.bits", bits=f"{item.bits:.1f}") if item.bits >= 0.05 else ""
-        self._add(
-            Content.assemble((fit(head, self._room(width(moved) + 2)), "bold"), "  ", (moved, "dim")), item.number
-        )
+        self._add(Content.styled(fit(head, self._room(0)), "bold"), item.number)
         for observation in item.observations:
             self._add_observation(observation)
 

@@ -24,6 +24,9 @@ Kind = Literal[
     "call",
     "command",
     "sbatch",
+    "axolotl",
+    "llama-factory",
+    "hostfile",
 ]
 """What a part configures. `call`: another Python call that matters, such as `MixedPrecision(…)`."""
 

@@ -20,12 +20,24 @@ from distkb.evidence.text.opening import SNIFF, UnreadableError, is_binary, open
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json", ".py", ".sh", ".bash", ".slurm", ".sbatch", ".job", ".sub"})
 """Names that a configuration may have; others are read only where the user names them."""
+_HOSTFILE = re.compile(r"^\S{1,255}[ \t]{1,40}slots ?= ?\d", re.MULTILINE)
 _FOREIGN = frozenset({"trainer", "base_model"})
 """Names that only files of other trainers have, which share many of the Trainer's names: Lightning's, axolotl's."""
+_AXOLOTL = frozenset({"datasets", "micro_batch_size", "sequence_len", "sample_packing", "num_epochs", "adapter", "rl"})
+_LLAMA_FACTORY = frozenset({"finetuning_type", "cutoff_len", "template", "dataset", "quantization_bit", "do_train"})
 _SHELL_NAMES = frozenset({".sh", ".bash", ".slurm", ".sbatch", ".job", ".sub"})
 _LAUNCH = re.compile(r"^#SBATCH\b|\b(?:torchrun|accelerate launch|deepspeed|srun|torch\.distributed)\b", re.MULTILINE)
 _SHELL_START = re.compile(r"#!.*\b(?:ba|z|da)?sh\b")
 _PYTHON_START = re.compile(r"#!.*\bpython")
+
+
+def is_named_so(name: str) -> bool:
+    """Whether a file may be a configuration by its name."""
+    return Path(name).suffix.lower() in SUFFIXES or _is_hostfile(name)
+
+
+def _is_hostfile(name: str) -> bool:
+    return "hostfile" in name.lower() or name.lower() in {"hosts.txt", "machinefile"}
 
 
 def load_parts(path: Path) -> list[Part]:
@@ -35,6 +47,8 @@ def load_parts(path: Path) -> list[Part]:
         UnreadableConfigError: it cannot be read, or configures nothing that is known here.
     """
     source, text = _open(path)
+    if _is_hostfile(path.name) and path.suffix.lower() not in SUFFIXES and _HOSTFILE.search(text):
+        return [Part(kind="hostfile", source=source, root={})]
     parts = _parts(source, text, path.suffix.lower())
     if not parts:
         raise UnreadableConfigError("no-config")
@@ -77,10 +91,26 @@ def _parts(source: Source, text: str, suffix: str) -> list[Part]:
 def _from_mapping(source: Source, root: Item, duplicates: Duplicates) -> list[Part]:
     if not isinstance(root.value, Mapping):
         raise UnreadableConfigError("no-config")
+    own = _trainer(root.value)
+    if own == "axolotl":
+        return [Part(kind=own, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))]
     kind = _kind(root.value)
+    if own is not None:
+        first = Part(kind=own, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))
+        return [first] if kind is None else [first, msgspec.structs.replace(first, kind=kind)]
     if kind is None:
         return _lightning(source, root.value, duplicates)
     return [Part(kind=kind, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))]
+
+
+def _trainer(root: Mapping[str, Item]) -> Kind | None:
+    """Whose training file it is, of the tools that have one of their own."""
+    names = set(root)
+    if "base_model" in names and names & _AXOLOTL:
+        return "axolotl"
+    if {"stage", "model_name_or_path"} <= names and names & _LLAMA_FACTORY:
+        return "llama-factory"
+    return None
 
 
 def _kind(root: Mapping[str, Item]) -> Kind | None:

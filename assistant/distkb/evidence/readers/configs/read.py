@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from distkb.catalogue.settings import Setting
-from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.inventory import SOURCE_PRUNED
+from distkb.evidence.artifact import ArtifactReading, find
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.configs import (
     rules_accelerate,
@@ -21,12 +19,14 @@ from distkb.evidence.readers.configs import (
     rules_rendezvous,
     rules_shell,
     rules_slurm,
+    rules_trainers,
 )
 from distkb.evidence.readers.configs.facts import facts_of
 from distkb.evidence.readers.configs.item import Part, UnreadableConfigError
 from distkb.evidence.readers.configs.job import Hit, Job, Rule
-from distkb.evidence.readers.configs.load import SUFFIXES, inner_parts, load_parts
+from distkb.evidence.readers.configs.load import inner_parts, is_named_so, load_parts
 from distkb.evidence.text.clean import quote_text
+from distkb.evidence.walk import File
 
 RULES: tuple[Rule, ...] = (
     *rules_keys.RULES,
@@ -39,6 +39,7 @@ RULES: tuple[Rule, ...] = (
     *rules_rendezvous.RULES,
     *rules_shell.RULES,
     *rules_lightning.RULES,
+    *rules_trainers.RULES,
 )
 MAX_QUOTES = 6
 MAX_FOUND = 100
@@ -117,27 +118,38 @@ def _quote(part: Part, line: int) -> Quote:
     return Quote(text=quote_text(text), path=part.source.name, line=line)
 
 
+class ConfigReader:
+    """Configurations, launch scripts, and scripts that configure a job."""
+
+    name = "config"
+    most = MAX_FILES
+
+    def __init__(self, settings: Sequence[Setting], versions: Mapping[str, str | None]) -> None:
+        """Take what the keys are held to."""
+        self._settings = settings
+        self._versions = versions
+
+    def is_named(self, file: File) -> bool:
+        """Never: many other things have such suffixes."""
+        return file.given
+
+    def may_hold(self, file: File) -> bool:
+        """By its suffix; what turns out to be something else is left out without a word."""
+        return is_named_so(file.path.name) and not file.tucked
+
+    def holds(self, file: File) -> bool:
+        """Whether any part of it configures a job."""
+        return not isinstance(_load(file.path), Skipped)
+
+    def nothing_else(self, file: File) -> bool:  # noqa: ARG002 - the same for all of them
+        """Always: none is a log."""
+        return True
+
+    def read(self, paths: Sequence[Path]) -> ArtifactReading:
+        """Check them together as one job."""
+        return read_configs(paths, self._settings, self._versions)
+
+
 def find_configs(paths: Sequence[Path]) -> list[Path]:
-    """Return the files under the given paths that configure a job, for a reader that was given folders.
-
-    Only names that configurations have are opened; what turns out to be something else is left out without a word.
-    """
-    found: list[Path] = []
-    for path in paths:
-        candidates = _candidates(path) if path.is_dir() else [path]
-        found += [
-            file for file in candidates if file.suffix.lower() in SUFFIXES and not isinstance(_load(file), Skipped)
-        ]
-    return list(dict.fromkeys(found))
-
-
-def _candidates(root: Path) -> Iterator[Path]:
-    seen = 0
-    for directory, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SOURCE_PRUNED and not name.startswith("."))
-        for name in sorted(names):
-            if Path(name).suffix.lower() in SUFFIXES:
-                seen += 1
-                if seen > MAX_FILES:
-                    return
-                yield Path(directory, name)
+    """Return the files under the given paths that configure a job."""
+    return find(ConfigReader((), {}), paths)

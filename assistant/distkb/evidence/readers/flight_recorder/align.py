@@ -186,21 +186,33 @@ class Aligner:
         """Return who stayed behind among ranks that agree as far as they came, or what all of them are in."""
         tracks = self.group.tracks
         never = self._without_calls()
-        last = {rank: tracks[rank].sequence[-1] for rank in ranks}
-        lowest, top = min(last.values()), max(last.values())
+        last = {rank: self._last(rank) for rank in ranks}
+        gone = {rank: number for rank, number in self.group.enqueued.items() if rank not in tracks and number > 0}
         if never:
             return [self._never(never, ranks)]
+        top = max(last.values())
+        short = {rank: number for rank, number in gone.items() if number < top}
+        if short:
+            lowest = min(short.values())
+            behind = tuple(sorted(rank for rank, number in short.items() if number == lowest))
+            return self._behind(behind, tuple(rank for rank in ranks if last[rank] > lowest), lowest)
+        lowest = min(last.values())
         if lowest == top:
             return self._same(ranks)
         behind = tuple(rank for rank in ranks if last[rank] == lowest)
         waiting = tuple(rank for rank in ranks if last[rank] > lowest)
         return self._behind(behind, waiting, lowest)
 
+    def _last(self, rank: int) -> int:
+        """Return the number of a rank's last call: of a dump of active calls its status knows later ones."""
+        return max(self.group.tracks[rank].sequence[-1], self.group.enqueued.get(rank, -1))
+
     def _without_calls(self) -> tuple[int, ...]:
         """Return members that never made a call in this group: nothing of theirs was overwritten."""
         if not self.group.members_known and self.group.key.desc != "default_pg":
             return ()
         silent = [r for r in self.group.members if r in self.dumps and not len(self.group.tracks.get(r, ()))]
+        silent = [rank for rank in silent if self.group.enqueued.get(rank, -1) <= 0]
         return tuple(rank for rank in silent if self.dumps[rank].first_record == 0)
 
     def _never(self, never: tuple[int, ...], ranks: list[int]) -> Problem:
@@ -222,7 +234,8 @@ class Aligner:
     def _behind(self, behind: tuple[int, ...], waiting: tuple[int, ...], lowest: int) -> list[Problem]:
         tracks = self.group.tracks
         common = Problem(kind="behind", group=self.group, sequence=lowest + 1, culprits=behind, others=waiting)
-        common.shown = At(rank=behind[0], position=len(tracks[behind[0]]) - 1)
+        if behind[0] in tracks:
+            common.shown = At(rank=behind[0], position=len(tracks[behind[0]]) - 1)
         holders = [rank for rank in waiting if _position(tracks[rank], lowest + 1) is not None]
         if not holders:
             # Windows that do not touch: what the waiting ranks called then is overwritten by now.
@@ -239,7 +252,7 @@ class Aligner:
         if call.synchronizes and call.backend != "gloo" and len(open_ranks) < len(holders):
             # Somebody has completed what nobody completes before all have called it: this dump is older.
             common.kind = "not-at-once"
-        top = max(tracks[rank].sequence[-1] for rank in waiting)
+        top = max(map(self._last, waiting))
         common.detail["missing_calls"] = str(top - lowest)
         return [common]
 

@@ -15,8 +15,11 @@ _PER_RANK_OUTPUTS = frozenset(
     ("all_to_all", "all_to_allv", "all_to_all_v_single", "gather", "reduce_scatter_v", "recv")
 )
 _ROOT_ALONE_FILLS = frozenset(("gather", "scatter", "broadcast", "_broadcast_oop", "reduce", "_reduce_oop"))
+_ROOT_FILLS_INPUTS = frozenset(("scatter", "broadcast", "_broadcast_oop"))
+_ROOT_FILLS_OUTPUTS = frozenset(("gather",))
 _GATHERS = frozenset(("all_gather", "all_gather_base", "_all_gather_base", "all_gather_into_tensor_coalesced"))
 _SCATTERS = frozenset(("reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced"))
+_FROM_ANYBODY = frozenset(("recvanysource", "recv_anysource", "recv_any_source"))
 _MAX_TENSORS = 4096
 _MAX_DIMENSIONS = 64
 _PEERS = re.compile(r"(send|recv) (\d{1,9})(->|<-)(\d{1,9})")
@@ -42,6 +45,11 @@ class Call(NamedTuple):
     def is_end_of_group(self) -> bool:
         """Whether this entry stands for a whole coalesced group and ends it."""
         return self.op == "coalesced" or self.op.endswith("_coalesced")
+
+    @property
+    def is_from_anybody(self) -> bool:
+        """Whether it receives from whichever rank sends first."""
+        return self.op.lower() in _FROM_ANYBODY
 
     @property
     def synchronizes(self) -> bool:
@@ -119,6 +127,8 @@ def _shapes(value: Any) -> Shape:
 
 
 def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = (value,) if value else ()
     if not isinstance(value, (list, tuple)):
         return ()
     return tuple(dict.fromkeys(name[:40] for name in value[:_MAX_TENSORS] if isinstance(name, str)))
@@ -160,8 +170,8 @@ def _wrong_size(call: Call, members: int) -> bool:
 
 
 def _dtypes_differ(one: Call, other: Call) -> bool:
-    inputs = set(one.input_dtypes) != set(other.input_dtypes)
-    outputs = set(one.output_dtypes) != set(other.output_dtypes)
+    inputs = one.op not in _ROOT_FILLS_INPUTS and set(one.input_dtypes) != set(other.input_dtypes)
+    outputs = one.op not in _ROOT_FILLS_OUTPUTS and set(one.output_dtypes) != set(other.output_dtypes)
     alone = one.op in _ROOT_ALONE_FILLS
     return (inputs and not (alone and (_empty(one.inputs) or _empty(other.inputs)))) or (
         outputs and not (alone and (_empty(one.outputs) or _empty(other.outputs)))

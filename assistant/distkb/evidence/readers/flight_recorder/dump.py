@@ -55,8 +55,16 @@ class Tables:
         self._calls: dict[Call, int] = {}
         self._places: dict[Place, int] = {}
         self._members: dict[str, tuple[int, ...]] = {}
+        self._columns: dict[bytes, Any] = {}
         self.shapes: dict[int, Shape] = {}
         """Of the lists of the document that is being read."""
+
+    def share(self, track: Track) -> None:
+        """Let a finished track have the columns of a rank before it where they are the same: most of the memory."""
+        for name in Track.__slots__:
+            column = getattr(track, name)
+            key = name.encode() + bytes(column)
+            setattr(track, name, self._columns.setdefault(key, column))
 
     def call(self, call: Call) -> int:
         """Return the number of a call."""
@@ -120,7 +128,9 @@ class Track:
 class RankDump:
     """What one rank recorded."""
 
-    __slots__ = ("collectives", "first_record", "members", "path", "peers", "rank", "starts", "version")
+    __slots__ = (
+        "collectives", "enqueued", "first_record", "members", "numbers", "path", "peers", "rank", "starts", "version"
+    )  # fmt: skip
 
     def __init__(self, rank: int, path: str, version: str) -> None:
         self.rank = rank
@@ -130,6 +140,10 @@ class RankDump:
         """Ranks of every group that this rank belongs to; empty where the backend does not record them."""
         self.starts: set[GroupKey] = set()
         """Groups whose calls are seen to begin on the GPU, so that one which is only scheduled has not begun."""
+        self.enqueued: dict[str, int] = {}
+        """The last collective that was called, by the rank's own number of the group, as `pg_status` has it."""
+        self.numbers: dict[GroupKey, str] = {}
+        """The rank's own numbers of its groups, as far as entries name them."""
         self.collectives: dict[GroupKey, Track] = {}
         self.peers: dict[GroupKey, Track] = {}
         self.first_record: int = 0
@@ -144,14 +158,16 @@ class RankDump:
 class _Kind:
     """Everything about an entry but its numbers; compared by identity."""
 
-    __slots__ = ("call", "place", "state", "target")
+    __slots__ = ("call", "number", "place", "state", "target")
 
-    def __init__(self, target: tuple[GroupKey, bool], call: int, place: int, state: int) -> None:
+    def __init__(self, target: tuple[GroupKey, bool], call: int, place: int, state: int, number: str) -> None:
         self.target = target
         """Group, and whether it is a point-to-point operation: which track it belongs to."""
         self.call = call
         self.place = place
         self.state = state
+        self.number = number
+        """The rank's own number of the group; empty where it is not recorded."""
 
 
 class _Kinds(dict[tuple[bytes, ...], _Kind]):
@@ -195,8 +211,12 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
             first.append(_add_entry(dump, item, tables))
     tables.shapes.clear()
     dump.first_record = min(first, default=0)
+    for key, track in dump.collectives.items():
+        if key in dump.peers:
+            dump.collectives[key] = _without_batches(track, dump.peers[key], tables)
     for track in (*dump.collectives.values(), *dump.peers.values()):
         _settle_coalesced(track, tables)
+        tables.share(track)
     return dump
 
 
@@ -218,19 +238,25 @@ def _read_groups(dump: RankDump, groups: Any, status: Any, tables: Tables) -> No
         if type(began) is int and began > 0:
             dump.starts.add(key)
 
+    for name, last in list(status.items())[:_MAX_GROUPS] if isinstance(status, dict) else ():
+        called = last.get("last_enqueued_collective") if isinstance(last, dict) else None
+        if type(called) is int and 0 <= called < _LIMIT:
+            dump.enqueued[str(name)[:40]] = called
+
 
 def _add_run(dump: RankDump, run: Run, kinds: _Kinds) -> int:
     """Add the entries of a run; returns the number of the oldest."""
     if run.columns is None:
         run.columns = _columns(run, kinds)
-    oldest, tracks = run.columns
+    oldest, tracks, numbers = run.columns
+    dump.numbers.update(numbers)
     for (group, is_p2p), columns in tracks:
         _track(dump, group, is_p2p).join(columns)
     return int(oldest)
 
 
-def _columns(run: Run, kinds: _Kinds) -> tuple[int, list[tuple[tuple[GroupKey, bool], Track]]]:
-    """Return the number of the oldest entry, and the entries track by track."""
+def _columns(run: Run, kinds: _Kinds) -> tuple[int, list[tuple[tuple[GroupKey, bool], Track]], dict[GroupKey, str]]:
+    """Return the number of the oldest entry, the entries track by track, and the rank's numbers of the groups."""
     records = [integer[piece] for piece in run.numbers[0]]
     found = list(map(kinds.__getitem__, zip(*run.rest, strict=True)))
     targets = {kind.target for kind in set(found)}
@@ -244,13 +270,15 @@ def _columns(run: Run, kinds: _Kinds) -> tuple[int, list[tuple[tuple[GroupKey, b
             mine = [kind.target is target or kind.target == target for kind in found]
             track.extend(compress(sequence, mine), list(compress(found, mine)), compress(records, mine))
         tracks.append((target, track))
-    return min(records), tracks
+    return min(records), tracks, {kind.target[0]: kind.number for kind in set(found) if kind.number}
 
 
 def _add_entry(dump: RankDump, entry: dict[str, Any], tables: Tables) -> int:
     kind = _kind(entry, tables)
     record = _number(entry.get("record_id"))
     group, is_p2p = kind.target
+    if kind.number:
+        dump.numbers[group] = kind.number
     sequence = _number(entry.get("p2p_seq_id" if is_p2p else "collective_seq_id", entry.get("seq_id")))
     _track(dump, group, is_p2p).extend((sequence,), (kind,), (record,))
     return record
@@ -276,7 +304,9 @@ def _kind(entry: Mapping[str, Any], tables: Tables) -> _Kind:
         # Gloo records no states: all stay scheduled, and retired says that the call has come back.
         state = COMPLETED
     is_p2p = entry.get("is_p2p") is True or call.source >= 0
-    return _Kind((key, is_p2p), tables.call(call), tables.place(user_place(entry.get("frames"))), state)
+    number = entry.get("pg_id")
+    own = str(number) if type(number) is int and 0 <= number < _LIMIT else ""
+    return _Kind((key, is_p2p), tables.call(call), tables.place(user_place(entry.get("frames"))), state, own)
 
 
 def user_place(frames: Any) -> Place | None:
@@ -293,6 +323,35 @@ def _place(frame: Any) -> Place | None:
     if not isinstance(frame, dict) or not isinstance(frame.get("filename"), str):
         return None
     return Place(frame["filename"][:400], _number(frame.get("line")), _text(frame.get("name")))
+
+
+def _without_batches(track: Track, peers: Track, tables: Tables) -> Track:
+    """Return the collectives without the entries that end a batch of sends and receives; these take their state."""
+    ends = {number for number in set(track.calls) if tables.calls[number].op == "coalesced"}
+    if not ends:
+        return track
+    at_record = {record: at for at, record in enumerate(peers.records)}
+    batches = [at for at, number in enumerate(track.calls) if number in ends and track.records[at] - 1 in at_record]
+    if not batches:
+        return track
+    for batch in batches:
+        last = at_record[track.records[batch] - 1]
+        first = last
+        while first > 0 and peers.records[first - 1] == peers.records[first] - 1:
+            if peers.sequence[first - 1] != peers.sequence[last]:
+                break
+            first -= 1
+        for at in range(first, last + 1):
+            peers.states[at] = track.states[batch]
+    left = Track()
+    dropped = set(batches)
+    kept = [at not in dropped for at in range(len(track))]
+    left.sequence.extend(compress(track.sequence, kept))
+    left.calls.extend(compress(track.calls, kept))
+    left.places.extend(compress(track.places, kept))
+    left.records.extend(compress(track.records, kept))
+    left.states.extend(compress(track.states, kept))
+    return left
 
 
 def _settle_coalesced(track: Track, tables: Tables) -> None:

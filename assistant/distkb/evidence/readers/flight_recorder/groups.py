@@ -14,7 +14,7 @@ _UNNAMED = ("", "undefined")
 class Group:
     """One process group: who belongs to it, and what each of them called in it."""
 
-    __slots__ = ("key", "label", "members", "members_known", "peers", "starts", "tracks")
+    __slots__ = ("enqueued", "key", "label", "members", "members_known", "peers", "starts", "tracks")
 
     def __init__(self, key: GroupKey, members: tuple[int, ...]) -> None:
         self.key = key
@@ -25,6 +25,8 @@ class Group:
         self.peers: dict[int, Track] = {}
         self.starts: set[int] = set()
         """Ranks on which calls are seen to begin on the GPU."""
+        self.enqueued: dict[int, int] = {}
+        """Number of each rank's last collective, as its status has it, where its entries may be gone."""
         self.label = ""
 
     @property
@@ -59,9 +61,21 @@ def join(dumps: Mapping[int, RankDump]) -> list[Group]:
     for group in used:
         if not group.members_known:
             group.members = tuple(sorted(world if group.key.desc == _DEFAULT else {*group.tracks, *group.peers}))
+        _read_status(group, dumps)
     used.sort(key=lambda group: (group.key.desc != _DEFAULT, group.key.name.zfill(8), group.members))
     _label(used)
     return used
+
+
+def _read_status(group: Group, dumps: Mapping[int, RankDump]) -> None:
+    """Take each member's last collective from its status; ranks without entries number the group as the others do."""
+    members = [rank for rank in group.members if rank in dumps]
+    own = {rank: number for rank in members if (number := dumps[rank].numbers.get(group.key))}
+    shared = next(iter(own.values())) if len(set(own.values())) == 1 else None
+    for rank in members:
+        number = own.get(rank, shared)
+        if number is not None and number in dumps[rank].enqueued:
+            group.enqueued[rank] = dumps[rank].enqueued[number]
 
 
 def _group(groups: dict[tuple[GroupKey, tuple[int, ...]], Group], dump: RankDump, key: GroupKey) -> Group:

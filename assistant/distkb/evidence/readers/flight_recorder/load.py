@@ -15,6 +15,7 @@ from distkb.evidence.readers.flight_recorder.dump import NotADumpError, RankDump
 from distkb.evidence.readers.flight_recorder.files import prefix_of, rank_of
 from distkb.evidence.readers.flight_recorder.pickle_stream import BadPickleError, Stream, UnsafePickleError
 from distkb.evidence.readers.flight_recorder.runs import Alike
+from distkb.evidence.text.opening import UnreadableError, open_regular
 
 MAX_BYTES = 256 << 20
 """Of one dump: 2,000 entries take 0.3 to 3 MB."""
@@ -111,8 +112,10 @@ def _read(path: Path, rank: int, tables: Tables, alike: Alike) -> tuple[RankDump
 
 def _bytes(path: Path) -> bytes | Skipped:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(MAX_BYTES + 1)
+    except UnreadableError as error:
+        return Skipped(path=str(path), code=error.code, detail=error.detail)
     except OSError as problem:
         return Skipped(path=str(path), code="unreadable", detail=problem.strerror or "")
     if not data:

@@ -25,18 +25,24 @@ def unmatched(group: Group, dumps: Mapping[int, RankDump], tables: Tables) -> li
     """Return sends without a receive, receives without a send, and pairs whose sizes differ."""
     sends: dict[tuple[int, int], list[_Operation]] = defaultdict(list)
     receives: dict[tuple[int, int], list[_Operation]] = defaultdict(list)
+    anybody: dict[int, int] = defaultdict(int)
     for rank, track in group.peers.items():
         for position, number in enumerate(track.calls):
             call = tables.calls[number]
             if call.source < 0:
+                anybody[rank] += call.is_from_anybody
                 continue
             operation = _Operation(rank, position, track.states[position] != COMPLETED, call)
             (sends if call.op == "send" else receives)[call.source, call.target].append(operation)
     problems: list[Problem] = []
     for pair in sorted({*sends, *receives}):
         problem = _pair(group, dumps, pair, sends.get(pair, []), receives.get(pair, []))
-        if problem is not None:
-            problems.append(problem)
+        if problem is None:
+            continue
+        if problem.shown is None and anybody[problem.culprits[0]] > 0:
+            anybody[problem.culprits[0]] -= 1
+            continue
+        problems.append(problem)
     problems.sort(key=lambda problem: problem.order)
     return problems[:_MAX_FOUND]
 

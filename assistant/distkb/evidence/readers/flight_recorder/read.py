@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from distkb.evidence.artifact import ArtifactReading
+from distkb.evidence.artifact import ArtifactReading, find
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.flight_recorder.align import Aligner, first_open
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, total
 from distkb.evidence.readers.flight_recorder.exchange import uneven
+from distkb.evidence.readers.flight_recorder.files import MAX_STRANGERS, is_named, looks_like_dump, rank_of
 from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, Words, all_complete, observations
 from distkb.evidence.readers.flight_recorder.groups import Group, join
 from distkb.evidence.readers.flight_recorder.load import Loaded, load
@@ -19,9 +20,42 @@ from distkb.evidence.readers.flight_recorder.problem import At, Problem
 from distkb.evidence.readers.flight_recorder.waits import crossing, mark_consequences, standing
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import listed
+from distkb.evidence.walk import File
 
 _MAX_GROUPS_SHOWN = 64
 _MAX_PROBLEMS = 40
+
+
+class FlightRecorderReader:
+    """Dumps of the flight recorder."""
+
+    name = "flight-recorder"
+    most = MAX_STRANGERS
+
+    def is_named(self, file: File) -> bool:
+        """By the prefixes that torch and its tutorials use."""
+        return is_named(file.path)
+
+    def may_hold(self, file: File) -> bool:
+        """By the rank that its name ends with."""
+        return rank_of(file.path) is not None
+
+    def holds(self, file: File) -> bool:
+        """By its first bytes; one whose name says that it is a dump counts even if it is damaged."""
+        return looks_like_dump(file.path, named=self.is_named(file))
+
+    def nothing_else(self, file: File) -> bool:  # noqa: ARG002 - the same for all of them
+        """Always: none is a log."""
+        return True
+
+    def read(self, paths: Sequence[Path]) -> ArtifactReading:
+        """Align what the ranks called."""
+        return read_flight_recorder(paths)
+
+
+def find_flight_recorder(paths: Sequence[Path]) -> list[Path]:
+    """Return the dumps under the paths; a file whose name says that it is one counts even if it is damaged."""
+    return find(FlightRecorderReader(), paths)
 
 
 def read_flight_recorder(paths: Sequence[Path]) -> ArtifactReading:
@@ -63,7 +97,22 @@ def find_problems(groups: Sequence[Group], dumps: Mapping[int, RankDump], tables
     kept = mark_consequences(problems, waits, groups)
     explained = any(problem.kind not in ("running", "not-at-once", "too-short") for problem in kept)
     kept = [problem for problem in kept if not (explained and problem.kind == "running")]
-    return sorted(kept, key=lambda problem: (problem.is_consequence, problem.kind == "not-at-once", problem.order))
+    kept.sort(key=lambda problem: (problem.is_consequence, problem.kind == "not-at-once", problem.order))
+    return _folded(kept)
+
+
+def _folded(problems: Sequence[Problem]) -> list[Problem]:
+    """Return each culprit's absence once: the ranks that stay away from one group stay away from others too."""
+    seen: set[tuple[str, tuple[int, ...]]] = set()
+    kept = []
+    for problem in problems:
+        what = "missing" if problem.kind == "missing" else "behind"
+        if problem.kind in ("behind", "never", "missing"):
+            if (what, problem.culprits) in seen:
+                continue
+            seen.add((what, problem.culprits))
+        kept.append(problem)
+    return kept
 
 
 def _missing(group: Group, dumps: Mapping[int, RankDump], found: Sequence[Problem]) -> Problem | None:

@@ -40,7 +40,6 @@ NUMBERS = ("record_id", "collective_seq_id", "p2p_seq_id")
 _UNUSED = frozenset(
     (
         "op_id",
-        "pg_id",
         "thread_name",
         "thread_id",
         "time_created_ns",

@@ -70,10 +70,11 @@ def _edges(groups: Sequence[Group], waits: Mapping[int, Wait]) -> dict[Point, se
 def _came_first(group: Group, rank: int, point: Point, wait: Wait) -> bool:
     """Whether a rank made the call of a point before the one that it waits in."""
     track = group.tracks.get(rank)
-    if track is None:
-        return False
-    at = bisect_left(track.sequence, point.sequence)
-    return at < len(track) and track.sequence[at] == point.sequence and track.records[at] < wait.record
+    at = 0 if track is None else bisect_left(track.sequence, point.sequence)
+    if track is not None and at < len(track):
+        # Where only later calls are left, it was completed: a dump may hold active calls only.
+        return track.sequence[at] > point.sequence or track.records[at] < wait.record
+    return group.enqueued.get(rank, -1) >= point.sequence
 
 
 def _circle(start: Point, edges: Mapping[Point, set[Point]]) -> list[Point] | None:
@@ -115,7 +116,7 @@ def mark_consequences(problems: Sequence[Problem], waits: Mapping[int, Wait], gr
     circles = [problem for problem in problems if problem.kind == "cross"]
     in_peers: frozenset[int] = frozenset()
     if any(problem.kind == "peer" for problem in problems):
-        in_peers = _waiting_in_peers(groups)
+        in_peers = _waiting_in_peers(groups, waits)
     index = {id(group): number for number, group in enumerate(groups)}
     kept = []
     for problem in problems:
@@ -124,15 +125,47 @@ def mark_consequences(problems: Sequence[Problem], waits: Mapping[int, Wait], gr
         if problem.kind in ("behind", "never"):
             elsewhere = [waits.get(rank) for rank in problem.culprits]
             problem.is_consequence = in_peers.issuperset(problem.culprits) or all(
-                wait is not None and wait.point.group != index[id(problem.group)] for wait in elsewhere
+                wait is not None and wait.point.group != index[id(problem.group)] and _is_held(groups, wait.point)
+                for wait in elsewhere
             )
         kept.append(problem)
+    _mark_peers(kept, waits, index)
     return kept
 
 
-def _waiting_in_peers(groups: Sequence[Group]) -> frozenset[int]:
-    """Return the ranks with a send or receive that has not completed: they come to nothing else before it."""
-    return frozenset(rank for group in groups for rank, track in group.peers.items() if first_open(track) is not None)
+def _mark_peers(problems: Sequence[Problem], waits: Mapping[int, Wait], index: Mapping[int, int]) -> None:
+    """Mark sends and receives whose partner stands in a collective that some other rank never made."""
+    causes = [p for p in problems if p.kind in ("behind", "never", "op") and not p.is_consequence]
+    held = {index[id(problem.group)] for problem in causes}
+    absent = {rank for problem in causes for rank in problem.culprits}
+    for problem in problems:
+        if problem.kind == "peer" and problem.shown is None:
+            problem.is_consequence = all(
+                rank in absent or ((wait := waits.get(rank)) is not None and wait.point.group in held)
+                for rank in problem.culprits
+            )
+
+
+def _waiting_in_peers(groups: Sequence[Group], waits: Mapping[int, Wait]) -> frozenset[int]:
+    """Return the ranks whose oldest open call is a send or receive: they come to nothing else before it."""
+    found = set()
+    for group in groups:
+        for rank, track in group.peers.items():
+            at = first_open(track)
+            if at is not None and (rank not in waits or track.records[at] < waits[rank].record):
+                found.add(rank)
+    return frozenset(found)
+
+
+def _is_held(groups: Sequence[Group], point: Point) -> bool:
+    """Whether some member has not come to a call, as far as its entries and its status tell."""
+    group = groups[point.group]
+    for rank in group.members:
+        track = group.tracks.get(rank)
+        last = track.sequence[-1] if track is not None and len(track) else -1
+        if max(last, group.enqueued.get(rank, -1)) < point.sequence:
+            return True
+    return False
 
 
 def _in_circle(problem: Problem, circles: Sequence[Problem]) -> bool:

@@ -309,7 +309,8 @@ class Origins:
             yield Reason("agreed", function, node)
             return
         if isinstance(node, ast.Attribute) and not name.startswith("self."):
-            yield from self._expression(node.value, function, depth)
+            held = list(self._held(node, function, depth))
+            yield from held or self._expression(node.value, function, depth)
             return
         measured = bool(MEASURED.search(last(node)))
         followed = list(self._values(name, function, node, depth))
@@ -318,6 +319,15 @@ class Origins:
         yield from followed
         if not followed and BATCHES.match(name):
             yield Reason("batch", function, node)
+
+    def _held(self, node: ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
+        """Follow an attribute of an object that the project's own class makes, or what its property returns."""
+        owner = self._project.holds_class(node.value, function)
+        for value in self._project.attribute_values(owner).get(node.attr, [])[:8]:
+            yield from self._expression(value, self._method_of(owner, value, function), depth + 1)
+        method = self._project.method(owner, node.attr) if owner is not None else None
+        for value, _ in self._project.walk(method).returns if method is not None else ():
+            yield from self._expression(value, method or function, depth + 1)
 
     def _values(self, name: str, function: Function, node: ast.Name | ast.Attribute, depth: int) -> Iterator[Reason]:
         if name.startswith("self."):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.inventory import SOURCE_PRUNED
+from distkb.evidence.artifact import ArtifactReading, find
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.scripts import (
     rules_branches,
@@ -26,7 +24,7 @@ from distkb.evidence.readers.scripts.hit import Hit, Job, Rule
 from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.source import Script, load_script
 from distkb.evidence.text.clean import quote_text
-from distkb.evidence.text.opening import UnreadableError, open_regular
+from distkb.evidence.walk import File
 
 RULES: tuple[Rule, ...] = (
     *rules_branches.RULES,
@@ -50,47 +48,42 @@ MAX_QUOTES = 4
 _HEAD = 512
 
 
-def find_scripts(paths: Sequence[Path]) -> list[Path]:
-    """Return the Python files under the given paths, at most `MAX_FILES`; a file that is named itself always counts.
+class ScriptReader:
+    """Training scripts in Python."""
 
-    Files without the suffix count where their first line starts Python.
-    """
-    found: dict[Path, None] = {}
-    for path in paths:
-        if not path.is_dir():
-            if path.suffix == ".py" or _starts_python(path):
-                found.setdefault(path)
-            continue
-        for file in _below(path):
-            if len(found) >= MAX_FILES:
-                return list(found)
-            found.setdefault(file)
-    return list(found)
+    name = "script"
+    most = MAX_FILES
 
+    def is_named(self, file: File) -> bool:
+        """A file that is named itself always counts."""
+        return file.given
 
-def _below(root: Path) -> Iterator[Path]:
-    for directory, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SOURCE_PRUNED and not name.startswith("."))
-        for name in sorted(names):
-            file = Path(directory, name)
-            if name.endswith(".py") and _is_filled(file):
-                yield file
+    def may_hold(self, file: File) -> bool:
+        """By its suffix, and its first line where it was named itself; an empty `__init__.py` is no script."""
+        if file.given:
+            return file.path.suffix == ".py" or _starts_python(file.start(_HEAD))
+        return file.path.suffix == ".py" and file.size > 1 and not file.tucked
 
-
-def _is_filled(path: Path) -> bool:
-    """Whether a file has any content; an empty `__init__.py` is no script and no mistake."""
-    try:
-        return path.stat().st_size > 1
-    except OSError:
+    def holds(self, file: File) -> bool:  # noqa: ARG002 - what cannot be parsed is a note of the reader
+        """Always: the name has said it."""
         return True
 
+    def nothing_else(self, file: File) -> bool:  # noqa: ARG002 - the same for all of them
+        """Always: none is a log."""
+        return True
 
-def _starts_python(path: Path) -> bool:
-    try:
-        with open_regular(path) as raw:
-            first = raw.read(_HEAD).partition(b"\n")[0]
-    except (OSError, ValueError, UnreadableError):
-        return False
+    def read(self, paths: Sequence[Path]) -> ArtifactReading:
+        """Read them as one project."""
+        return read_scripts(paths)
+
+
+def find_scripts(paths: Sequence[Path]) -> list[Path]:
+    """Return the Python files under the given paths, at most `MAX_FILES`; a file that is named itself always counts."""
+    return find(ScriptReader(), paths)
+
+
+def _starts_python(start: bytes) -> bool:
+    first = start.partition(b"\n")[0]
     return first.startswith(b"#!") and b"python" in first
 
 

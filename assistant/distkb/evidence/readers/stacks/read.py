@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import html
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.inventory import PRUNED, LogFile, with_sibling_ranks
+from distkb.evidence.artifact import ArtifactReading, find
+from distkb.evidence.inventory import LogFile, with_sibling_ranks
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.stacks import documents, text
 from distkb.evidence.readers.stacks.group import standings
@@ -20,6 +19,7 @@ from distkb.evidence.readers.stacks.judge import judge
 from distkb.evidence.readers.stacks.model import Dump
 from distkb.evidence.readers.stacks.who import Who, of_name
 from distkb.evidence.text.opening import UnreadableError, open_text, reason
+from distkb.evidence.walk import File
 
 MOST_FILES = 400
 """Files looked at that do not have a stack's name; those that have are read up to a hundred times as many."""
@@ -29,42 +29,42 @@ TAIL_BYTES = 4 << 20
 """Bytes at the end of a large log in which a faulthandler's dump is looked for."""
 _HEAD = 64 << 10
 _TAIL = 256 << 10
-_DEEPEST = 8
 _NAMES = ("stack", "pyspy", "py-spy", "py_spy", "faulthandler", "traceback", "gdb", "py-bt", "rank")
 _SUFFIXES = frozenset({".txt", ".json", ".log", ".out", ".err", ".dump", ".stacks", ".stack", ".trace", ".html", ""})
 
 
+class StackReader:
+    """Stacks of hanging processes, in files of their own or at the end of a log."""
+
+    name = "stacks"
+    most = MOST_FILES
+
+    def is_named(self, file: File) -> bool:
+        """By the words that such names have."""
+        return any(word in file.path.name.lower() for word in _NAMES)
+
+    def may_hold(self, file: File) -> bool:
+        """By its suffix; `stacks.4242` has a pid for one."""
+        suffix = file.path.suffix.lower()
+        return file.given or suffix in _SUFFIXES or suffix[1:].isdecimal()
+
+    def holds(self, file: File) -> bool:
+        """By its first and its last bytes."""
+        return _has_stacks(file.path)
+
+    def nothing_else(self, file: File) -> bool:
+        """Where it begins with stacks."""
+        head = file.text(_HEAD).decode("utf-8", "replace").lstrip()
+        return documents.has_stacks(head[:400]) or text.begins_with_stacks(head)
+
+    def read(self, paths: Sequence[Path]) -> ArtifactReading:
+        """Compare where the processes stand."""
+        return read_stacks(paths)
+
+
 def find_stacks(paths: Sequence[Path]) -> list[Path]:
     """Return the files under the given paths in which stacks stand, by their names and first and last bytes."""
-    found: list[Path] = []
-    looked = named = 0
-    for path in _files(paths):
-        if any(word in path.name.lower() for word in _NAMES):
-            named += 1
-            if named > MOST_FILES * 100:
-                continue
-        else:
-            looked += 1
-            if looked > MOST_FILES:
-                continue
-        if _has_stacks(path):
-            found.append(path)
-    return found
-
-
-def only_stacks(paths: Sequence[Path]) -> list[Path]:
-    """Return those of the files that hold stacks and nothing else, so that nobody should read them as logs."""
-    return [path for path in paths if _begins_with_stacks(path)]
-
-
-def _begins_with_stacks(path: Path) -> bool:
-    try:
-        raw, reader = open_text(path)
-        with raw:
-            head = reader.read(_HEAD).decode("utf-8", "replace").lstrip()
-    except (UnreadableError, OSError, ValueError, EOFError):
-        return False
-    return documents.has_stacks(head[:400]) or text.begins_with_stacks(head)
+    return find(StackReader(), paths)
 
 
 def read_stacks(paths: Sequence[Path]) -> ArtifactReading:
@@ -171,32 +171,3 @@ def _has_stacks(path: Path) -> bool:
             return text.has_stacks((raw.read(_TAIL) or b"").decode("utf-8", "replace"))
     except (UnreadableError, OSError, ValueError, EOFError):
         return False
-
-
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
-    for path in paths:
-        with contextlib.suppress(OSError):
-            if path.is_dir():
-                yield from _walk(path, 0)
-            elif path.is_file():
-                yield path
-
-
-def _may_hold(suffix: str) -> bool:
-    """Whether a file with this suffix may hold stacks; `stacks.4242` has a pid for one."""
-    return suffix in _SUFFIXES or suffix[1:].isdecimal()
-
-
-def _walk(directory: Path, depth: int) -> Iterator[Path]:
-    try:
-        with os.scandir(directory) as entries:
-            listing = sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in listing:
-        with contextlib.suppress(OSError):
-            if entry.is_dir(follow_symlinks=False):
-                if depth < _DEEPEST and entry.name not in PRUNED:
-                    yield from _walk(Path(entry.path), depth + 1)
-            elif entry.is_file() and _may_hold(Path(entry.name).suffix.lower()):
-                yield Path(entry.path)

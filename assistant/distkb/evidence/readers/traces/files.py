@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from distkb.evidence.inventory import SOURCE_PRUNED, looks_like_log, natural, rank_of
+from distkb.evidence.inventory import looks_like_log, rank_of
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.traces.lines import parse
 from distkb.evidence.readers.traces.mark import Mark
@@ -17,13 +16,11 @@ from distkb.evidence.text.opening import Readable, UnreadableError, open_text, r
 
 MAX_FILES = 400
 """Files of given folders that are looked at, besides those that the tracer names."""
-MAX_TRACES = 20_000
-"""Files with the tracer's names: one for each rank."""
 MAX_BYTES = 64 << 20
 """Bytes of one file that are read."""
 MAX_MARKS = 100_000
 """Checkpoints of one file that are kept: the first half, and the last."""
-_PEEK = 256 << 10
+PEEK = 256 << 10
 """Bytes in which a file of any other name must show that it holds checkpoints."""
 _TRACE_NAME = re.compile(r"trace-(?:rank-(\d{1,6})|pid-\d+)\.log")
 _ELASTIC_RANK = re.compile(r"attempt_\d+/(\d{1,5})/(?:stdout|stderr)\.log$")
@@ -55,53 +52,18 @@ class TraceFile(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0
 
 
-def find(paths: Sequence[Path]) -> list[Path]:
-    """Return the files under `paths` that hold checkpoints; given files too must show some."""
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found += [file for file in _walk(path) if _TRACE_NAME.fullmatch(file.name) or _holds_marks(file)]
-        elif path.is_file() and (_TRACE_NAME.fullmatch(path.name) or _holds_marks(path)):
-            found.append(path)
-    return list(dict.fromkeys(found))
-
-
 def is_tracers_own(path: Path) -> bool:
     """Whether the tracer wrote the file, and nothing else did."""
     return _TRACE_NAME.fullmatch(path.name) is not None
 
 
-def expand(paths: Sequence[Path]) -> list[Path]:
-    """Return the files given, and for each folder given what `find` finds in it."""
-    files: list[Path] = []
-    for path in paths:
-        files += find([path]) if path.is_dir() else [path]
-    return list(dict.fromkeys(files))
+def may_be_trace(path: Path) -> bool:
+    """Whether the name does not speak against it."""
+    return looks_like_log(path.name)
 
 
-def _walk(root: Path) -> Iterator[Path]:
-    others = traces = 0
-    for directory, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SOURCE_PRUNED)
-        for name in sorted(names, key=natural):
-            if _TRACE_NAME.fullmatch(name):
-                traces += 1
-                if traces <= MAX_TRACES:
-                    yield Path(directory, name)
-            elif looks_like_log(name):
-                others += 1
-                if others <= MAX_FILES:
-                    yield Path(directory, name)
-
-
-def _holds_marks(path: Path) -> bool:
+def holds_marks(path: Path, start: bytes) -> bool:
     """Whether the start of a file shows the tracer's lines, or some written by hand with their ranks."""
-    try:
-        raw, text = open_text(path)
-    except (OSError, UnreadableError):
-        return False
-    with raw:
-        start = text.read(_PEEK)
     rank = _rank_of(path)
     for line in _telling(start):
         if _MAY_BE_MARK.search(line) is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from distkb.evidence.artifact import ArtifactReading
+from distkb.evidence.artifact import ArtifactReading, find
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.traces import files
 from distkb.evidence.readers.traces.compare import IDS, Comparison, Hit, compare
@@ -15,6 +15,7 @@ from distkb.evidence.readers.traces.mark import Mark
 from distkb.evidence.readers.traces.runs import RankTrace, Run, run_of
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import listed
+from distkb.evidence.walk import File
 
 MAX_QUOTES = 6
 _SETTLED_S = 10.0
@@ -29,14 +30,41 @@ _PHASES = {
 }
 
 
+class TraceReader:
+    """Checkpoints that the tracer, or the user's own prints, left."""
+
+    name = "trace"
+    most = files.MAX_FILES
+
+    def is_named(self, file: File) -> bool:
+        """By the tracer's own name."""
+        return files.is_tracers_own(file.path)
+
+    def may_hold(self, file: File) -> bool:
+        """Any log may hold some."""
+        return file.given or self.is_named(file) or (files.may_be_trace(file.path) and not file.tucked)
+
+    def holds(self, file: File) -> bool:
+        """Whether it is the tracer's, or shows some at its start."""
+        return self.is_named(file) or files.holds_marks(file.path, file.text(files.PEEK))
+
+    def nothing_else(self, file: File) -> bool:
+        """Where the tracer itself wrote it."""
+        return self.is_named(file)
+
+    def read(self, paths: Sequence[Path]) -> ArtifactReading:
+        """Compare how far the ranks came."""
+        return read_traces(paths)
+
+
 def find_traces(paths: Sequence[Path]) -> list[Path]:
     """Return the files under `paths` that hold checkpoints of the tracer, or numbered ones written by hand."""
-    return files.find(paths)
+    return find(TraceReader(), paths)
 
 
-def only_traces(paths: Sequence[Path]) -> list[Path]:
-    """Return those of the files that the tracer itself wrote, so that nobody reads them as logs."""
-    return [path for path in paths if files.is_tracers_own(path)]
+def _expanded(paths: Sequence[Path]) -> list[Path]:
+    """The files given, and those that are found in the folders given."""
+    return list(dict.fromkeys(file for path in paths for file in (find_traces([path]) if path.is_dir() else [path])))
 
 
 def read_traces(paths: Sequence[Path]) -> ArtifactReading:
@@ -46,10 +74,8 @@ def read_traces(paths: Sequence[Path]) -> ArtifactReading:
     one that cannot be read; nothing in a file raises an error.
     """
     read: list[TraceFile] = []
-    skipped = [
-        Skipped(path=str(path), code="no-traces") for path in paths if path.is_dir() and not files.expand([path])
-    ]
-    for path in files.expand(paths):
+    skipped = [Skipped(path=str(path), code="no-traces") for path in paths if path.is_dir() and not find_traces([path])]
+    for path in _expanded(paths):
         found = files.read(path)
         if isinstance(found, Skipped):
             skipped.append(found)

@@ -1,0 +1,62 @@
+"""Errors that nothing else speaks of: kept only where no other signature and no traceback explains their line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from distkb.catalogue.model import Signature
+    from distkb.evidence.run.timeline import Timeline
+    from distkb.evidence.scanner.scan import FileScan, Hit
+
+
+def general(signatures: Iterable[Signature]) -> frozenset[str]:
+    """Return the ids of signatures that count only where nothing else speaks of the line."""
+    return frozenset(signature.id for signature in signatures if "unexplained" in signature.where)
+
+
+def without_explained(scans: Iterable[FileScan], signatures: Sequence[Signature]) -> list[FileScan]:
+    """Return the files without general hits in lines of which another signature says what failed."""
+    names = general(signatures)
+    says = {one.id for one in signatures if (one.role != "context" or one.ending) and one.id not in names}
+    return [_without(scan, names, _lines(scan, says)) for scan in scans]
+
+
+def without_raised(scans: Iterable[FileScan], names: Collection[str], timeline: Timeline) -> list[FileScan]:
+    """Return the files without general hits in tracebacks of the user's code, which are told as such."""
+    told = {
+        (event.trace.path, event.trace.line + index)
+        for event in timeline.events
+        if event.trace is not None and event.kind == "own"
+        for index in event.trace.chain.consumed
+    }
+    return [_without(scan, names, lambda hit, name=scan.file.name: (name, hit.line) in told) for scan in scans]  # type: ignore[misc]
+
+
+def _lines(scan: FileScan, says: Collection[str]) -> Callable[[Hit], bool]:
+    lines = {hit.line for hit in scan.hits if hit.signature in says}
+    return lambda hit: hit.line in lines
+
+
+def _without(scan: FileScan, names: Collection[str], explained: Callable[[Hit], bool]) -> FileScan:
+    seen: set[int] = set()
+    left: list[Hit] = []
+    for hit in scan.hits:
+        if hit.signature in names:
+            if explained(hit) or hit.line in seen:
+                continue
+            seen.add(hit.line)
+        left.append(hit)
+    if len(left) == len(scan.hits):
+        return scan
+    kept = {hit.signature for hit in left}
+    counts = {
+        name: sum(hit.signature == name for hit in left) if name in names else count
+        for name, count in scan.counts.items()
+        if name in kept
+    }
+    return msgspec.structs.replace(scan, hits=left, counts=counts)

@@ -1,0 +1,42 @@
+"""What the newest package of a component reads from the environment and the knowledge base does not know yet."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from distkb.verify.look import parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from distkb.catalogue.model import Catalogue
+
+_NAME: Final = rb"(?:NCCL|TORCH|TORCHELASTIC|FI|OFI_NCCL)_[A-Z0-9_]*[A-Z0-9]"
+_READ = re.compile(
+    rb"(?:getenv|[gG]etEnv\w*|environ(?:\.get|\.setdefault)?|getCvar\w*|get_env|param_get\w*)\s*[(\[]\s*f?[\"'](%s)[\"']"
+    % _NAME
+    + rb"|[\"'](%s)[\"']\s+(?:not )?in os\.environ| (%s) \n" % (_NAME, _NAME)
+)
+"""A name that a source reads from the environment, or that a macro puts together."""
+_HELD = re.compile(rb"\0((?:TORCH_NCCL|TORCH_FR|NCCL)_[A-Z0-9_]*[A-Z0-9])\0")
+"""A name that stands by itself in a compiled part."""
+_CONSTANTS: Final = re.compile(
+    r"NCCL_(?:ALGO|CTA_POLICY|CHECK|PROTO|OP|TYPE|COMM|CONFIG|NET|PTR|INIT|CALL)_\w*(?:MAX|UNDEF\w*|DEFAULT|ZERO|TIMEOUT)|\w+_VERSION(?:_CODE)?"
+)
+
+
+def unknown_names(path: Path, catalogue: Catalogue) -> list[str]:
+    """Return the names of variables in one package that no setting and no list of names holds."""
+    listed = {name for group in catalogue.names for name in group.names}
+    known = listed | {setting.name for setting in catalogue.settings}
+    prefixes = tuple(name.removesuffix("*") for name in listed if name.endswith("*"))
+    found = {name.decode() for name in _names(path)}
+    return sorted(name for name in found - known if not name.startswith(prefixes) and not _CONSTANTS.fullmatch(name))
+
+
+def _names(path: Path) -> Iterator[bytes]:
+    for compiled, content in parts(path):
+        for match in (_HELD if compiled else _READ).finditer(content):
+            yield next(group for group in match.groups() if group)

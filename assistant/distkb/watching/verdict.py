@@ -1,0 +1,130 @@
+"""From where the ranks stand to a word: stuck, slow, or in something that takes its time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from distkb.evidence.readers.stacks.judge import at, judge
+from distkb.evidence.readers.stacks.known import WAITING, is_library
+from distkb.evidence.readers.stacks.model import Dump, Frame
+from distkb.evidence.readers.stacks.place import place_of, representative
+from distkb.evidence.text.clean import quote_text
+
+Outcome = Literal["stuck", "slow", "phase", "blind"]
+"""`phase`: nothing moves, in a place where that is usual for minutes. `blind`: no stack could be taken."""
+WORKS = 0.3
+"""Cores from which on a rank, with all below it, works rather than waits."""
+PHASES = ("import", "compile", "init", "save", "eval")
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Ranks that stand in one place."""
+
+    ranks: str
+    n: int
+    kind: str
+    call: str
+    at: str
+    """`train.py:142`; `?` where none of the frames is the user's."""
+    path: str = ""
+    source: str = ""
+    odd: bool = False
+    stopped: bool = False
+    cores: float | None = None
+    below: str = ""
+    """Where a worker of its data loader stands, `data.py:41`, and in which function: what the rank waits for."""
+    below_call: str = ""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What was seen of all ranks."""
+
+    outcome: Outcome
+    places: tuple[Place, ...] = ()
+    """Those that stand elsewhere first."""
+    missing: str = ""
+    """Ranks that the job should have and that are not there."""
+    unread: str = ""
+    """Ranks and nodes that could not be looked at."""
+    phase: str = ""
+    reason: str = ""
+    """Why nothing was taken: key of a sentence `probe.reason.…`."""
+
+
+def conclude(
+    dumps: Sequence[Dump],
+    cores: Mapping[int, float],
+    *,
+    workers: Sequence[Dump] = (),
+    missing: str = "",
+    unread: str = "",
+    reason: str = "",
+) -> Verdict:
+    """Return what the stacks say; `cores` is what each rank, with all processes below it, used of late."""
+    judged = judge(dumps)
+    groups: Sequence[Mapping[str, Any]] = judged.facts["groups"] if dumps else ()
+    if not groups:
+        outcome: Outcome = "slow" if any(share >= WORKS for share in cores.values()) else "blind"
+        return Verdict(outcome=outcome, missing=missing, unread=unread, reason=reason)
+    halted = {dump.pid for dump in dumps if dump.state in ("T", "t")}
+    places = tuple(sorted((_place(group, cores, halted, workers) for group in groups), key=_order))
+    kinds = {kind for group in groups for kind in (group["kind"], group["within"])}
+    phase = next((kind for kind in PHASES if kind in kinds), "")
+    outcome = "stuck"
+    if not halted and any(_works(group, cores) for group in groups):
+        outcome = "slow"
+    elif phase and not halted and not missing:
+        outcome = "phase"
+    return Verdict(outcome=outcome, places=places, missing=missing, unread=unread, phase=phase)
+
+
+def _order(place: Place) -> tuple[bool, bool]:
+    return not place.stopped, not place.odd
+
+
+def _works(group: Mapping[str, Any], cores: Mapping[int, float]) -> bool:
+    """Whether a rank of a group gets on: it burns processor time, and not in waiting for the others."""
+    share = _share(group, cores)
+    return share is not None and share >= WORKS and (bool(group["moved"]) or group["kind"] not in WAITING)
+
+
+def _share(group: Mapping[str, Any], cores: Mapping[int, float]) -> float | None:
+    shares = [cores[pid] for pid in group["pids"] if pid in cores]
+    shares += [] if group["cpu"] is None else [group["cpu"]]
+    return max(shares, default=None)
+
+
+def _place(
+    group: Mapping[str, Any], cores: Mapping[int, float], halted: set[int | None], workers: Sequence[Dump]
+) -> Place:
+    frame: Mapping[str, Any] = next((frame for frame in group["stack"] if frame["path"]), {})
+    share = _share(group, cores)
+    worker = _worker(group, workers)
+    return Place(
+        ranks=group["label"],
+        n=len(group["ranks"]),
+        kind=group["within"] if group["kind"] in ("io", "user", "unknown") and group["within"] else group["kind"],
+        call=group["call"] or frame.get("function", ""),
+        at=group["at"],
+        path=frame.get("path", ""),
+        source=frame.get("source", ""),
+        odd=group["odd"],
+        stopped=bool(group["pids"]) and halted.issuperset(group["pids"]),
+        cores=None if share is None else round(share, 2),
+        below="" if worker is None else at(worker),
+        below_call="" if worker is None else quote_text(worker.function),
+    )
+
+
+def _worker(group: Mapping[str, Any], workers: Sequence[Dump]) -> Frame | None:
+    """Return the frame of the user's at which a worker of these ranks stands, if one is at work at all."""
+    if group["kind"] != "dataloader":
+        return None
+    for dump in workers:
+        frame = place_of(representative(dump.snapshots[-1]) if dump.snapshots else None).at
+        if dump.rank in group["ranks"] and frame is not None and not is_library(frame.path):
+            return frame
+    return None

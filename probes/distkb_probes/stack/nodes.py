@@ -1,0 +1,213 @@
+"""Takes the stacks on every node of a job with one command for each way to it: srun, kubectl exec, ssh.
+
+The nodes need a Python and nothing else: the probe goes there on stdin (`distkb_probes.stack.courier`) and its answer
+comes back on stdout. The answers of all nodes are one answer; a node that gave none is named.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import re
+import subprocess
+import threading
+import time
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from distkb_probes._report import Report
+from distkb_probes.stack import reach
+from distkb_probes.stack.reach import Reach
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_SENT = (
+    "__init__.py",
+    "_lifeline.py",
+    "_report.py",
+    "secret_kinds.py",
+    "serve.py",
+    "stacks.py",
+    "environment",
+    "stack",
+)
+_PART = re.compile(r"distkb-node (\d{1,6})/(\d{1,6}) ([A-Za-z0-9+/=]+)\s*$")
+_WITH_HOST = frozenset({"stacks.rank-stopped", "stacks.unread", "stacks.environ-hidden", "stacks.others-ranks"})
+"""Findings that name their host, or whose pids are words of a command."""
+_MOST_AT_ONCE = 32
+_MORE_S = 10.0
+_LOOK_S = 0.2
+_SPARE_S = 3.0
+"""Seconds kept back for the way there and back."""
+
+
+def run(request: Mapping[str, Any], report: Report, deadline: float) -> None:
+    """Ask all nodes; the report is that of one probe that saw all of them."""
+    report.stage("stacks.nodes")
+    asked: dict[str, Any] = {name: request[name] for name in ("snapshots", "recorders", "tools") if name in request}
+    asked["every"] = True
+    reaches, asked["slurm"] = reach.plan(request["via"], str(request.get("node_python") or "python3"), report)
+    report.stage("stacks.dump-nodes", n=len(reaches))
+    asked["deadline_s"] = max(2.0, deadline - time.monotonic() - _SPARE_S)
+    parcel = json.dumps({"probes": base64.b64encode(_packed()).decode(), "request": asked}).encode()
+    patience = _Patience(len(reaches), deadline)
+    with ThreadPoolExecutor(max_workers=min(_MOST_AT_ONCE, len(reaches) or 1)) as pool:
+        list(pool.map(lambda one: _ask(one, parcel, patience), reaches))
+    _merge(reaches, report)
+
+
+class _Patience:
+    """How long to wait for the nodes that are left: a dead one must not hold up the answer of all others."""
+
+    def __init__(self, nodes: int, deadline: float) -> None:
+        self._nodes = nodes
+        self._answers = 0
+        self._began = time.monotonic()
+        self._until = deadline
+        self._lock = threading.Lock()
+
+    def answered(self) -> None:
+        """Note an answer: once most nodes have answered, the others get some time more."""
+        with self._lock:
+            self._answers += 1
+            now = time.monotonic()
+            if 2 * self._answers >= self._nodes:
+                self._until = min(self._until, now + max(_MORE_S, 2 * (now - self._began)))
+
+    def is_over(self) -> bool:
+        """Whether nobody is waited for any longer."""
+        return time.monotonic() > self._until
+
+
+def _packed() -> bytes:
+    """Return the modules that this probe is made of, as a zip file."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in _SENT:
+            path = _PACKAGE / name
+            for file in sorted(path.glob("*.py")) if path.is_dir() else [path]:
+                archive.write(file, f"{_PACKAGE.name}/{file.relative_to(_PACKAGE)}")
+    return packed.getvalue()
+
+
+def _ask(one: Reach, parcel: bytes, patience: _Patience) -> None:
+    """Run a command until it has ended, or the time is over."""
+    if not one.command:
+        return
+    try:
+        child = subprocess.Popen(  # noqa: S603 - our own words; the names were checked
+            one.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=reach.environment(),
+        )
+    except OSError as problem:
+        one.error = f"{one.command[0]}: {problem.strerror}"
+        return
+    said: list[bytes] = []
+    errors: list[bytes] = []
+    # Threads, because a command that hangs neither reads nor writes.
+    threads = [
+        threading.Thread(target=_feed, args=(child.stdin, parcel), daemon=True),
+        threading.Thread(target=_drain, args=(child.stdout, said), daemon=True),
+        threading.Thread(target=_drain, args=(child.stderr, errors), daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    while child.poll() is None and not patience.is_over():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_LOOK_S)
+    if child.returncode is None:
+        one.error = "timeout"
+        child.terminate()
+        try:
+            child.wait(2.0)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+    for thread in threads:
+        thread.join(1.0)
+    one.said = _answer(b"".join(said).decode("utf-8", "replace"))
+    one.error = one.error or reach.last_line(b"".join(errors))
+    if one.said is not None:
+        patience.answered()
+
+
+def _feed(pipe: Any, parcel: bytes) -> None:
+    with contextlib.suppress(OSError):
+        pipe.write(parcel)
+        pipe.close()
+
+
+def _drain(pipe: Any, kept: list[bytes]) -> None:
+    size = 0
+    while part := pipe.read1(1 << 16):
+        size += len(part)
+        if size < reach.MOST_BYTES:
+            kept.append(part)
+
+
+def _answer(text: str) -> dict[str, Any] | None:
+    """Put a node's answer together from its parts; None where one is missing or damaged."""
+    found = [part for line in text.splitlines() if (part := _PART.search(line)) is not None]
+    parts = {int(part[1]): part[3] for part in found}
+    if not found or len(parts) != int(found[0][2]):
+        return None
+    try:
+        packed = base64.b64decode("".join(parts[number] for number in sorted(parts)))
+        document = json.loads(zlib.decompressobj().decompress(packed, reach.MOST_BYTES))
+    except (ValueError, zlib.error, RecursionError):
+        return None
+    whole = isinstance(document, dict) and isinstance(document.get("facts"), dict)
+    return document if whole else None
+
+
+def _merge(reaches: Sequence[Reach], report: Report) -> None:
+    documents = [(one.node, one.said) for one in reaches if one.said is not None]
+    lost = [(one.node, one.error) for one in reaches if one.said is None]
+    facts = [document["facts"] for _, document in documents]
+    dumps = [dump for one in facts for dump in one.get("dumps") or ()]
+    _one_job(dumps, report)
+    for name in ("dumps", "taken", "unread", "recorders", "failed"):
+        report.fact(name, [item for one in facts for item in one.get(name) or ()])
+    for name in ("capture_s", "seconds"):
+        report.fact(name, max((one.get(name) or 0.0 for one in facts), default=0.0))
+    report.fact("nodes", [node for node, _ in documents])
+    report.fact("lost_nodes", [{"node": node, "error": error} for node, error in lost])
+    for error in dict.fromkeys(error for _, error in lost):
+        hosts = ", ".join(node for node, why in lost if why == error)
+        report.found("stacks.node-unread", values={"host": hosts, "error": error or "-"})
+    clear: set[str] | None = None
+    for node, document in documents:
+        for item in document.get("found") or ():
+            values = dict(item.get("values") or {})
+            if len(documents) > 1 and "pids" in values and item["id"] not in _WITH_HOST:
+                values["pids"] = f"{values['pids']} ({node})"
+            report.found(item["id"], values=values, quotes=item.get("quotes") or ())
+        clear = set(document.get("clear") or ()) & (clear if clear is not None else set(document.get("clear") or ()))
+    report.clear(*sorted(clear or ()) if not lost else ())
+    if not dumps:
+        empty = next((document for _, document in documents if document.get("reason")), None)
+        if empty is not None:
+            reason = str(empty["reason"])
+            nobody = reason in ("stacks-no-ranks", "stacks-no-ranks-in-job")
+            report.skip("stacks-no-ranks-on-nodes" if nobody else reason, str(empty.get("detail") or ""))
+        report.skip("stacks-no-node", lost[0][1] if lost else "")
+
+
+def _one_job(dumps: Sequence[Mapping[str, Any]], report: Report) -> None:
+    """End where the ranks are of several jobs; ranks that name different masters and fit together are of one."""
+    jobs: dict[object, list[Mapping[str, Any]]] = {}
+    for dump in dumps:
+        jobs.setdefault(dump.get("job"), []).append(dump)
+    numbers = [dump.get("rank") for dump in dumps]
+    fits = len(set(numbers)) == len(numbers) and len({dump.get("world_size") for dump in dumps}) == 1
+    if len(jobs) > 1 and not fits:
+        listed = ", ".join(f"{one[0].get('pid')} ({one[0].get('host')})" for one in list(jobs.values())[:6])
+        report.fail("stacks-several-jobs", listed)

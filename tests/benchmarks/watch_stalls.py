@@ -1,0 +1,249 @@
+"""Prints how `distkb watch` does on real jobs: which stalls it names, how soon, what it costs, what it leaves.
+
+`watch_stalls.py stalls [KIND...]`, `healthy [SECONDS]`, `cost [SECONDS]`, `kills [N]`; four ranks, gloo, on the CPU.
+"""
+
+# ruff: noqa: T201, D102, D103, E501
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+JOB = Path(__file__).parents[1] / "watching" / "jobs" / "stall.py"
+BIN = Path(sys.executable).parent
+LIMIT_S, GRACE_S, RANKS, BEFORE = 10, 3.0, 4, 30
+ODD = {"collective": "0"}
+"""The rank that stands elsewhere, where it is not rank 1."""
+NOT_STALLED = ("evaluation",)
+KINDS = ("collective", "loader", "lock", "sleep", "stop", "dead", "tracker", "evaluation", "compile", "disk")
+
+
+class Run:
+    """One job below one watcher; its stderr is kept with the times of its lines."""
+
+    def __init__(self, directory: Path, job: list[str], watch: list[str] | None, out: str = "job.log") -> None:
+        self.directory = directory
+        self.log = directory / out
+        torchrun = [str(BIN / "torchrun"), "--standalone", "--nproc-per-node", str(RANKS), str(JOB), *job]
+        command = torchrun if watch is None else [str(BIN / "distkb"), "watch", "--lang", "en", *watch, "--", *torchrun]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "STALL_DIR": str(directory)}
+        with self.log.open("wb") as stdout:
+            self.process = subprocess.Popen(
+                command, stdout=stdout, stderr=subprocess.PIPE, env=environment, text=True, start_new_session=True
+            )
+        self.lines: list[tuple[float, str]] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.append((time.time(), line.rstrip("\n")))
+
+    def first(self, pattern: str) -> tuple[float, str] | None:
+        return next(((at, line) for at, line in list(self.lines) if re.search(pattern, line)), None)
+
+    def text(self) -> str:
+        return "\n".join(line for _, line in list(self.lines))
+
+
+@contextlib.contextmanager
+def run(job: list[str], watch: list[str] | None) -> Iterator[Run]:
+    with tempfile.TemporaryDirectory() as folder:
+        directory = Path(folder)
+        one = Run(directory, job, None if watch is None else [*watch, "--out", str(directory / "out")])
+        try:
+            yield one
+        finally:
+            end(one)
+
+
+def end(one: Run) -> None:
+    for number in (signal.SIGCONT, signal.SIGKILL):
+        for pid in carrying(str(one.directory)):
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+    one.process.wait()
+
+
+def carrying(mark: str) -> list[int]:
+    """Return every process whose environment has STALL_DIR=mark."""
+    found = []
+    for path in Path("/proc").iterdir():
+        name = path.name
+        if name.isdigit() and int(name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if f"STALL_DIR={mark}".encode() in (path / "environ").read_bytes().split(b"\0"):
+                    found.append(int(name))
+    return found
+
+
+def ours(pids: list[int]) -> list[int]:
+    """Return those that are distkb's: the watcher, its probes and their tools."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            if any(word in words for word in (b"distkb", b"py-spy")) and b"stall.py" not in words.split(b" -- ")[0]:
+                found.append(pid)
+    return found
+
+
+def wait(one: Run, seconds: float, done: str) -> bool:
+    until = time.time() + seconds
+    while time.time() < until:
+        if one.first(done):
+            return True
+        if one.process.poll() is not None:
+            return False
+        time.sleep(0.1)
+    return False
+
+
+def stop(one: Run) -> None:
+    """Stop the odd rank once it has said who it is."""
+    path = one.directory / "stop.pid"
+    while one.process.poll() is None and not (path.exists() and path.read_text()):
+        time.sleep(0.1)
+    os.kill(int(path.read_text()), signal.SIGSTOP)
+
+
+def line_of(kind: str) -> str:
+    lines = JOB.read_text(encoding="utf-8").splitlines()
+    return next((str(n) for n, line in enumerate(lines, 1) if f"# line: {kind}" in line), r"\d+")
+
+
+def stalls(kinds: list[str]) -> int:
+    good = 0
+    for kind in kinds:
+        with run([kind, "45", str(BEFORE)], ["--stall", f"{LIMIT_S}s"]) as one:
+            if kind == "stop":
+                stop(one)
+            if kind in NOT_STALLED:
+                wait(one, 120, "silent for")
+                named = wait(one, 40, r"has gone on for")
+                said = one.first("silent for")
+                good += not named and said is not None
+                print(
+                    f"{kind:<11} {'FALSE ALARM' if named else 'no alarm'}; {said[1] if said else 'nothing said'}",
+                    flush=True,
+                )
+                continue
+            wait(one, 150, r"The limit was")
+            whole = re.sub(r"\s+", " ", one.text())
+            first = next((at for at, line in one.lines if re.match(r"Ranks? ", line)), None)
+            began = one.log.stat().st_mtime
+            odd = ODD.get(kind, "1")
+            want = {
+                "stop": rf"Rank {odd} is stopped by a signal, in \w+ at stall\.py:\d+",
+                "loader": rf"Rank {odd} waits at stall\.py:\d+ for a worker of its data loader, which stands in \S*__getitem__ at stall\.py:{line_of(kind)}",
+                "dead": rf"Rank {odd} is gone; .*at stall\.py:{line_of(kind)}",
+            }.get(kind, rf"Rank {odd} stands in \S+ at stall\.py:{line_of(kind)}[^\d]")
+            right = re.search(want, whole) is not None
+            late = None if first is None else first - began - LIMIT_S
+            ok = right and late is not None and late <= GRACE_S
+            good += ok
+            wait(one, 60, "all that was seen is in")
+            kept = one.first("all that was seen is in")
+            verdict = next(
+                (line for _, line in one.lines if re.match(r"(The cause is|Probably|Several|No known)", line)), "?"
+            )
+            shown = re.search(r"Ranks? .{0,160}", whole)
+            print(
+                f"{kind:<11} {'ok' if ok else 'NOT OK'}; limit {'-' if late is None else f'{late:+.1f} s'}; "
+                f"bundle {'-' if kept is None or first is None else f'{kept[0] - first:+.1f} s'}; {verdict}\n"
+                f"            {shown[0] if shown and not ok else shown[0][:100] if shown else one.text()[-1500:]}",
+                flush=True,
+            )
+    print(f"{good} of {len(kinds)}")
+    return good
+
+
+def healthy(seconds: float) -> None:
+    with run(["healthy", "30", "200", "0.2"], []) as one:
+        began = time.time()
+        while time.time() - began < seconds and one.process.poll() is None:
+            time.sleep(1.0)
+        steps = re.findall(rb"step (\d+)", one.log.read_bytes())
+        alarms = [line for _, line in one.lines if re.search("Nothing has gone on|silent for", line)]
+        print(f"healthy for {time.time() - began:.0f} s, step {int(steps[-1])}: {len(alarms)} alarms {alarms}")
+
+
+def cost(seconds: float) -> None:
+    """Compare step times with and without a watcher, in turns, and the watcher's own processor time."""
+    times: dict[bool, list[float]] = {True: [], False: []}
+    for turn in range(4):
+        watched = turn % 2 == 0
+        with run(["healthy", "0.1", "1000000", "0.05"], [] if watched else None) as one:
+            while one.log.stat().st_size < 20_000:
+                time.sleep(0.2)
+            before, cpu, size = time.time(), used(one.process.pid), steps_in(one.log)
+            time.sleep(seconds / 4)
+            passed = time.time() - before
+            times[watched].append(passed / (steps_in(one.log) - size))
+            if watched:
+                print(f"the watcher uses {(used(one.process.pid) - cpu) / passed:.2%} of a core")
+    with_us, without = (statistics.mean(times[watched]) for watched in (True, False))
+    print(
+        f"a step takes {with_us * 1000:.2f} ms with it, {without * 1000:.2f} ms without: {with_us / without - 1:+.2%}"
+    )
+
+
+def steps_in(log: Path) -> int:
+    return len(re.findall(rb"\[rank0\] step", log.read_bytes()))
+
+
+def used(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def kills(number: int) -> None:
+    """Kill the watcher at random moments, from its start to long after it has reported a stall."""
+    chance = random.Random(18)
+    good = 0
+    for turn in range(number):
+        kind = ("healthy", "sleep")[turn % 2]
+        with run([kind, "2", "20", "0.1"], ["--stall", "5s"]) as one:
+            after = chance.uniform(3.0, 25.0)
+            time.sleep(after)
+            one.process.kill()
+            one.process.wait()
+            until = time.time() + 5
+            while (left := ours(carrying(str(one.directory)))) and time.time() < until:
+                time.sleep(0.05)
+            gone_s = 5 - (until - time.time())
+            ranks = [pid for pid in carrying(str(one.directory)) if pid not in left]
+            went_on = kind == "sleep" or grows(one.log)
+            ok = not left and len(ranks) >= RANKS and went_on
+            good += ok
+            print(f"killed after {after:4.1f} s: {len(left)} of ours left ({gone_s:.2f} s), {len(ranks)} of the job's run on, "
+                  f"output goes on: {went_on} {'' if ok else 'NOT OK'}", flush=True)  # fmt: skip
+    print(f"{good} of {number}")
+
+
+def grows(log: Path) -> bool:
+    size, until = log.stat().st_size, time.time() + 30
+    while time.time() < until:
+        if log.stat().st_size > size:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+if __name__ == "__main__":
+    what, *more = sys.argv[1:] or ["stalls"]
+    if what == "stalls":
+        sys.exit(stalls(more or list(KINDS)) != len(more or KINDS))
+    {"healthy": healthy, "cost": cost}.get(what, lambda n: kills(int(n)))(float(more[0]) if more else 20)

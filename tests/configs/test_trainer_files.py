@@ -1,0 +1,189 @@
+"""Training files of axolotl and LLaMA-Factory, DeepSpeed's values and hostfiles: what is refused is found."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distkb.catalogue.load import load_sources
+from distkb.evidence.readers.configs import find_configs, read_configs
+
+AXOLOTL = {
+    "base_model": "NousResearch/Llama-3.2-1B",
+    "datasets": [{"path": "teknium/GPT4-LLM-Cleaned", "type": "alpaca"}],
+    "micro_batch_size": 2,
+    "gradient_accumulation_steps": 4,
+    "learning_rate": 0.0002,
+}
+FACTORY = {
+    "model_name_or_path": "meta-llama/Meta-Llama-3-8B-Instruct",
+    "stage": "sft",
+    "do_train": True,
+    "finetuning_type": "lora",
+    "dataset": "identity",
+    "template": "llama3",
+    "cutoff_len": 2048,
+    "output_dir": "saves/llama3",
+    "per_device_train_batch_size": 1,
+    "learning_rate": 0.0001,
+}
+DEEPSPEED = {"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}, "bf16": {"enabled": True}}
+
+AXOLOTL_WRONG: list[dict[str, Any]] = [
+    {"deepspeed": "zero3.json", "fsdp": ["full_shard"]},
+    {"deepspeed": "zero3.json", "fsdp_config": {"reshard_after_forward": True}},
+    {"batch_size": 32},
+    {"warmup_steps": 10, "warmup_ratio": 0.1},
+    {"save_steps": 100, "saves_per_epoch": 2},
+    {"eval_steps": 100, "evals_per_epoch": 2},
+    {"save_strategy": "epoch", "save_steps": 10},
+    {"eval_strategy": "epoch", "eval_steps": 10},
+    {"val_set_size": 0, "eval_strategy": "steps"},
+    {"fp16": True, "bf16": True},
+    {"adapter": "qlora", "load_in_4bit": False},
+    {"adapter": "qlora", "load_in_4bit": True, "load_in_8bit": True},
+    {"load_in_8bit": True},
+    {"rl": "dpo", "sample_packing": True},
+    {"optimizer": "muon", "deepspeed": "zero1.json"},
+    {"relora": True, "jagged_restart_steps": 10, "deepspeed": "zero2.json"},
+    {"optimizer": "adamw_8bit", "tensor_parallel_size": 2},
+    {"deepcompile": True},
+    {"activation_offloading": True},
+    {"adapter": "lora", "load_in_8bit": True, "lora_mlp_kernel": True},
+]
+AXOLOTL_RIGHT: list[dict[str, Any]] = [
+    {},
+    {"deepspeed": "zero3.json", "bf16": "auto"},
+    {
+        "fsdp_version": 2,
+        "fsdp_config": {"reshard_after_forward": True, "transformer_layer_cls_to_wrap": "LlamaDecoderLayer"},
+    },
+    {"adapter": "qlora", "load_in_4bit": True, "load_in_8bit": False},
+    {"adapter": "lora", "load_in_8bit": True},
+    {"warmup_ratio": 0.1, "evals_per_epoch": 4, "saves_per_epoch": 1, "val_set_size": 0.05},
+    {"save_strategy": "steps", "save_steps": 10, "eval_strategy": "steps", "eval_steps": 10, "val_set_size": 0.1},
+    {"sample_packing": True, "pad_to_sequence_len": True, "sequence_len": 4096},
+    {"rl": "dpo", "sample_packing": False},
+    {"fp16": None, "bf16": True, "tf32": True},
+]
+FACTORY_WRONG: list[dict[str, Any]] = [
+    {"finetuning_type": "full", "quantization_bit": 4},
+    {"finetuning_type": "full", "adapter_name_or_path": "saves/lora"},
+    {"quantization_bit": 4, "resize_vocab": True},
+    {"stage": "pt", "neat_packing": True},
+    {"stage": "dpo", "predict_with_generate": True},
+    {"stage": "rm", "load_best_model_at_end": True},
+    {"stage": "ppo"},
+    {"streaming": True},
+    {"fp16": True, "bf16": True},
+    {"pure_bf16": True, "deepspeed": "ds_z3.json"},
+    {"finetuning_type": "full", "use_galore": True, "deepspeed": "ds_z2.json"},
+    {"do_train": False, "do_predict": True},
+]
+FACTORY_RIGHT: list[dict[str, Any]] = [
+    {},
+    {"bf16": True, "deepspeed": "examples/deepspeed/ds_z3_config.json"},
+    {"quantization_bit": 4},
+    {"finetuning_type": "full", "bf16": True},
+    {"stage": "dpo", "pref_beta": 0.1, "pref_loss": "sigmoid"},
+    {"stage": "ppo", "reward_model": "saves/rm"},
+    {"streaming": True, "max_steps": 1000},
+    {"do_predict": True, "predict_with_generate": True},
+]
+DEEPSPEED_WRONG: list[dict[str, Any]] = [
+    {"train_micro_batch_size_per_gpu": 0},
+    {"gradient_accumulation_steps": 0},
+    {"train_batch_size": -8},
+    {"scheduler": {"type": "CosineLR", "params": {}}},
+    {"checkpoint": {"tag_validation": "Error"}},
+    {"communication_data_type": "float16"},
+    {"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-4}}},
+    {"optimizer": {"type": "ZeroOneAdam", "params": {"lr": 1e-4}}},
+    {"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "disk"}}},
+]
+DEEPSPEED_RIGHT: list[dict[str, Any]] = [
+    {},
+    {"scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": 100}}},
+    {"checkpoint": {"tag_validation": "Warn"}},
+    {"communication_data_type": "bfp16"},
+    {"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-4}}, "zero_optimization": {"stage": 0}},
+    {"gradient_clipping": 1.0},
+]
+
+
+@functools.cache
+def _catalogue() -> Any:
+    return load_sources([Path(__file__).parents[2] / "kb"])[0]
+
+
+def problems(path: Path, text: str) -> list[str]:
+    """Errors and warnings about one file."""
+    path.write_text(text, encoding="utf-8")
+    severity = {finding.id: finding.severity for finding in _catalogue().findings}
+    reading = read_configs([path], _catalogue().settings, {})
+    assert not reading.skipped
+    return [o.id for o in reading.observations if severity.get(o.id) in {"error", "warning"}]
+
+
+SIZES = [(2, 4, 2e-4), (1, 1, 1e-5), (8, 2, 3e-4)]
+"""Batch sizes, accumulation and learning rates that right and wrong files are varied by."""
+
+
+def varied(base: dict[str, Any], changes: list[dict[str, Any]], *names: str) -> list[str]:
+    """Each file with several sizes; JSON is YAML."""
+    return [
+        json.dumps({**base, **dict(zip(names, sizes, strict=True)), **change}, indent=1)
+        for change, sizes in itertools.product(changes, SIZES)
+    ]
+
+
+_A = ("micro_batch_size", "gradient_accumulation_steps", "learning_rate")
+_F = ("per_device_train_batch_size", "gradient_accumulation_steps", "learning_rate")
+WRONG = varied(AXOLOTL, AXOLOTL_WRONG, *_A) + varied(FACTORY, FACTORY_WRONG, *_F)
+RIGHT = varied(AXOLOTL, AXOLOTL_RIGHT, *_A) + varied(FACTORY, FACTORY_RIGHT, *_F)
+
+
+def test_what_a_trainer_refuses_is_found(tmp_path: Path) -> None:
+    """Every file that the tool's own validator refuses has an error."""
+    assert [text for text in WRONG if not problems(tmp_path / "train.yaml", text)] == []
+
+
+def test_what_a_trainer_takes_is_quiet(tmp_path: Path) -> None:
+    """No file that the tool takes has an error or a warning."""
+    said = {text: found for text in RIGHT if (found := problems(tmp_path / "train.yaml", text))}
+    assert said == {}
+
+
+@pytest.mark.parametrize(
+    "change", DEEPSPEED_WRONG, ids=[next(iter(one)) + str(i) for i, one in enumerate(DEEPSPEED_WRONG)]
+)
+def test_what_deepspeed_refuses_is_found(change: dict[str, Any], tmp_path: Path) -> None:
+    """A value that DeepSpeed refuses is an error."""
+    assert problems(tmp_path / "ds.json", json.dumps({**DEEPSPEED, **change}))
+
+
+def test_what_deepspeed_takes_is_quiet(tmp_path: Path) -> None:
+    """A config that DeepSpeed takes has no error and no warning."""
+    assert [c for c in DEEPSPEED_RIGHT if problems(tmp_path / "ds.json", json.dumps({**DEEPSPEED, **c}))] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("worker-0 slots=8\nworker-1 slots=8\n", None),
+        ("# nodes\n\nworker-0 slots=8\n", None),
+        ("worker-0 slots=8\nworker-0 slots=8\n", "config.hostfile-host-twice"),
+        ("worker-0 slots=8\nworker-1\n", "config.hostfile-bad-line"),
+        ("worker-0 slots = 8\n", "config.hostfile-bad-line"),
+        ("worker-0 slots=8\nworker-1:8\n", "config.hostfile-bad-line"),
+    ],
+)
+def test_hostfiles(text: str, found: str | None, tmp_path: Path) -> None:
+    """Each line is `host slots=N`, and no host stands twice; the file is found in a folder by its name."""
+    assert problems(tmp_path / "hostfile", text) == ([] if found is None else [found])
+    assert find_configs([tmp_path]) == [tmp_path / "hostfile"]

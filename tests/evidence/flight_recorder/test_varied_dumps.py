@@ -1,0 +1,187 @@
+"""Many jobs, right and wrong, drawn by number: the first finding names what was made wrong."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desyncs import Dumps, write
+from recorder_dumps import dump, entry
+
+from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
+
+DESCS = ("default_pg", "tp", "dp", "EXPERT_MODEL_PARALLEL_GROUP")
+Calls = list[dict[str, Any]]
+
+
+def history(rng: random.Random, ranks: int, length: int) -> list[dict[str, Any]]:
+    """What every rank calls alike: operations, sizes and dtypes."""
+    found = []
+    for _ in range(length):
+        op = rng.choice(["all_reduce", "_all_gather_base", "_reduce_scatter_base", "broadcast", "barrier", "gather"])
+        width = rng.choice([4, 64, 4096])
+        sizes, out = [[width]], [[width]]
+        if op == "_all_gather_base":
+            out = [[width * ranks]]
+        if op == "_reduce_scatter_base":
+            sizes = [[width * ranks]]
+        found.append({"op": op, "sizes": sizes, "out": out, "dtypes": [rng.choice(["Float", "BFloat16"])]})
+    return found
+
+
+def calls(rank: int, past: list[dict[str, Any]], ranks: int, group: tuple[str, str], last: str) -> Calls:
+    """The entries of one rank; only the root of a gather has an output."""
+    made = []
+    for number, call in enumerate(past):
+        own = dict(call)
+        if own["op"] == "gather":
+            own |= {
+                "out": own["sizes"] * ranks if rank == 0 else [[]],
+                "out_dtypes": own["dtypes"] if rank == 0 else [],
+            }
+        state = last if number == len(past) - 1 else "completed"
+        made.append(entry(own.pop("op"), seq=number + 1, record=number, state=state, group=group, **own))
+    return made
+
+
+def job(seed: int, kind: str) -> tuple[Dumps, str, str]:
+    """The dumps, and the finding and the ranks that must come first."""
+    rng = random.Random(f"{kind}{seed}")
+    ranks, length = rng.choice([2, 4, 8, 16]), rng.randint(2, 12)
+    group = ("0", "default_pg")
+    past = history(rng, ranks, length)
+    odd = rng.randrange(1, ranks)
+    groups = {"0": ("default_pg", range(ranks))}
+    made = {r: calls(r, past, ranks, group, "completed" if kind == "right" else "started") for r in range(ranks)}
+    finding, culprits = "all-complete", ""
+    end = entry("all_reduce", seq=length, record=length - 1, state="started", group=group)
+    if kind != "right":
+        for own in made.values():
+            own[-1] = dict(end)
+    if kind == "behind":
+        made[odd].pop()
+        finding, culprits = "rank-behind", str(odd)
+    if kind == "op":
+        made[odd][-1] = entry("all_to_all", seq=length, record=length - 1, state="started", group=group)
+        finding, culprits = "ranks-called-different-ops", str(odd if ranks > 2 else 1)
+    if kind == "shape":
+        made[odd][-1] = entry(seq=length, record=length - 1, state="started", group=group, sizes=[[7]])
+        finding, culprits = "shape-mismatch", str(odd if ranks > 2 else 1)
+    if kind == "dtype":
+        made[odd][-1] = entry(seq=length, record=length - 1, state="started", group=group, dtypes=["Half"])
+        finding, culprits = "dtype-mismatch", str(odd if ranks > 2 else 1)
+    if kind == "missing":
+        del made[odd]
+        finding, culprits = "rank-missing", str(odd)
+    dumps = {rank: dump(own, groups) for rank, own in made.items()}
+    if kind in {"active", "active-pg"}:
+        # Only what is open was dumped: the status tells how far the odd rank came.
+        for rank, document in dumps.items():
+            number = length - (rank == odd)
+            document["entries"] = [] if rank == odd else [dict(end, pg_id=5)]
+            document["pg_status"] = {"5": {"last_enqueued_collective": number, "last_completed_collective": length - 1}}
+        finding, culprits = "rank-behind", str(odd)
+    return dumps, finding, culprits
+
+
+KINDS = ("right", "behind", "op", "shape", "dtype", "missing", "active")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_made_wrong_comes_first(kind: str, tmp_path: Path) -> None:
+    """Of eighteen jobs of each kind, all with other sizes, ranks and calls, it is the first finding."""
+    for seed in range(18):
+        dumps, finding, culprits = job(seed, kind)
+        write(tmp_path / str(seed), dumps)
+        reading = read_flight_recorder(find_flight_recorder([tmp_path / str(seed)]))
+        first = reading.observations[0]
+        assert first.id == f"flight-recorder.{finding}", (kind, seed)
+        assert not culprits or first.values["ranks"] == culprits, (kind, seed)
+
+
+def first(folder: Path, dumps: Dumps) -> tuple[str, str]:
+    """The first finding and its ranks."""
+    write(folder, dumps)
+    one = read_flight_recorder(find_flight_recorder([folder])).observations[0]
+    return one.id.removeprefix("flight-recorder."), one.values["ranks"]
+
+
+def test_a_rank_further_on_is_no_partner_of_a_deadlock(tmp_path: Path) -> None:
+    """Rank 1 has completed the call in which rank 0 stands, and waits elsewhere: rank 0 is behind, not crossed."""
+    tp, ep = ("1", "tp"), ("2", "ep")
+    groups = {"1": ("tp", range(2)), "2": ("ep", range(2))}
+    dumps = {
+        0: dump([entry(seq=7, record=20, state="scheduled", group=tp)], groups),
+        1: dump(
+            [
+                entry(seq=3, record=30, state="scheduled", group=ep),
+                entry(seq=9, record=31, state="scheduled", group=tp),
+            ],
+            groups,
+        ),
+    }
+    for rank, (own_tp, own_ep) in {0: (7, 2), 1: (9, 3)}.items():
+        dumps[rank]["pg_status"] = {
+            "1": {"last_enqueued_collective": own_tp},
+            "2": {"last_enqueued_collective": own_ep},
+        }
+        for one in dumps[rank]["entries"]:
+            one["pg_id"] = int(one["process_group"][0])
+    write(tmp_path, dumps)
+    found = read_flight_recorder(find_flight_recorder([tmp_path])).observations
+    assert "flight-recorder.cross-group-wait" not in {o.id for o in found}
+    assert found[0].values["ranks"] == "0", [(o.id, o.values["ranks"]) for o in found]
+
+
+def test_sends_behind_a_collective_that_was_never_made_come_later(tmp_path: Path) -> None:
+    """Rank 2 waits for a receive of rank 1, which waits in a collective that rank 0 never made: rank 0 comes first."""
+    dp, pp = ("1", "dp"), ("2", "pp")
+    groups = {"1": ("dp", [0, 1]), "2": ("pp", [1, 2])}
+    dumps = {
+        0: dump([entry(seq=1, record=0, group=dp)], {"1": ("dp", [0, 1])}),
+        1: dump([entry(seq=1, record=0, group=dp), entry(seq=2, record=1, state="started", group=dp)], groups),
+        2: dump([entry("send 1->0", seq=1, record=0, state="started", group=pp, p2p=True)], {"2": ("pp", [1, 2])}),
+    }
+    assert first(tmp_path, dumps) == ("rank-behind", "0")
+
+
+def test_a_receive_from_anybody_takes_a_send(tmp_path: Path) -> None:
+    """A receive from whichever rank sends first is the partner of a send."""
+    dumps = {
+        0: dump(
+            [entry("recvAnySource", seq=1, record=0, p2p=True, backend="gloo", retired=True)],
+            {"0": ("default_pg", range(2))},
+        ),
+        1: dump([entry("send 1->0", seq=1, record=0, state="started", p2p=True)], {"0": ("default_pg", range(2))}),
+    }
+    write(tmp_path, dumps)
+    found = read_flight_recorder(find_flight_recorder([tmp_path])).observations
+    assert "flight-recorder.p2p-unmatched" not in {o.id for o in found}
+
+
+def test_the_end_of_a_batch_of_sends_is_no_collective(tmp_path: Path) -> None:
+    """`coalesced` right after sends and receives belongs to them: ranks outside the batch do not lack it."""
+    world = {"0": ("default_pg", range(3))}
+
+    def batch(op: str) -> Calls:
+        return [
+            entry(seq=1, record=0),
+            entry(op, seq=1, record=1, state="scheduled", p2p=True),
+            entry("coalesced", seq=1, record=2),
+            entry(seq=2, record=3),
+        ]
+
+    dumps = {0: dump(batch("send 0->1"), world), 1: dump(batch("recv 1<-0"), world)}
+    dumps[2] = dump([entry(seq=1, record=0), entry(seq=2, record=1)], world)
+    assert first(tmp_path, dumps)[0] == "all-complete"
+
+
+def test_dtypes_may_be_written_as_one_text(tmp_path: Path) -> None:
+    """A dtype that is no list is a dtype too."""
+    world = {"0": ("default_pg", range(3))}
+    made = {rank: entry(seq=1, record=0, state="started") for rank in range(3)}
+    for rank, one in made.items():
+        one["input_dtypes"] = one["output_dtypes"] = "float16" if rank == 2 else "float32"
+    assert first(tmp_path, {rank: dump([one], world) for rank, one in made.items()}) == ("dtype-mismatch", "2")

@@ -1,0 +1,157 @@
+"""A job of several ranks that trains a little and then stops to go on, in the way that its first argument names.
+
+`healthy` never does: it evaluates and saves for as long as the second argument says. The third is the number of steps
+before the stall, the fourth the seconds that a step takes.
+"""
+
+# ruff: noqa: D103, T201 - a training script imports torch and prints
+from __future__ import annotations
+
+import datetime
+import fcntl
+import os
+import socket
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Dataset
+
+KIND = sys.argv[1]
+PAUSE_S = float(sys.argv[2]) if len(sys.argv) > 2 else 30.0
+BEFORE = int(sys.argv[3]) if len(sys.argv) > 3 else 20
+STEP_S = float(sys.argv[4]) if len(sys.argv) > 4 else 0.2
+RANK = int(os.environ["RANK"])
+ODD = 1
+PLACE = Path(os.environ.get("STALL_DIR", tempfile.gettempdir()))
+
+
+class Numbers(Dataset[torch.Tensor]):
+    """Gives numbers; a worker of the odd rank stops at one of them."""
+
+    def __len__(self) -> int:
+        return 1_000_000
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if KIND == "loader" and RANK == ODD and index == BEFORE:
+            time.sleep(10_000)  # line: loader
+        return torch.ones(4)
+
+
+def say(text: str) -> None:
+    stamp = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    print(f"{stamp} [rank{RANK}] {text}", flush=True)
+
+
+def wait_for_lock() -> None:
+    path = PLACE / "cache.lock"
+    if path.open("w").fileno() and os.fork() == 0:  # somebody else holds it, and does not give it back
+        held = path.open("w")
+        fcntl.flock(held, fcntl.LOCK_EX)
+        time.sleep(10_000)
+    time.sleep(0.5)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # line: lock
+
+
+def download_weights() -> None:
+    time.sleep(10_000)  # line: sleep
+
+
+def log_to_tracker() -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+    urllib.request.urlopen(f"http://127.0.0.1:{server.getsockname()[1]}/log", data=b"x").read()  # line: tracker
+
+
+def wait_for_file() -> None:
+    while not (PLACE / "go").exists():
+        time.sleep(0.2)  # line: until
+
+
+def compile_kernels() -> None:
+    path = PLACE / "kernel.baton"
+    path.touch()
+    from torch.utils.file_baton import FileBaton
+
+    FileBaton(str(path)).wait()  # line: compile
+
+
+def write_metrics() -> None:
+    path = PLACE / "metrics.fifo"
+    os.mkfifo(path)
+    path.open("w").write("loss 0\n")  # line: disk
+
+
+def evaluate(model: torch.nn.Module, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    total = 0.0
+    while time.monotonic() < until:
+        for width in (8, 16, 32):
+            batch = torch.rand(width, 4)
+            total += float(model(batch).sum())
+    say(f"validation {total:.1f}")
+
+
+def save_checkpoint(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def stall(model: torch.nn.Module) -> None:
+    """Do what this kind does, once."""
+    if KIND == "dead" and RANK == ODD:
+        say("done")
+        os._exit(0)
+    if KIND == "dead":
+        time.sleep(1.0)
+        dist.distributed_c10d._get_default_store().wait(["result_of_1"], datetime.timedelta(hours=9))  # line: dead
+    if RANK != ODD and KIND not in ("collective", "evaluation"):
+        return
+    if KIND == "collective" and RANK == 0:
+        dist.barrier()  # line: collective
+    elif KIND == "lock":
+        wait_for_lock()
+    elif KIND == "until":
+        say("token hf_abcdefghijklmnopqrstuvwxyz123456")
+        wait_for_file()
+    elif KIND == "sleep":
+        download_weights()
+    elif KIND == "tracker":
+        log_to_tracker()
+    elif KIND == "compile":
+        compile_kernels()
+    elif KIND == "disk":
+        write_metrics()
+    elif KIND == "stop":
+        (PLACE / "stop.pid").write_text(str(os.getpid()))  # somebody stops it, wherever it is then
+    elif KIND == "evaluation" and RANK == 0:
+        evaluate(model, PAUSE_S)
+
+
+def train() -> None:
+    model = DistributedDataParallel(torch.nn.Linear(4, 1))
+    loader = DataLoader(Numbers(), batch_size=1, num_workers=1 if KIND == "loader" else 0, prefetch_factor=None)
+    for step, batch in enumerate(loader):
+        model(batch).sum().backward()
+        time.sleep(STEP_S)
+        say(f"step {step} loss 0.5")
+        if step == BEFORE:
+            (PLACE / f"stalls.{RANK}").write_text(repr(time.time()))
+            stall(model.module)
+        if KIND == "healthy" and step % BEFORE == BEFORE - 1:
+            if RANK == 0:
+                evaluate(model.module, PAUSE_S)
+            dist.barrier()
+            if RANK == 0:
+                save_checkpoint(PAUSE_S)
+            dist.barrier()
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", timeout=datetime.timedelta(hours=9))
+    train()
