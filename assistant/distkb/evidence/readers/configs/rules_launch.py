@@ -80,7 +80,12 @@ def rendezvous(part: Part, job: Job) -> Iterator[Hit]:
 def processes(part: Part, job: Job) -> Iterator[Hit]:
     """One process where several are meant, or more processes than visible GPUs."""
     size = command_size(part)
-    if part.name in TORCHRUN and not is_open(part) and part.get("nproc_per_node") is None and _env(part, "PET_NPROC_PER_NODE") is None:
+    if (
+        part.name in TORCHRUN
+        and not is_open(part)
+        and part.get("nproc_per_node") is None
+        and _env(part, "PET_NPROC_PER_NODE") is None
+    ):
         evidence = _means_many(part, job)
         if evidence:
             yield hit("config.torchrun-one-process", part, launcher=part.name, why=evidence)

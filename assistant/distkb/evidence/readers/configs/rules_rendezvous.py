@@ -93,7 +93,11 @@ def identity(part: Part, job: Job) -> Iterator[Hit]:
             job_id = '"$SLURM_JOB_ID"' if _node(part, job) == FIRST_NODE else "run1"
             found = hit("config.rdzv-id-per-task", part, item, part.line, value=short(item.shown))
             yield instead(found, Draft(part).put("rdzv_id", job_id).text())
-    elif not is_open(part) and "PET_RDZV_ID" not in assigned(part) and "PET_RDZV_ID" not in part.extra.get("per_task", {}):
+    elif (
+        not is_open(part)
+        and "PET_RDZV_ID" not in assigned(part)
+        and "PET_RDZV_ID" not in part.extra.get("per_task", {})
+    ):
         name = "config.torchrun-no-rdzv-id-shared" if backend in _SHARED else "config.torchrun-no-rdzv-id"
         job_id = '"$SLURM_JOB_ID"' if _node(part, job) == FIRST_NODE else "run1"
         yield instead(hit(name, part, part.get("rdzv_backend"), part.line, backend=short(backend)),

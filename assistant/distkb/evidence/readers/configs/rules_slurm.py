@@ -79,7 +79,9 @@ def _nodes_differ(part: Part, command: Part, nodes: int | None) -> Iterator[Hit]
     srun = srun_of(command)
     if command.name not in TORCHRUN | {"accelerate"} or None in {nodes, started_on, asked} or asked == started_on:
         return
-    if (item is None and (srun is None or command.name == "accelerate" or is_open(command))) or ("standalone" in command.root and item):
+    if (item is None and (srun is None or command.name == "accelerate" or is_open(command))) or (
+        "standalone" in command.root and item
+    ):
         return
     if fewer is not None and asked == nodes:
         found = hit("config.step-smaller-than-job", part, fewer, item or command.line, command.line,
