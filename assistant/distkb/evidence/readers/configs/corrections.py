@@ -134,8 +134,8 @@ class Draft:
                 self.put(key, value)
             return self
         self.drop(*options)
-        dash = (lambda key: key) if self.name == "accelerate" else (lambda key: key.replace("_", "-"))
-        own = " ".join(f"--{dash(key)}={value}" for key, value in options.items())
+        joint = "_" if self.name == "accelerate" else "-"
+        own = " ".join(f"--{key.replace('_', joint)}={value}" for key, value in options.items())
         inside = f'exec {" ".join(self.launcher)} {own} "$@"'
         self.launcher = ["bash", "-c", shlex.quote(inside), self.name]
         return self

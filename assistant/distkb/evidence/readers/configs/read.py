@@ -25,7 +25,7 @@ from distkb.evidence.readers.configs.facts import facts_of
 from distkb.evidence.readers.configs.item import Part, UnreadableConfigError
 from distkb.evidence.readers.configs.job import Hit, Job, Rule
 from distkb.evidence.readers.configs.load import inner_parts, is_named_so, load_parts
-from distkb.evidence.text.clean import quote_text
+from distkb.evidence.text.clean import mask, quote_text
 from distkb.evidence.walk import File
 
 RULES: tuple[Rule, ...] = (
@@ -108,7 +108,7 @@ def _observation(hit: Hit) -> Observation:
         source="probe",
         quotes=tuple(dict.fromkeys(_quote(part, line) for part, line in hit.places))[:MAX_QUOTES],
         values={name: quote_text(value) for name, value in hit.values.items()},
-        commands=hit.commands,
+        commands=tuple(map(mask, hit.commands)),
     )
 
 

@@ -370,9 +370,9 @@ def _cut(word: Word, count: int) -> Word:
 
 
 def _item(word: Word) -> Item:
-    value = amount(word)
-    if value is None:
-        value = UNKNOWN if not word.is_plain else word.text
+    number = amount(word)
+    plain = word.text if word.is_plain else UNKNOWN
+    value = plain if number is None else number
     line = next((piece.line for piece in word.pieces), word.line)
     return Item(value=value, line=line, text=word.text, pieces=word.pieces)
 
