@@ -1,4 +1,4 @@
-"""One walk over everything that was given: each file is met once, and its start read once."""
+"""One walk over everything that was given, for all readers: each file is met once."""
 
 from __future__ import annotations
 
@@ -171,6 +171,9 @@ class _Walk:
 
     def _entry(self, root: str, entry: os.DirEntry[str], depth: int, *, tucked: bool) -> None:
         self._met += 1
+        if self._met > MAX_MET:
+            self._skip(root, "too-many", str(MAX_MET))
+            return
         try:
             status = entry.stat()
         except OSError as error:

@@ -36,8 +36,12 @@ _HEAD = re.compile(r"^(?:[\d\-/:.,T Z]{8,}|\[[^\]]*\]|\s|-|\||(?:DEBUG|INFO|WARN
 def tell(evidence: Evidence, meanings: Meanings, say: Say) -> str:
     """Return what happened first, and what a reader concluded from it; empty where the evidence does not show it."""
     seen = {o.id: o for o in evidence.observations if o.present and o.quotes}
-    sentences = (make(seen[finding].quotes, seen, say) for finding, make in _SENTENCES.items() if finding in seen)
-    told = next(filter(None, sentences), None) or _stood(evidence.ranks, say)
+
+    def first(sentences: dict[str, Sentence]) -> str:
+        told = (make(seen[finding].quotes, seen, say) for finding, make in sentences.items() if finding in seen)
+        return next(filter(None, told), "")
+
+    told = first(_SENTENCES) or _stood(evidence.ranks, say) or first(_ENDS)
     told = told or _first_error(evidence, meanings.is_primary, say)
     concluded = [meanings.seen(o, say) for o in seen.values() if meanings.settles(o)]
     return " ".join(filter(None, (_polished(told), *concluded, _older_runs(evidence, say))))
@@ -151,16 +155,13 @@ def _same_call(quotes: tuple[Quote, ...], _: dict[str, Observation], say: Say) -
 
 
 def _steps_differ(quotes: tuple[Quote, ...], _: dict[str, Observation], say: Say) -> str:
-    if len(quotes) < 2:
-        return ""
-    one, other = quotes[:2]
-    return say(
-        "story.steps-differ",
-        rank=_rank(one, say),
-        line=_message(one),
-        other=_rank(other, say),
-        last=_message(other),
-    )
+    return "" if len(quotes) < 2 else _last_lines("story.steps-differ", quotes[0], quotes[1], say)
+
+
+def _last_lines(key: str, one: Quote, other: Quote, say: Say) -> str:
+    """Hold the last line of one rank beside that of another."""
+    lines = {"line": _message(one), "last": _message(other)}
+    return say(key, rank=_rank(one, say), other=_rank(other, say), **lines)
 
 
 def _frozen(quotes: tuple[Quote, ...], _: dict[str, Observation], say: Say) -> str:
@@ -169,14 +170,7 @@ def _frozen(quotes: tuple[Quote, ...], _: dict[str, Observation], say: Say) -> s
 
 
 def _stopped_apart(quotes: tuple[Quote, ...], _: dict[str, Observation], say: Say) -> str:
-    ahead, behind = quotes[0], quotes[-1]
-    return say(
-        "story.stopped-apart",
-        rank=_rank(ahead, say),
-        line=_message(ahead),
-        other=_rank(behind, say),
-        last=_message(behind),
-    )
+    return _last_lines("story.stopped-apart", quotes[0], quotes[-1], say)
 
 
 def _never_joined(quotes: tuple[Quote, ...], _: dict[str, Observation], say: Say) -> str:
@@ -192,11 +186,14 @@ _SENTENCES: dict[str, Sentence] = {
     "logs.ranks-in-different-calls": _different_calls,
     "logs.ranks-in-same-call": _same_call,
     "logs.last-step-differs": _steps_differ,
+}
+"""Findings that tell a course of events, the most telling first."""
+_ENDS: dict[str, Sentence] = {
     "run.stopped-apart": _stopped_apart,
     "run.never-joined": _never_joined,
     "logs.frozen-without-error": _frozen,
 }
-"""Findings that tell a course of events, the most telling first."""
+"""Findings that tell only where the output ends: where the ranks stood tells more."""
 
 
 def _stood(ranks: Iterable[RankState], say: Say) -> str:

@@ -147,7 +147,6 @@ def test_a_log_that_stops_with_some_ranks_further_on_hangs() -> None:
     start = "".join(f"{rank}group up\n{rank}wrapped\n{rank}epoch 0 it 4 loss 0.{n}\n" for n, rank in enumerate(ranks))
     seen = observed(scan(f"{start}[rank2]: epoch 0 finished\n[rank3]: epoch 0 finished\n"))
     assert [quote.rank for quote in seen["run.stopped-apart"].quotes] == [2, 3, 0, 1]
-    assert "symptom=hang" not in seen
     assert "run.stopped-apart" not in observed(scan(f"{start}[rank0]: epoch 0 finished\n")), "rank 0 prints for all"
     assert "run.stopped-apart" not in observed(scan(start))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -114,7 +115,8 @@ def _says_pid(text: str) -> bool:
 def _in_order(standing: Sequence[Standing], world: int | None) -> Mapping[int, int]:
     """Pid → rank where as many processes were dumped as there are ranks: a launcher starts them in order."""
     pids = sorted({one.dump.pid for one in standing if one.dump.pid is not None})
-    sure = len(pids) == world and all(one.dump.rank is None for one in standing)
+    folders = {PurePath(one.dump.path).parent for one in standing}  # each node may have one of its own
+    sure = len(pids) == world and len(folders) == 1 and all(one.dump.rank is None for one in standing)
     return {pid: rank for rank, pid in enumerate(pids)} if sure else {}
 
 
