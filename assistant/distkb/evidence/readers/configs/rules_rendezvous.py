@@ -14,7 +14,7 @@ from distkb.evidence.readers.configs.shell_file import assigned, expansions, is_
 OWN_NAME = re.compile(
     r"\$\(\s*(?:hostname|uname|hostid|ip |ifconfig)\b|`\s*(?:hostname|uname)|\$\{?(?:HOSTNAME|SLURMD_NODENAME|HOST)\b"
 )
-_LOOPBACK = re.compile(r"(?i)(?:\w+://)?(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|0\.0\.0\.0)(?::\d*)?")
+_LOOPBACK = re.compile(r"(?i)(?:\w{1,20}://)?(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|0\.0\.0\.0)(?::\d{0,9})?")
 _NODELIST = re.compile(r"\$\{?SLURM_(?:JOB_|STEP_)?NODELIST\}?")
 _CHANGES = re.compile(
     r"\$\{?(?:RANDOM|SRANDOM|SECONDS|EPOCHSECONDS|SLURM_(?:PROCID|NODEID|LOCALID|TASK_PID))\b|\$\$|\$\(\s*(?:date|uuidgen|mktemp|hostname|shuf)\b"

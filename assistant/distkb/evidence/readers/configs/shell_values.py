@@ -11,7 +11,6 @@ import msgspec
 from distkb.evidence.readers.configs.shell_words import Piece, Word
 
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)\}|\{(\w+)\[([@*]|\d{1,4})\]\})")
-_ARITHMETIC = re.compile(r"\$\(\((.*)\)\)", re.DOTALL)
 _NAME_IN = re.compile(r"\$?\{?\b([A-Za-z_]\w*)\b\}?")
 _MAX_PIECES = 200
 _MAX_TEXT = 20_000
@@ -137,9 +136,8 @@ class Values:
             return [Word(pieces=(piece,), line=piece.line)]
         itself = msgspec.structs.replace(piece, scope=scope)
         unknown = [Word(pieces=(itself,), line=piece.line)]
-        total = _ARITHMETIC.fullmatch(piece.text)
-        if total is not None:
-            number = self.sum(total[1])
+        if piece.text.startswith("$((") and piece.text.endswith("))"):
+            number = self.sum(piece.text[3:-2])
             stands = (Piece(text=str(number), line=piece.line),) if number is not None else ()
             return [Word(pieces=(msgspec.structs.replace(itself, stands_for=stands),), line=piece.line)]
         found = _REFERENCE.fullmatch(piece.text)

@@ -14,8 +14,8 @@ import msgspec
 NAME = re.compile(r"[A-Za-z_]\w*")
 _DOLLAR = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])")
 _OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")")
-_REDIRECTION = re.compile(r"\d*(?:>>|>&|>\||<&|<>|&>>|&>|>|<)")
-_HEREDOC = re.compile(r"\d*<<(-?)(?!<)")
+_REDIRECTION = re.compile(r"\d{0,4}(?:>>|>&|>\||<&|<>|&>>|&>|>|<)")
+_HEREDOC = re.compile(r"\d{0,4}<<(-?)(?!<)")
 _CLOSES = {"(": ")", "{": "}"}
 _MAX_COMMAND = 20_000
 """Characters of one command; what is longer is no command that a person wrote."""

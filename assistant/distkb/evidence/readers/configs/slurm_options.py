@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from distkb.evidence.readers.configs.item import Item, number
 from distkb.evidence.readers.configs.shell_values import amount
 from distkb.evidence.readers.configs.shell_words import Piece, Text, Word, commands
 
-_SBATCH = re.compile(r"[ \t]*#SBATCH[ \t]")
+_SBATCH = ("#SBATCH ", "#SBATCH\t")
 _SHORT = {
     "N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus", "J": "job-name", "p": "partition", "t": "time",
     "o": "output", "e": "error", "A": "account", "w": "nodelist", "C": "constraint",
@@ -23,7 +22,7 @@ def sbatch_options(text: Text) -> tuple[dict[str, Item], tuple[int, ...]]:
     late: list[int] = []
     begun, at = False, 0
     for line in text.chars.split("\n"):
-        if _SBATCH.match(line):
+        if line.lstrip(" \t").startswith(_SBATCH):
             if begun:
                 late.append(text.line(at))
             else:
