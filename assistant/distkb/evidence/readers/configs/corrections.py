@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from distkb.evidence.readers.configs.flags import BOOLEAN, normal
 from distkb.evidence.readers.configs.item import Part
-from distkb.evidence.readers.configs.shell_file import Line
+from distkb.evidence.readers.configs.launch_command import Line
 from distkb.evidence.readers.configs.shell_words import Piece, Word, in_quotes
 
 PER_TASK = re.compile(r"\$\{?(SLURM_(?:PROCID|NODEID|LOCALID|TASK_PID))\b")

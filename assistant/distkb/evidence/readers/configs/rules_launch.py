@@ -8,9 +8,9 @@ from distkb.evidence.readers.configs.corrections import Draft
 from distkb.evidence.readers.configs.flags import LAUNCHER_ONLY, normal
 from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number
 from distkb.evidence.readers.configs.job import Hit, Job, Rule, command_size, hit, instead, short
+from distkb.evidence.readers.configs.launch_command import is_open
 from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of
 from distkb.evidence.readers.configs.rules_rendezvous import meeting
-from distkb.evidence.readers.configs.shell_file import is_open
 
 _MODES = ("cpu", "multi_gpu", "tpu", "use_deepspeed", "use_fsdp")
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from distkb.evidence.readers.configs.corrections import ASKED_NODE, FIRST_NODE, Draft
 from distkb.evidence.readers.configs.item import Part
 from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit, instead, short
+from distkb.evidence.readers.configs.launch_command import assigned, expansions, is_open
 from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of, is_on_several
-from distkb.evidence.readers.configs.shell_file import assigned, expansions, is_open
 
 OWN_NAME = re.compile(
     r"\$\(\s*(?:hostname|uname|hostid|ip |ifconfig)\b|`\s*(?:hostname|uname)|\$\{?(?:HOSTNAME|SLURMD_NODENAME|HOST)\b"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.configs.corrections import PER_TASK, Draft
 from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number
 from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit, instead, short
+from distkb.evidence.readers.configs.launch_command import assigned, expansions
 from distkb.evidence.readers.configs.placement import (
     TORCHRUN,
     allocation_of,
@@ -16,7 +17,7 @@ from distkb.evidence.readers.configs.placement import (
     total_tasks,
 )
 from distkb.evidence.readers.configs.rules_rendezvous import OWN_NAME
-from distkb.evidence.readers.configs.shell_file import Submitted, assigned, expansions
+from distkb.evidence.readers.configs.shell_file import Submitted
 from distkb.evidence.readers.configs.shell_words import Piece
 
 _PER_NODE = frozenset({"node_rank", "machine_rank", "local_addr"})

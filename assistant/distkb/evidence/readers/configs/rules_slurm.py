@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.configs.corrections import Draft
 from distkb.evidence.readers.configs.item import Item, Part, number
 from distkb.evidence.readers.configs.job import Hit, Job, Rule, command_size, hit, instead, short
+from distkb.evidence.readers.configs.launch_command import expansions, is_open
 from distkb.evidence.readers.configs.placement import (
     AGENTS,
     TORCHRUN,
@@ -21,7 +22,6 @@ from distkb.evidence.readers.configs.placement import (
 from distkb.evidence.readers.configs.rules_launch import gpu_count, is_many_nodes
 from distkb.evidence.readers.configs.rules_rendezvous import OWN_NAME
 from distkb.evidence.readers.configs.rules_shell import needs_no_rank
-from distkb.evidence.readers.configs.shell_file import expansions, is_open
 
 
 def tasks(part: Part, job: Job) -> Iterator[Hit]:

@@ -7,14 +7,15 @@ as it is written, with the shell that puts it in: the login node's, the batch sc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from distkb.evidence.readers.configs.flags import BOOLEAN, CARRIERS, JOINED, LAUNCHERS, STARTERS, WRAPPERS, normal
-from distkb.evidence.readers.configs.item import UNKNOWN, Item, Kind, Part, Source
-from distkb.evidence.readers.configs.shell_values import Values, Variable, amount
+from distkb.evidence.readers.configs.flags import JOINED, STARTERS, WRAPPERS
+from distkb.evidence.readers.configs.item import Item, Part, Source
+from distkb.evidence.readers.configs.launch_command import Line, as_item, held_by, launcher_of, options_of
+from distkb.evidence.readers.configs.shell_values import Values, amount
 from distkb.evidence.readers.configs.shell_words import Command, Piece, Text, Word, commands
 from distkb.evidence.readers.configs.slurm_options import options, sbatch_options, slurm_variables
 
@@ -30,20 +31,6 @@ _MAX_REST = 1000
 """Words behind a launcher's own options."""
 _MAX_DEPTH = 3
 """Commands inside commands."""
-
-
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A launch as it can be written again: what stands before the launcher, the launcher, its options, the script."""
-
-    head: tuple[Word, ...]
-    launcher: tuple[Word, ...]
-    options: tuple[Word, ...]
-    rest: tuple[Word, ...]
-    outer: tuple[Word, ...] = ()
-    """For the text of a `bash -c`: the words before that text."""
-    before: tuple[Piece, ...] = ()
-    """What the text says before this command, and after it."""
-    after: tuple[Piece, ...] = ()
 
 
 class Submitted(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,7 +157,7 @@ class _Reader:
             found["name"], msgspec.structs.replace(word, pieces=pieces), self.scope,
             more=bool(found["plus"]), exported=exported, sure=not self.blocks,
         )  # fmt: skip
-        item = _item_of(variable)
+        item = held_by(variable)
         if self.scope == "task":
             self.per_task[found["name"]] = item
 
@@ -184,7 +171,7 @@ class _Reader:
             if self._assignments([word]) and index:
                 self._assign(word, exported=True)
             elif base in WRAPPERS:
-                part, index = self._options_of("command", base, words, index + 1, word.line)
+                part, index = options_of(self.source, "command", base, words, index + 1, word.line)
                 wrappers.append(part)
                 if base in JOINED:
                     self._joined(words, index + (base == "ssh"), wrappers)
@@ -286,18 +273,18 @@ class _Reader:
         self, words: list[Word], index: int, local: tuple[Word, ...], wrappers: list[Part], command: Command
     ) -> None:
         everything = (*self.wrappers, *wrappers)
-        name, skip = _launcher([word.text for word in words[index:]], wrapped=bool(everything))
+        name, skip = launcher_of([word.text for word in words[index:]], wrapped=bool(everything))
         if not name:
             return
         line = words[index].line if not local else local[0].line
-        part, end = self._options_of("command", name, words, index + skip, line)
-        rest = tuple(_item(word) for word in words[end : end + _MAX_REST])
+        part, end = options_of(self.source, "command", name, words, index + skip, line)
+        rest = tuple(as_item(word) for word in words[end : end + _MAX_REST])
         if name == "python" and not (rest and (rest[0].text.endswith(".py") or words[index + skip - 1].text == "-m")):
             return
         begin, stop = command.span
         extra: dict[str, Any] = {
             **part.extra,
-            "assigned": {n: _item_of(v) for n, v in self.values.known.items()},
+            "assigned": {n: held_by(v) for n, v in self.values.known.items()},
             "exported": frozenset(n for n, v in self.values.known.items() if v.exported),
             "inner": self.scope == "task",
             "per_task": dict(self.per_task),
@@ -314,121 +301,3 @@ class _Reader:
             ),
         }
         self.parts.append(msgspec.structs.replace(part, words=rest, wrappers=everything, extra=extra))
-
-    def _options_of(self, kind: Kind, name: str, words: list[Word], index: int, line: int) -> tuple[Part, int]:
-        """Read the options of a launcher up to the first word that is none; returns where that word is.
-
-        A variable whose words are not known may hold options too: then the part is marked as open.
-        """
-        root: dict[str, Item] = {}
-        extra: dict[str, Any] = {}
-        boolean = BOOLEAN.get(name, frozenset())
-        while index < len(words):
-            word = words[index]
-            text = word.text
-            if _may_be_options(word) and name not in WRAPPERS:
-                extra["open"] = True
-                if not any(after.text.endswith(".py") for after in words[index + 1 :]):
-                    break
-                index += 1
-                continue
-            if not text.startswith("-") or text == "--" or len(text) == 1:
-                index += text == "--"
-                break
-            index += 1
-            flag, equals, _ = text.partition("=")
-            key = normal(name, flag)
-            if not flag.startswith("--") and len(flag) > 2 and name in WRAPPERS and not equals:
-                if name in ("mpirun", "mpiexec") and index < len(words):
-                    root[key] = _item(words[index])
-                    index += 1
-                else:
-                    root[normal(name, flag[:2])] = _item(_cut(word, 2))
-            elif equals:
-                root[key] = _item(_cut(word, len(flag) + 1))
-            elif key in boolean or index >= len(words):
-                root[key] = Item(value=True, line=word.line, text=text)
-            else:
-                root[key] = _item(words[index])
-                index += 1
-        return Part(kind=kind, source=self.source, root=root, line=line, name=name, extra=extra), index
-
-
-def _may_be_options(word: Word) -> bool:
-    return len(word.pieces) == 1 and word.pieces[0].expands and not word.pieces[0].quoted
-
-
-def _cut(word: Word, count: int) -> Word:
-    """Return a word without its first characters, which are plain."""
-    pieces: list[Piece] = []
-    for piece in word.pieces:
-        taken = 0 if piece.expands else min(count, len(piece.text))
-        count -= taken
-        if piece.text[taken:]:
-            pieces.append(msgspec.structs.replace(piece, text=piece.text[taken:]))
-    return msgspec.structs.replace(word, pieces=tuple(pieces), line=pieces[0].line if pieces else word.line)
-
-
-def _item(word: Word) -> Item:
-    number = amount(word)
-    plain = word.text if word.is_plain else UNKNOWN
-    value = plain if number is None else number
-    line = next((piece.line for piece in word.pieces), word.line)
-    return Item(value=value, line=line, text=word.text, pieces=word.pieces)
-
-
-def _item_of(variable: Variable) -> Item:
-    if variable.words is None or len(variable.words) != 1:
-        return Item(value=UNKNOWN, line=variable.line, text=f"${variable.name}")
-    return msgspec.structs.replace(_item(variable.words[0]), line=variable.line)
-
-
-def _launcher(words: Sequence[str], *, wrapped: bool) -> tuple[str, int]:
-    """Return the launcher that a command starts with, and how many words name it."""
-    first = words[0].rpartition("/")[2]
-    if first in CARRIERS:
-        return _carried(words, wrapped=wrapped)
-    if first == "accelerate":
-        return ("accelerate", 2) if list(words[1:2]) == ["launch"] else ("", 0)
-    if first in {"accelerate-launch", "torchrun", "deepspeed"}:
-        return {"accelerate-launch": "accelerate"}.get(first, first), 1
-    return _python(words, wrapped=wrapped) if re.fullmatch(r"python[\d.]*", first) else ("", 0)
-
-
-def _python(words: Sequence[str], *, wrapped: bool) -> tuple[str, int]:
-    """Return the module that a python command runs as a launcher, or python itself for a script."""
-    index = 1
-    while index < len(words) and words[index] in {"-u", "-O", "-B", "-s", "-E"}:
-        index += 1
-    if words[index : index + 1] == ["-m"] and index + 1 < len(words):
-        known = LAUNCHERS.get(words[index + 1], "")
-        if not known and wrapped:
-            return "python", index + 1
-        return known, index + 2
-    return "python", index
-
-
-def _carried(words: Sequence[str], *, wrapped: bool) -> tuple[str, int]:
-    """Return the launcher behind a command such as `uv run`, and how many words come before its options."""
-    for index in range(1, min(len(words), 40)):
-        name, skip = _launcher(words[index:], wrapped=wrapped) if words[index] not in CARRIERS else ("", 0)
-        if name:
-            return name, index + skip
-    return "", 0
-
-
-def assigned(part: Part) -> Mapping[str, Item]:
-    """Return the variables that a command sees, by name."""
-    found: Mapping[str, Item] = part.extra.get("assigned", {})
-    return found
-
-
-def expansions(item: Item | None) -> Iterator[Piece]:
-    """Yield what shells put into a value, and into the variables that it is made of."""
-    for piece in item.pieces if item is not None else ():
-        yield from (inner for inner in piece.all() if inner.expands)
-
-
-def is_open(part: Part) -> bool:
-    """Whether a command may have more options than are written: a variable holds some that are not known."""
-    return bool(part.extra.get("open"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
 from distkb.evidence.readers.configs.item import Item, number
 from distkb.evidence.readers.configs.shell_values import amount
 from distkb.evidence.readers.configs.shell_words import Piece, Text, Word, commands
@@ -57,7 +59,7 @@ def options(words: Sequence[Word]) -> Iterator[tuple[str, Word]]:
         else:
             continue
         if equals:
-            yield _SAME.get(name, name), _behind(whole, skip)
+            yield _SAME.get(name, name), behind(whole, skip)
         elif index < len(words) and not words[index].text.startswith("-"):
             yield _SAME.get(name, name), words[index]
             index += 1
@@ -65,19 +67,15 @@ def options(words: Sequence[Word]) -> Iterator[tuple[str, Word]]:
             yield _SAME.get(name, name), Word(pieces=(), line=whole.line)
 
 
-def _behind(word: Word, skip: int) -> Word:
+def behind(word: Word, count: int) -> Word:
+    """Return a word without its first characters, which are plain."""
     pieces: list[Piece] = []
     for piece in word.pieces:
-        taken = 0 if piece.expands else min(skip, len(piece.text))
-        skip -= taken
+        taken = 0 if piece.expands else min(count, len(piece.text))
+        count -= taken
         if piece.text[taken:]:
-            pieces.append(
-                Piece(
-                    text=piece.text[taken:], line=piece.line, expands=piece.expands, quoted=piece.quoted,
-                    scope=piece.scope, stands_for=piece.stands_for,
-                )
-            )  # fmt: skip
-    return Word(pieces=tuple(pieces), line=word.line)
+            pieces.append(msgspec.structs.replace(piece, text=piece.text[taken:]))
+    return msgspec.structs.replace(word, pieces=tuple(pieces), line=pieces[0].line if pieces else word.line)
 
 
 def slurm_variables(root: Mapping[str, Item]) -> dict[str, int]:
