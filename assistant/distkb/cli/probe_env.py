@@ -15,8 +15,6 @@ from distkb.cli.session import Session, session
 if TYPE_CHECKING:
     from distkb.evidence.observation import Observation
 
-DEADLINE_S = 60.0
-
 
 @click.command(
     "env",
@@ -29,7 +27,7 @@ DEADLINE_S = 60.0
 @click.option("--nnodes", type=click.IntRange(min=1), metavar="N", help="option.nnodes")
 @click.option("--timeouts", is_flag=True, help="option.timeouts")
 @click.option("--log", "logs", type=click.Path(path_type=Path), multiple=True, metavar="PATH", help="option.log")
-@probe.probe_options(DEADLINE_S)
+@probe.probe_options("env")
 @click.pass_context
 def command(
     ctx: click.Context,

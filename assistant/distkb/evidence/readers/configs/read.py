@@ -153,3 +153,17 @@ class ConfigReader:
 def find_configs(paths: Sequence[Path]) -> list[Path]:
     """Return the files under the given paths that configure a job."""
     return find(ConfigReader((), {}), paths)
+
+
+class _LaunchReader(ConfigReader):
+    """Launch files only: shell scripts that start training or ask Slurm for a job."""
+
+    def holds(self, file: File) -> bool:
+        """Whether any line of it does so."""
+        loaded = _load(file.path)
+        return not isinstance(loaded, Skipped) and any(part.kind in ("command", "sbatch") for part in loaded)
+
+
+def find_launches(paths: Sequence[Path]) -> list[Path]:
+    """Return the launch files under the given paths."""
+    return find(_LaunchReader((), {}), paths)
