@@ -53,7 +53,7 @@ def _told(reported: Reported, say: Say) -> str:
     repair = remedy(reported, say.lang)
     if repair:
         lines.append(say("probe.fix", fix=repair))
-    lines += [f"    {line}" for command in commands(reported) for line in command.split("\n")]
+    lines += [line for command in commands(reported) for line in command.split("\n")]
     return "\n".join(map(clean, lines))
 
 

@@ -6,6 +6,8 @@ import re
 import shlex
 from collections.abc import Sequence
 
+import msgspec
+
 from distkb.evidence.readers.configs.flags import BOOLEAN, normal
 from distkb.evidence.readers.configs.item import Part
 from distkb.evidence.readers.configs.launch_command import Line
@@ -17,6 +19,7 @@ ASKED_NODE = "${FIRST_NODE:?name of the first node}"
 """Where no scheduler knows the nodes: a shell stops here and says what is missing."""
 ALL_NODES = '"$SLURM_NNODES"'
 _MARK = re.compile("\ue001(\\d+)\ue002")
+_ASSIGNS = re.compile(r"[A-Za-z_]\w{0,250}=")
 _WIDE = 100
 """Characters of a command on one line."""
 
@@ -41,8 +44,8 @@ class Draft:
 
     def _shown(self, word: Word) -> str:
         if not self._line.outer:
-            return word.shown
-        return Word(pieces=tuple(p for piece in word.pieces for p in self._kept(piece)), line=word.line).shown
+            return _typed(word)
+        return _typed(Word(pieces=tuple(p for piece in word.pieces for p in self._kept(piece)), line=word.line))
 
     def _kept(self, piece: Piece) -> tuple[Piece, ...]:
         """Put a mark in place of what the shell outside puts in, so that it is not quoted."""
@@ -123,7 +126,7 @@ class Draft:
         return self
 
     def _srun_words(self) -> list[str]:
-        return [word.shown for word in self._line.outer] if self._line.outer else [g[0] for g in self.head]
+        return [_typed(word) for word in self._line.outer] if self._line.outer else [g[0] for g in self.head]
 
     _outer_words: list[str] | None = None
 
@@ -145,9 +148,18 @@ class Draft:
         known = {"RANK": "$SLURM_PROCID", "LOCAL_RANK": "$SLURM_LOCALID", "NODE_RANK": "$SLURM_NODEID"}
         own = " ".join(f"{name}={known[name]}" for name in names)
         inside = f'{own} exec {" ".join(self.launcher)} "$@"'
+        self.head = [group for group in self.head if group[0].partition("=")[0] not in names]
         if not self._line.outer:
             self.launcher = ["bash", "-c", shlex.quote(inside), self.name]
         return self
+
+    def with_variable(self, name: str, value: str) -> str:
+        """Return the command with another value before it, or the assignment that is to stand before the command."""
+        at = next((n for n, group in enumerate(self.head) if group[0].startswith(f"{name}=")), None)
+        if at is None:
+            return f"export {name}={value}"
+        self.head[at] = [f"{name}={value}"]
+        return self.text()
 
     def text(self) -> str:
         """Return the command."""
@@ -161,7 +173,7 @@ class Draft:
             first = " ".join(word for group in (*self.head, self.launcher) for word in group)
             return " \\\n    ".join(filter(None, [first, *map(" ".join, self.options), " ".join(self.rest)]))
         inner = "".join((self._around(line.before), " ".join(words), self._around(line.after)))
-        outer = self._outer_words or [word.shown for word in line.outer]
+        outer = self._outer_words or [_typed(word) for word in line.outer]
         return " ".join([*outer, self._as_word(inner.strip())])
 
     def _around(self, pieces: Sequence[Piece]) -> str:
@@ -174,8 +186,19 @@ class Draft:
         return '"' + "".join(self._outer[int(p)] if n % 2 else in_quotes(p) for n, p in enumerate(parts)) + '"'
 
 
+def _typed(word: Word) -> str:
+    """Return a word to type; the name of an assignment stays outside the quotes, or it would be none."""
+    first = word.pieces[0] if word.pieces else None
+    found = None if first is None or first.expands or first.quoted else _ASSIGNS.match(first.text)
+    if first is None or found is None:
+        return word.shown
+    rest = first.text[found.end() :]
+    kept = (msgspec.structs.replace(first, text=rest), *word.pieces[1:]) if rest else word.pieces[1:]
+    return found[0] + (Word(pieces=kept, line=word.line).shown if kept else "")
+
+
 def _is_prefix(word: str) -> bool:
-    return bool(re.match(r"[\"']?[A-Za-z_]\w*=", word)) or word in ("exec", "time", "nohup", "env", "command")
+    return _ASSIGNS.match(word) is not None or word in ("exec", "time", "nohup", "env", "command")
 
 
 _MPI_SIZES = frozenset({"-np", "-n", "--np", "-c", "-npernode", "--npernode", "-N", "-ppn", "-perhost", "--map-by"})

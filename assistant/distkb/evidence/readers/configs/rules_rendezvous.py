@@ -53,7 +53,7 @@ def loopback(part: Part, job: Job) -> Iterator[Hit]:
     master = assigned(part).get("MASTER_ADDR")
     if part.name == "python" and master is not None and _LOOPBACK.fullmatch(str(master.value)):
         found = hit("config.loopback-master", part, master, part.line, flag="MASTER_ADDR", value=short(master.shown))
-        yield instead(found, f"export MASTER_ADDR={FIRST_NODE}")
+        yield instead(found, Draft(part).with_variable("MASTER_ADDR", FIRST_NODE))
 
 
 def own_name(part: Part, job: Job) -> Iterator[Hit]:
@@ -77,7 +77,7 @@ def own_name(part: Part, job: Job) -> Iterator[Hit]:
     if part.name == "python" and any(_NODELIST.fullmatch(p.text) for p in expansions(master)):
         found = hit("config.endpoint-nodelist", part, master, part.line, flag="MASTER_ADDR",
                     value=short(master.shown if master else ""))  # fmt: skip
-        yield instead(found, f"export MASTER_ADDR={FIRST_NODE}")
+        yield instead(found, Draft(part).with_variable("MASTER_ADDR", FIRST_NODE))
 
 
 def identity(part: Part, job: Job) -> Iterator[Hit]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from distkb.evidence.readers.configs.corrections import PER_TASK, Draft
 from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number
@@ -18,7 +18,7 @@ from distkb.evidence.readers.configs.placement import (
 )
 from distkb.evidence.readers.configs.rules_rendezvous import OWN_NAME
 from distkb.evidence.readers.configs.shell_file import Submitted
-from distkb.evidence.readers.configs.shell_words import Piece
+from distkb.evidence.readers.configs.shell_words import NAME, Piece
 
 _PER_NODE = frozenset({"node_rank", "machine_rank", "local_addr"})
 """Options that have to differ from node to node."""
@@ -124,7 +124,8 @@ def ranks(part: Part, job: Job) -> Iterator[Hit]:
     count = None if world is None else number(world.value)
     if world is not None and "WORLD_SIZE" not in own and count is not None and tasks is not None and count != tasks:
         found = hit("config.world-size-differs", part, world, part.line, n=count, tasks=tasks)
-        yield instead(found, "export WORLD_SIZE=$SLURM_NTASKS")
+        size = "$SLURM_NTASKS" if srun.get("ntasks") is None else str(tasks)
+        yield instead(found, Draft(part).with_variable("WORLD_SIZE", size))
 
 
 def _same_for_all(item: Item) -> bool:
@@ -137,25 +138,45 @@ def submitted(part: Part, job: Job) -> Iterator[Hit]:
     outside: Submitted | None = part.extra.get("submitted")
     if outside is None:
         return
-    early = [p for p in outside.pieces if _SLURM_NAME.match(p.text) or _asks_slurm(p.text)]
-    if not early:
+    first = next((p for p in outside.pieces if _asks_slurm(p.text)), None)
+    if first is None:
         return
-    lines = part.source.lines
-    first = early[0]
+    early = _known_in_the_job(outside)
     found = hit("config.sbatch-expanded-at-submission", part, *(dict.fromkeys(p.line for p in early)),
                 variable=short(first.text))  # fmt: skip
-    corrected: list[str] = []
-    for number_of in dict.fromkeys(p.line for p in early):
-        text = lines[number_of - 1] if number_of <= len(lines) else ""
-        for piece in early:
-            if piece.line == number_of:
-                text = text.replace(piece.text, "\\" + re.sub(r"(?<=.)(?<!\\)\$", r"\\$", piece.text))
-        corrected.append(re.sub(r"\\\\+\$", r"\\$", text))
-    yield instead(found, "\n".join(corrected))
+    yield instead(found, _protected(outside, early))
 
 
 def _asks_slurm(text: str) -> bool:
-    return text.startswith(("$(", "`")) and bool(re.search(r"\bSLURM_|\bhostname\b", text))
+    if text.startswith(("$(", "`")):
+        return bool(re.search(r"\bSLURM_|\bhostname\b", text))
+    return _SLURM_NAME.match(text) is not None
+
+
+def _known_in_the_job(outside: Submitted) -> list[Piece]:
+    """Return what only the job can put in: what Slurm says, and the job's own variables that hold such things."""
+    own: set[str] = set()
+
+    def is_early(piece: Piece) -> bool:
+        name = NAME.match(piece.text.lstrip("${"))
+        return _asks_slurm(piece.text) or (name is not None and name[0] in own and not piece.text.startswith("$("))
+
+    for _ in outside.assigned:
+        more = {n for n, held in outside.assigned.items() if any(is_early(p) for p in held if p.expands)} - own
+        if not more:
+            break
+        own |= more
+    return [piece for piece in outside.pieces if is_early(piece)]
+
+
+def _protected(outside: Submitted, early: Sequence[Piece]) -> str:
+    """Return the command that submits the job, with a backslash before what the job is to put in."""
+    signs = '[$`"]' if outside.in_quotes else "[$`]"
+    text = outside.statement
+    for written in sorted({piece.text for piece in early}, key=len, reverse=True):
+        new = re.sub(rf"(?<!\\){signs}", r"\\\g<0>", written)
+        text = new.join(re.split(rf"(?<!\\){re.escape(written)}(?!\w)", text))
+    return text
 
 
 def late(part: Part, job: Job) -> Iterator[Hit]:

@@ -88,7 +88,7 @@ def _nodes_differ(part: Part, command: Part, nodes: int | None) -> Iterator[Hit]
                     step=started_on, nodes=nodes, launcher=command.name)  # fmt: skip
         yield instead(found, Draft(command).start_everywhere().text())
         return
-    found = hit("config.sbatch-nodes-differ", part, part.get("nodes"), fewer, item or command.line,
+    found = hit("config.sbatch-nodes-differ", part, part.get("nodes"), fewer, item, command.line,
                 nodes=started_on, nnodes=asked)  # fmt: skip
     draft = Draft(command) if fewer is None else Draft(command).start_everywhere()
     yield instead(found, draft.put(key, '"$SLURM_NNODES"').text())
@@ -128,7 +128,7 @@ def fixed(part: Part, job: Job) -> Iterator[Hit]:
             continue
         if rank is not None and number(rank.value) is not None and not needs_no_rank(command):
             key = "machine_rank" if command.name == "accelerate" else "node_rank"
-            found = hit("config.srun-fixed-node-rank", part, rank, rank=rank.shown, nodes=nodes)
+            found = hit("config.srun-fixed-node-rank", part, rank, command.line, rank=rank.shown, nodes=nodes)
             yield instead(found, Draft(command).per_task(**{key: "$SLURM_NODEID"}).text())
         inside: dict[str, Item] = command.extra.get("per_task", {})
         address = inside.get("MASTER_ADDR")

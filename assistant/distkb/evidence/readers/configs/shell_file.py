@@ -7,8 +7,8 @@ as it is written, with the shell that puts it in: the login node's, the batch sc
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -34,9 +34,22 @@ _MAX_DEPTH = 3
 
 
 class Submitted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the shell that submits a job puts into its text before Slurm sees it."""
+    """A job that another script submits as text: what that script's shell puts into it before Slurm sees it."""
 
     pieces: tuple[Piece, ...]
+    assigned: Mapping[str, tuple[Piece, ...]]
+    """What the job itself gives to its variables."""
+    statement: str
+    """The command that holds the text, as it is written."""
+    in_quotes: bool
+    """Whether the text stands between double quotes, not in a heredoc."""
+
+
+class _Written(NamedTuple):
+    """Text that a command holds for another to read."""
+
+    pieces: tuple[Piece, ...] = ()
+    statement: str = ""
 
 
 def read_shell(source: Source) -> list[Part]:
@@ -61,10 +74,10 @@ class _Reader:
         self.blocks = 0
         self.wrappers: tuple[Part, ...] = ()
         self.per_task: dict[str, Item] = {}
-        self.files: dict[str, tuple[Piece, ...]] = {}
+        self.files: dict[str, _Written] = {}
         self.outer: tuple[Word, ...] = ()
         self.text = Text([])
-        self.stdin: tuple[Piece, ...] = ()
+        self.stdin = _Written()
 
     def read(self, text: Text, given: Sequence[Word] = ()) -> None:
         """Read a script; `given` are the options of the `sbatch` that submits it."""
@@ -187,7 +200,7 @@ class _Reader:
             elif base == "cat" and command.heredoc is not None:
                 if command.into:
                     self.files[command.into.removeprefix("./")] = self._heredoc(command)
-                self.stdin = self._heredoc(command) if command.piped else ()
+                self.stdin = self._heredoc(command) if command.piped else _Written()
                 return
             elif base not in _PASSED_BY and not word.text.startswith("-"):
                 break
@@ -195,14 +208,22 @@ class _Reader:
         if index < len(words):
             self._launch(words, index, local, wrappers, command)
 
-    def _heredoc(self, command: Command) -> tuple[Piece, ...]:
+    def _heredoc(self, command: Command) -> _Written:
         if command.heredoc is None:
-            return ()
-        return tuple(
+            return _Written()
+        pieces = tuple(
             new
             for piece in command.heredoc.pieces
             for new in (self.values.put_in(piece, self.scope) if piece.expands else (piece,))
         )
+        return _Written(pieces, self._statement(command, command.heredoc.end))
+
+    def _statement(self, command: Command, end: int) -> str:
+        """Return a command as it is written, without the keyword before it."""
+        text = "".join(piece.text for piece in self.text.pieces(command.span[0], end)).rstrip()
+        while text.partition(" ")[0] in _KEYWORDS:
+            text = text.partition(" ")[2].lstrip()
+        return text
 
     def _joined(self, words: list[Word], index: int, wrappers: list[Part]) -> None:
         """`ssh host …` gives its words to a shell of the other machine as one text."""
@@ -215,28 +236,38 @@ class _Reader:
     ) -> bool:
         """Read what a shell is given: a text behind -c, a heredoc, or a file that this script has written."""
         if words[index].text.removeprefix("./") in self.files:
-            self._inner(self.files[words[index].text.removeprefix("./")], wrappers, outer=())
+            self._inner(self.files[words[index].text.removeprefix("./")].pieces, wrappers, outer=())
             return True
         for at in range(index + 1, len(words)):
             text = words[at].text
             if text.startswith("-") and text.endswith("c") and at + 1 < len(words):
-                self._inner(words[at + 1].pieces, wrappers, outer=(*local, *words[: at + 1]))
+                outer = (*local, *words[: at + 1])
+                self._inner(words[at + 1].pieces, wrappers, outer=outer, arguments=words[at + 3 :])
                 return True
             if not text.startswith("-"):
                 known = self.files.get(text.removeprefix("./"))
                 if known is not None:
-                    self._inner(known, wrappers, outer=())
+                    self._inner(known.pieces, wrappers, outer=())
                 return known is not None
-        pieces = self._heredoc(command) or self.stdin
+        pieces = self._heredoc(command).pieces or self.stdin.pieces
         if pieces:
             self._inner(pieces, wrappers, outer=())
         return bool(pieces)
 
-    def _inner(self, pieces: Sequence[Piece], wrappers: list[Part], *, outer: tuple[Word, ...]) -> None:
+    def _inner(
+        self,
+        pieces: Sequence[Piece],
+        wrappers: list[Part],
+        *,
+        outer: tuple[Word, ...],
+        arguments: Sequence[Word] = (),
+    ) -> None:
         if self.depth >= _MAX_DEPTH:
             return
         starts = next((wrapper.name for wrapper in wrappers if wrapper.name in STARTERS), "")
         values = self.values.child(starts in JOINED)
+        if arguments:
+            values.takes(arguments, arguments[0].line)
         inner = _Reader(self.source, self.parts, values, scope="task" if starts else self.scope, depth=self.depth + 1)
         inner.script, inner.files, inner.outer = self.script, self.files, outer
         inner.wrappers = (*self.wrappers, *wrappers)
@@ -254,19 +285,26 @@ class _Reader:
         if self.depth >= _MAX_DEPTH:
             return
         given = dict(options(words))
-        pieces: tuple[Piece, ...] = self._heredoc(command) or self.stdin
+        held = self._heredoc(command) if command.heredoc is not None else self.stdin
         if "wrap" in given:
-            pieces = given["wrap"].pieces
+            held = _Written(given["wrap"].pieces, self._statement(command, command.span[1]))
         for word in words:
-            pieces = pieces or self.files.get(word.text.removeprefix("./"), ())
-        if not pieces:
+            held = held if held.pieces else self.files.get(word.text.removeprefix("./"), held)
+        if not held.pieces:
             return
         job = _Reader(self.source, self.parts, self.values.child(False), scope="batch", depth=self.depth + 1)
-        early = tuple(msgspec.structs.replace(p, scope="login") if p.expands else p for p in pieces)
+        early = tuple(msgspec.structs.replace(p, scope="login") if p.expands else p for p in held.pieces)
         at = len(self.parts)
         job.read(Text(early), words)
         for part in self.parts[at : at + 1]:
-            extra = {**part.extra, "submitted": Submitted(pieces=tuple(p for p in early if p.expands))}
+            own = {name: v.words for name, v in job.values.known.items() if v.words is not None}
+            outside = Submitted(
+                pieces=tuple(p for p in early if p.expands),
+                assigned={name: tuple(p for word in words for p in word.pieces) for name, words in own.items()},
+                statement=held.statement,
+                in_quotes="wrap" in given,
+            )
+            extra = {**part.extra, "submitted": outside}
             self.parts[at] = msgspec.structs.replace(part, extra=extra)
 
     def _launch(

@@ -11,6 +11,7 @@ import msgspec
 from distkb.evidence.readers.configs.shell_words import Piece, Word
 
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)\}|\{(\w+)\[([@*]|\d{1,4})\]\})")
+_ALL = ("$@", "$*")
 _NAME_IN = re.compile(r"\$?\{?\b([A-Za-z_]\w*)\b\}?")
 _MAX_PIECES = 200
 _MAX_TEXT = 20_000
@@ -58,6 +59,12 @@ class Values:
         """Take note of what `srun --export` names."""
         for part in export.split(","):
             self.lost.discard(part.partition("=")[0])
+
+    def takes(self, words: Sequence[Word], line: int) -> None:
+        """Give a script its arguments: `$1` and the others, and all of them as `$@`."""
+        self.known["@"] = Variable(name="@", words=tuple(words), line=line, is_array=True)
+        for number, word in enumerate(words[:9], 1):
+            self.known[str(number)] = Variable(name=str(number), words=(word,), line=line, is_array=True)
 
     def forget(self, name: str, *, unset: bool = False) -> None:
         """What a name holds is not known from here on."""
@@ -141,17 +148,17 @@ class Values:
             stands = (Piece(text=str(number), line=piece.line),) if number is not None else ()
             return [Word(pieces=(msgspec.structs.replace(itself, stands_for=stands),), line=piece.line)]
         found = _REFERENCE.fullmatch(piece.text)
-        name = "" if found is None else found[1] or found[2] or found[3]
+        name = "@" if piece.text in _ALL else "" if found is None else found[1] or found[2] or found[3]
         if name in self.slurm and name not in self.known:
             stands = (Piece(text=str(self.slurm[name]), line=piece.line),)
             return [Word(pieces=(msgspec.structs.replace(itself, stands_for=stands),), line=piece.line)]
         variable = self.known.get(name)
-        if found is None or variable is None or variable.words is None:
+        if variable is None or variable.words is None:
             lost = found is not None and name in self.lost
             return [Word(pieces=(msgspec.structs.replace(itself, lost=lost),), line=piece.line)] if lost else unknown
         words = list(variable.words)
         if not _is_list(piece):
-            at = int(found[4] or 0)
+            at = int(found[4] or 0) if found is not None else 0
             words = words[at : at + 1]
         quoted = [
             msgspec.structs.replace(
@@ -220,7 +227,7 @@ def _calculated(node: ast.expr) -> int | None:
 
 
 def _is_list(piece: Piece) -> bool:
-    return piece.text.endswith(("[@]}", "[*]}"))
+    return piece.text.endswith(("[@]}", "[*]}")) or piece.text in _ALL
 
 
 def _is_known(word: Word) -> bool:

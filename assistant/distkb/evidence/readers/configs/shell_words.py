@@ -83,6 +83,8 @@ class Heredoc(msgspec.Struct, frozen=True, kw_only=True):
 
     pieces: tuple[Piece, ...]
     """One literal piece where its mark is quoted, as nothing is expanded then."""
+    end: int
+    """Where its text goes on behind the mark."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -270,7 +272,7 @@ class _Lexer:
                 at = stop + 1
             self.at = min(after, len(self.chars))
             pieces = [Piece(text=self.chars[begin:end], line=self.text.line(begin))] if quoted else []
-            self.heredocs.append(Heredoc(pieces=tuple(pieces or self._interpolated(begin, end))))
+            self.heredocs.append(Heredoc(pieces=tuple(pieces or self._interpolated(begin, end)), end=self.at))
         self.waiting = []
 
     def _interpolated(self, begin: int, end: int) -> list[Piece]:
