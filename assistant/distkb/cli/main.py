@@ -110,6 +110,7 @@ cli = Root(
         "list": "distkb.cli.list",
         "diagnose": "distkb.cli.diagnose",
         "digest": "distkb.cli.digest",
+        "check": "distkb.cli.check",
         "probe": Group(
             "probe",
             {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -33,13 +34,18 @@ def located(path: str, root: Path) -> str:
     return inside.as_posix()
 
 
-def fingerprint(reported: Reported, root: Path) -> str:
-    """Return what stays the same of a finding while lines move: its id, its file, and the words of the line."""
-    place = next(iter(reported.observation.quotes), None)
-    parts = [reported.finding.id]
-    if place is not None:
-        parts += [located(place.path or "", root), _BLANKS.sub(" ", place.text).strip()]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+def fingerprints(reported: Sequence[Reported], root: Path) -> list[str]:
+    """Return for each finding what stays the same while lines move: id, file, the words of its line, which of them."""
+    counts: Counter[tuple[str, ...]] = Counter()
+    found: list[str] = []
+    for one in reported:
+        place = next(iter(one.observation.quotes), None)
+        parts: tuple[str, ...] = (one.finding.id,)
+        if place is not None:
+            parts = (*parts, located(place.path or "", root), _BLANKS.sub(" ", place.text).strip())
+        counts[parts] += 1
+        found.append(hashlib.sha256("\0".join((*parts, str(counts[parts]))).encode()).hexdigest()[:32])
+    return found
 
 
 def _level(reported: Reported) -> str:
@@ -90,7 +96,13 @@ def sarif(answer: ProbeAnswer, say: Say, root: Path, held: Mapping[str, str] | N
         "language": say.lang,
         "rules": list(rules.values()),
     }
-    results = [_result(reported, order, say, root, held or {}) for reported in answer.reported]
+    marks = fingerprints(answer.reported, root)
+    results = []
+    for reported, mark in zip(answer.reported, marks, strict=True):
+        found = {**_result(reported, order, say, root), "partialFingerprints": {FINGERPRINT: mark}}
+        if held and mark in held:
+            found["suppressions"] = [{"kind": "inSource", "justification": clean(held[mark])}]
+        results.append(found)
     run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
     return encode({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
@@ -106,8 +118,7 @@ def _rule(reported: Reported, say: Say) -> dict[str, Any]:
     }
 
 
-def _result(reported: Reported, order: list[str], say: Say, root: Path, held: Mapping[str, str]) -> dict[str, Any]:
-    mark = fingerprint(reported, root)
+def _result(reported: Reported, order: list[str], say: Say, root: Path) -> dict[str, Any]:
     places = [q for q in reported.observation.quotes if q.path]
     found: dict[str, Any] = {
         "ruleId": reported.finding.id,
@@ -115,12 +126,9 @@ def _result(reported: Reported, order: list[str], say: Say, root: Path, held: Ma
         "level": _level(reported),
         "message": {"text": _told(reported, say)},
         "locations": [_location(place, root) for place in places[:1]],
-        "partialFingerprints": {FINGERPRINT: mark},
     }
     if places[1:]:
         found["relatedLocations"] = [_location(place, root) for place in places[1:]]
-    if mark in held:
-        found["suppressions"] = [{"kind": "inSource", "justification": clean(held[mark])}]
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from distkb.catalogue.settings import Setting
@@ -49,17 +49,21 @@ MAX_FILES = 400
 
 
 def read_configs(
-    paths: Sequence[Path], settings: Sequence[Setting], versions: Mapping[str, str | None]
+    paths: Sequence[Path],
+    settings: Sequence[Setting],
+    versions: Mapping[str, str | None],
+    load: Callable[[Path], list[Part] | Skipped] | None = None,
 ) -> ArtifactReading:
     """Read the configurations of one job and check them, each by itself and against one another.
 
     `paths` are files of any kind that is known here; `versions` are the installed versions by distribution name, for
-    what depends on them. A file that cannot be read becomes a `Skipped`, and the rest is still checked.
+    what depends on them. A file that cannot be read becomes a `Skipped`, and the rest is still checked. `load` is
+    `load_config` for a caller that keeps what was read.
     """
     parts: list[Part] = []
     skipped: list[Skipped] = []
     for path in dict.fromkeys(paths):
-        loaded = _load(path)
+        loaded = (load or load_config)(path)
         if isinstance(loaded, Skipped):
             skipped.append(loaded)
         else:
@@ -85,7 +89,8 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _load(path: Path) -> list[Part] | Skipped:
+def load_config(path: Path) -> list[Part] | Skipped:
+    """Return what a file configures, or why nothing of it is known."""
     try:
         return load_parts(path)
     except UnreadableConfigError as error:
@@ -139,7 +144,7 @@ class ConfigReader:
 
     def holds(self, file: File) -> bool:
         """Whether any part of it configures a job."""
-        return not isinstance(_load(file.path), Skipped)
+        return not isinstance(load_config(file.path), Skipped)
 
     def nothing_else(self, file: File) -> bool:  # noqa: ARG002 - the same for all of them
         """Always: none is a log."""
@@ -155,13 +160,17 @@ def find_configs(paths: Sequence[Path]) -> list[Path]:
     return find(ConfigReader((), {}), paths)
 
 
+def is_launch(loaded: list[Part] | Skipped) -> bool:
+    """Whether a file that was read is a launch file: one that starts training or asks Slurm for a job."""
+    return not isinstance(loaded, Skipped) and any(part.kind in ("command", "sbatch") for part in loaded)
+
+
 class _LaunchReader(ConfigReader):
-    """Launch files only: shell scripts that start training or ask Slurm for a job."""
+    """Launch files only."""
 
     def holds(self, file: File) -> bool:
-        """Whether any line of it does so."""
-        loaded = _load(file.path)
-        return not isinstance(loaded, Skipped) and any(part.kind in ("command", "sbatch") for part in loaded)
+        """Whether any line of it launches something."""
+        return is_launch(load_config(file.path))
 
 
 def find_launches(paths: Sequence[Path]) -> list[Path]:
