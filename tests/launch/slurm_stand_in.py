@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 LONG = {"N": "nodes", "n": "ntasks", "J": "job-name", "p": "partition", "w": "nodelist", "c": "cpus-per-task"}
-FLAGS = {"exclusive", "label", "l", "unbuffered", "u", "overlap", "K", "O"}
+FLAGS = {"kill-on-bad-exit", "exclusive", "label", "l", "unbuffered", "u", "overlap", "K", "O"}
 
 
 def options(words: list[str]) -> tuple[dict[str, str], list[str]]:

@@ -38,6 +38,18 @@ WRONG = {
     "fresh/wrong/standalone-appended.sbatch": "config.torchrun-standalone-nodes",
     "fresh/wrong/world-size-nodes.sbatch": "config.world-size-differs",
     "fresh/wrong/wrap.sh": "config.sbatch-expanded-at-submission",
+    "third/wrong/accelerate-127.sbatch": "config.loopback-master",
+    "third/wrong/exported-localhost.sbatch": "config.loopback-endpoint",
+    "third/wrong/fewer-than-allocated.sbatch": "config.sbatch-nodes-differ",
+    "third/wrong/first-node-only.sh": "config.sbatch-without-srun",
+    "third/wrong/half-the-nodes.sbatch": "config.step-smaller-than-job",
+    "third/wrong/no-id.sh": "config.torchrun-no-rdzv-id",
+    "third/wrong/node-rank-zero.sbatch": "config.srun-fixed-node-rank",
+    "third/wrong/rank-in-arguments.sbatch": "config.srun-expanded-early",
+    "third/wrong/rank-of-the-node.sbatch": "config.rank-exported",
+    "third/wrong/srun-python-localhost.sbatch": "config.loopback-master",
+    "third/wrong/tasks-for-gpus.slurm": "config.sbatch-tasks-with-launcher",
+    "third/wrong/written-job.sh": "config.sbatch-expanded-at-submission",
 }
 
 

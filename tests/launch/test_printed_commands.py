@@ -37,6 +37,8 @@ LARGE = {
 }
 """Files that ask for more than a small cluster has: Slurm is stood in for, even where there is one."""
 GPUS = re.compile(r"(?:--gres|--gpus[a-z-]*|--account|--cpus-per-task|-p|--partition)[= ][\w:@-]+")
+ARGUMENT = {"no-id.sh": "node1"}
+"""What a file is given that is started by hand; others are given the number of the machine."""
 NODES = 2
 """Machines on which a file without a scheduler is started by hand."""
 
@@ -129,18 +131,19 @@ def start(path: Path, programs: Path, **environ: str) -> None:
     by_hand = "#SBATCH" not in text.partition("sbatch")[0] and "sbatch" not in text and "mpirun" not in text
     for node in range(NODES if by_hand else 1):
         own = {"SLURM_NODEID": str(node), "SLURM_PROCID": str(node)} if by_hand else {}
-        command = ["bash", str(path), str(node)] if by_hand else ["bash", str(path)]
+        command = ["bash", str(path), ARGUMENT.get(path.name, str(node))] if by_hand else ["bash", str(path)]
         if re.search(r"(?m)^#SBATCH", text) and "<<" not in text:
             command = ["sbatch", str(path)]
         subprocess.run(command, cwd=path.parent, env=environment | own, capture_output=True, timeout=120, check=False)
 
 
 def recorded(folder: Path) -> list[tuple[dict[str, str], list[str]]]:
-    """What each launcher was given: variables, and words."""
+    """What each launcher of the training was given: variables, and words."""
     found = []
     for file in sorted(folder.iterdir()):
         parts = file.read_text().split("\0")[:-1]
-        found.append((dict(part.split("=", 1) for part in parts[:7]), parts[7:]))
+        if "prepare.py" not in parts:
+            found.append((dict(part.split("=", 1) for part in parts[:7]), parts[7:]))
     return found
 
 

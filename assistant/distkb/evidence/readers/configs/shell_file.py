@@ -314,12 +314,14 @@ class _Reader:
         name, skip = launcher_of([word.text for word in words[index:]], wrapped=bool(everything))
         if not name:
             return
+        begin, stop = command.span
         line = words[index].line if not local else local[0].line
+        if not self.text.line(begin) <= line <= self.text.line(stop):
+            line = self.text.line(begin)  # the word comes from a variable that was given its value elsewhere
         part, end = options_of(self.source, "command", name, words, index + skip, line)
         rest = tuple(as_item(word) for word in words[end : end + _MAX_REST])
         if name == "python" and not (rest and (rest[0].text.endswith(".py") or words[index + skip - 1].text == "-m")):
             return
-        begin, stop = command.span
         extra: dict[str, Any] = {
             **part.extra,
             "assigned": {n: held_by(v) for n, v in self.values.known.items()},
