@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,3 +122,11 @@ def test_the_one_that_works_tells_more_than_others_that_wait() -> None:
     )
     assert parting is not None
     assert (parting.way, who(parting.odd)) == ("one-works", ["rank 0"])
+
+
+def test_a_rank_that_died_has_not_parted_from_one_that_came_further() -> None:
+    """Where a rank died in a call, a later line of the same function is only where another came since."""
+    died = msgspec.structs.replace(position(1, "own-call", ("main", 9), ("validate", 57)), died=True)
+    further, earlier = (position(0, "own-call", ("main", 9), ("validate", line)) for line in (58, 50))
+    assert part([died, further]) is None
+    assert part([died, earlier]) is not None

@@ -41,6 +41,47 @@ def test_bare_numbers_before_all_lines_are_ranks(label: str) -> None:
     assert set(said(assembled(text))) == {0, 1, 2}
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("[pod/bert-worker-0/pytorch] ", "[pod/bert-worker-1/pytorch] "),
+        ("[pod/bert-master-0/pytorch] ", "[pod/bert-worker-0/pytorch] "),
+        ("bert-master-0 pytorch ", "bert-worker-0 pytorch "),
+        ("bert-master-0 \u203a pytorch ", "bert-worker-0 \u203a pytorch "),
+        ("[pod/pretrain-workers-0-0-xk2jq/trainer] ", "[pod/pretrain-workers-0-1-9s8df/trainer] "),
+        ("pretrain-workers-0-0-xk2jq trainer ", "pretrain-workers-0-1-9s8df trainer "),
+        ("trainer/0 ", "trainer/1 "),
+        ("(head, rank=0, pid=1234) ", "(worker1, rank=1, pid=1234, ip=10.2.0.3) "),
+    ],
+    ids=["kubectl", "PyTorchJob", "stern", "stern with arrow", "JobSet", "JobSet in stern", "torchx", "SkyPilot"],
+)
+def test_pods_and_replicas_are_ranks_where_nothing_says_otherwise(labels: tuple[str, str]) -> None:
+    """The number of a pod is its rank, a master's before the workers', until a line says another one."""
+    text = "".join(f"{label}step {step} of {rank}\n" for step in range(4) for rank, label in enumerate(labels))
+    found = said(assembled(text))
+    assert {rank: texts[-1].endswith(f"of {rank}") for rank, texts in found.items()} == {0: True, 1: True}
+    swapped = said(assembled(f"{labels[0]}rank 1 of 2\n{labels[1]}rank 0 of 2\n" + text))
+    assert swapped[0][-1].endswith("of 1")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("(RayTrainWorker pid=4101, ip=10.0.0.4) ", "(RayTrainWorker pid=4102, ip=10.0.0.5) "),
+        ("(bert, pid=1234) ", "(bert, pid=1299) "),
+        ("ip-10-0-0-0: ", "ip-10-0-0-1: "),
+        ("train-1  | ", "train-2  | "),
+    ],
+    ids=["Ray", "SkyPilot", "pdsh", "Compose"],
+)
+def test_writers_without_a_rank_are_told_apart(labels: tuple[str, str]) -> None:
+    """A process label or a host is no rank, but its lines are one writer's."""
+    text = "".join(f"{label}step {step} of {one}\n" for step in range(4) for one, label in enumerate(labels))
+    run = assembled(text)
+    assert [process.rank for process in run.processes] == [None, None]
+    assert [len({line.text[-1] for line in process.tail}) for process in run.processes] == [1, 1]
+
+
 def test_labels_lose_to_what_the_lines_say() -> None:
     """Where task 1 says that it is rank 2, its lines are rank 2's, those without a rank too."""
     ranks = {0: 0, 1: 2, 2: 1, 3: 3}

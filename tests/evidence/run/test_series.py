@@ -152,3 +152,19 @@ def test_ranks_are_compared_at_the_same_count() -> None:
     assert not RELATIONS["differs"](column("step", said))
     said[1][-1] = said[1][-1].replace("norm 4", "norm 5")
     assert RELATIONS["differs"](column("norm", said))
+
+
+@pytest.mark.parametrize(
+    ("said", "far"),
+    [
+        (("vocab.txt: 2531 words", "vocab.txt: 5400 words"), True),
+        (("vocab.txt: 5399 words", "vocab.txt: 5400 words"), False),
+        (("shard 0: 2531 words", "shard 1: 5400 words"), False),
+        (("read in 3 seconds", "read in 9 seconds"), False),
+    ],
+)
+def test_far_apart_counts_are_of_one_thing_and_said_once(said: tuple[str, str], far: bool) -> None:
+    """Counts are far apart where nothing else in their lines differs; a remainder, a shard's and a time are not."""
+    found = columns(spoken({rank: [text] for rank, text in enumerate(said)}))
+    assert any(RELATIONS["far-apart"](one) for one in found) == far
+    assert any(one.context.startswith("once: ") for one in found) == ("seconds" not in said[0])

@@ -21,6 +21,7 @@ from distkb.evidence.run.processes import Run, Trace, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import alone, talks
+from distkb.evidence.run.sizes import divided
 from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes
 from distkb.evidence.run.unexplained import general
 from distkb.evidence.run.work import own_words, without_warnings, work_of
@@ -77,7 +78,7 @@ def derive(
     """Put all files and stack dumps together. `hanging`: the user says that the run freezes."""
     run = assemble(scans)
     unexplained = general(signatures)
-    roles = {s.id: "context" if s.id in unexplained else s.role for s in signatures}
+    roles = {s.id: "context" if s.id in unexplained else _role(s) for s in signatures}
     files = [(file.name, file.rank, content) for file, content in error_files if file.attempt in {None, run.attempt}]
     timeline = build(run, files, roles)
     words = work_of(run, timeline, warnings=True)
@@ -110,6 +111,7 @@ def derive(
         completed=done,
         started_over=started_over(_tries(scans, roles) or _restarts(said)),
         resumed_behind=resumed_behind(said),
+        divided=divided(said, world),
         shorter_limit=shorter_limit(said, timeline),
         quiet=quiet(run, timeline, work, signatures),
     )
@@ -135,11 +137,17 @@ def derive(
     )
 
 
+def _role(signature: Signature) -> str:
+    """What a message says of the process that printed it; `result` is a failure only of one that raises nothing."""
+    wrong = signature.role == "primary" and "symptom=wrong-result" in signature.implies
+    return "result" if wrong else signature.role
+
+
 def _is_known(first: Event, run: Run, roles: Mapping[str, str], in_frames: Sequence[Observation]) -> bool:
     """Whether a message of the failing rank, or a frame of its traceback, is a failure that the catalogue knows."""
     printed = (hit.signature for process in run.processes if process.key == first.process for _, hit in process.hits)
     raised = (o.id for o in in_frames if any(quote.rank == first.rank for quote in o.quotes))
-    return any(roles.get(name) == "primary" for name in (*printed, *raised))
+    return any(roles.get(name) in {"primary", "result"} for name in (*printed, *raised))
 
 
 def _parted(model: Model, places: Sequence[Position], frozen: bool) -> Parted:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from distkb.evidence.run.lines import Line
     from distkb.evidence.run.parting import Parting
     from distkb.evidence.run.processes import Process
+    from distkb.evidence.run.sizes import Division
     from distkb.evidence.run.timeline import Event, Timeline
 
 QUOTES = 6
@@ -59,6 +60,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """The newest checkpoint that was saved, and the older one from which the run went on."""
     quiet: tuple[Process, Line, Quote] | None = None
     """The last line of the run's work, and the ending from outside that came long after it."""
+    divided: tuple[Division, tuple[Line, ...]] | None = None
+    """How often the data was divided over the ranks where that is not once, and the lines that show it."""
     shorter_limit: tuple[Line, Event] | None = None
     """A time limit that the run stated, and a wait that ended long before it."""
 
@@ -162,6 +165,10 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
         if lines is not None:
             quotes = tuple(_plain_quote(line, timeline) for line in lines)
             found.append(Observation(id=name, source="log", quotes=quotes))
+    if model.divided is not None:
+        often, shown = model.divided
+        quotes = tuple(_plain_quote(line, timeline) for line in shown)
+        found.append(Observation(id=f"run.data-divided-{often}", source="log", quotes=quotes))
     if model.quiet is not None and model.parting is None:
         process, line, end = model.quiet
         found.append(

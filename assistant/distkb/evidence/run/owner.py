@@ -51,6 +51,7 @@ class Owner:
         """Number of a label → rank, where labels tell the writers apart."""
         self._own = {number: number for number in own} if _numbers_ranks(own, len(heads)) else pids
         self._named = _ranks_of_names(scan) if scan.file.rank is None and (strong or claims) else {}
+        by_name = False
         common = strong.most_common(1)[0][0] if strong else None
         ranks = set(self._own.values())
         said = common if len(strong) == 1 else min(ranks) if not strong and len(ranks) == 1 else None
@@ -76,6 +77,11 @@ class Owner:
             self.rank = None if self.console else common
         elif said is not None:
             self.rank = said
+        if not self.console and self.rank is None and not (strong or weak or own):
+            names = _writers(scan)
+            self.console = len(names) > 1
+            self._named = _ranks_of_pods(names)
+            by_name = bool(self._named)
         told = [number for rank, number, _ in heads if number is not None and rank in {None, number}]
         if (
             self.console
@@ -84,7 +90,7 @@ class Owner:
             and _numbers_ranks(told, len(heads))
         ):
             self._labels = {number: number for number in weak}
-        self.said = self.said or self.console
+        self.said = self.said or (self.console and not by_name)
         self.key = (
             f"rank {self.rank}"
             if self.rank is not None
@@ -216,6 +222,48 @@ def _ranks_of_names(scan: FileScan) -> dict[str, int]:
     ranks = {name: next(iter(one)) for name, one in said.items()}
     alone = all(len(one) == 1 for one in said.values()) and len(set(ranks.values())) == len(ranks)
     return ranks if alone else {}
+
+
+_POD = re.compile(r"(?P<before>(?!ip-|\d).{1,120})[-/](?P<number>\d{1,5})(?P<after>(?:[-/ ].{0,80})?)$")
+"""A pod's or a replica's number, the last one of its name."""
+_LETTERS = re.compile(r"-(?=\d*[a-z])[b-df-hj-np-tv-z0-9]{5}(?=[/ ])")
+
+
+def _writers(scan: FileScan) -> frozenset[str]:
+    """Labels of the writers of a file whose lines nearly all carry one."""
+    names: set[str] = set()
+    lines = 0
+    named = 0
+    for kept in (scan.first, scan.last):
+        for index in {*range(min(HEADS, len(kept))), *range(max(0, len(kept) - HEADS), len(kept))}:
+            shape = kept.shapes[index]
+            lines += not shape.once(_is_blank)
+            if shape.once(_is_labelled):
+                named += 1
+                names.add(head(kept.line(index)).source)
+    return frozenset(names) if named > 0.6 * lines else frozenset()
+
+
+def _is_labelled(text: str) -> bool:
+    return layout(text).named is not None
+
+
+def _ranks_of_pods(names: Iterable[str]) -> dict[str, int]:
+    """Return the rank of each pod or replica by its number, a PyTorchJob's master first; none where they do not fit.
+
+    Nothing in the lines bears it out: a pod may run several ranks, and then its lines carry their own labels.
+    """
+    found: dict[str, int] = {}
+    rest: set[tuple[str, str]] = set()  # all of a name but its number
+    masters = any("master-0" in name for name in names)
+    for name in names:
+        pod = _POD.match(_LETTERS.sub("", name))
+        if pod is None:
+            return {}
+        rest.add((pod["before"].replace("-master", "-worker"), pod["after"]))
+        found[name] = int(pod["number"]) + (masters and "-master" not in pod["before"])
+    fits = len(rest) == 1 and sorted(found.values()) == list(range(len(found)))
+    return found if fits else {}
 
 
 def _names_writer(text: str) -> bool:

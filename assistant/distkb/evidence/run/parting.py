@@ -60,7 +60,7 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def part(positions: Iterable[Position], world: int | None = None) -> Parting | None:
-    """Return how the ranks parted; None where no rank left a position, or none of them waits.
+    """Return how the ranks parted; None where no rank left a position, none of them waits, or one died before the rest.
 
     `world` is the number of ranks, where it is known.
     """
@@ -78,14 +78,25 @@ def part(positions: Iterable[Position], world: int | None = None) -> Parting | N
     if making:
         rest = tuple(one for one in known if one.stage != "group")
         return Parting(way="making-groups", main=rest or making, odd=making if rest else ())
-    if len(ordered) == 1 and len(known) < (world or 2):
-        return Parting(way="rest-in-step" if known[0].stage in STEP else "rest-in-call", main=tuple(known), odd=())
-    if len(ordered) == 1:
-        return Parting(way="same-place", main=tuple(ordered[0]), odd=(), function=known[0].place.op)
     main = ordered[0]
+    if len(ordered) == 1:
+        rest_of: Way = "rest-in-step" if main[0].stage in STEP else "rest-in-call"
+        way: Way = rest_of if len(known) < (world or 2) else "same-place"
+        return Parting(way=way, main=tuple(main), odd=(), function=main[0].place.op * (way == "same-place"))
     odd = min(ordered[1:], key=lambda group: (_telling(group), len(group)))
+    if _went_on(main[0], odd[0]) or _went_on(odd[0], main[0]):
+        return None
     way, function = _way(main[0], odd[0])
     return Parting(way=way, main=tuple(main), odd=tuple(odd), function=function)
+
+
+def _went_on(died: Position, other: Position) -> bool:
+    """Whether a rank died in a call of a function of which another had only come to a later line."""
+    at = _fork(died.frames, other.frames)
+    mine, theirs = _frame(died.frames, at), _frame(other.frames, at)
+    if not died.died or mine is None or theirs is None:
+        return False
+    return _name(mine) == _name(theirs) and mine.line < theirs.line
 
 
 def _key(one: Position) -> tuple[object, ...]:

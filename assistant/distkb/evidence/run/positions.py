@@ -48,6 +48,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """The user's frames, outermost first."""
     waits: bool
     """Whether it stood there for others: it timed out, lost a peer or was dumped in a collective."""
+    died: bool = False
+    """Whether it ended there of an error that no peer's end explains: the others may have come further since."""
     quote: Quote
 
     @property
@@ -79,13 +81,19 @@ def positions(
                 break
     standing = tuple(standing)
     ranks = _ranks_of_pids(run, timeline) or _in_order(standing, world)
+    aborted = [failure.rank for failure in timeline.failures if failure.signal in _FATAL]
     for dumped in standing:
-        position = _of_standing(dumped, ranks)
+        alone = dumped.dump.fatal and len(aborted) == 1 and sum(one.dump.fatal for one in standing) == 1
+        position = _of_standing(dumped, ranks, aborted[0] if alone else None)
         if position is not None:
             old = found.get(position.who)
             if old is None or old.how == "interrupt":
                 found[position.who] = position
     return tuple(by_rank(found.values()))
+
+
+_FATAL = frozenset({"SIGABRT", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"})
+"""Signals at which faulthandler writes the stacks of the process that dies of them."""
 
 
 def by_rank(found: Iterable[Position]) -> list[Position]:
@@ -141,6 +149,7 @@ def _of_trace(process: Process, trace: Trace, event: Event | None) -> Position |
         place=place,
         frames=mine,
         waits=waited or (interrupted and stage(frames, place) in WAITS),
+        died=event is not None and event.kind != "echo",
         quote=quote,
     )
 
@@ -149,9 +158,10 @@ def _is_users(frame: Frame) -> bool:
     return not frame.path.startswith("<")
 
 
-def _of_standing(one: Standing, ranks: Mapping[int, int]) -> Position | None:
+def _of_standing(one: Standing, ranks: Mapping[int, int], aborted: int | None) -> Position | None:
+    """`aborted` is the rank of which the launcher says that it died so, where this dump can only be its own."""
     dump = one.dump
-    rank = dump.rank if dump.rank is not None else ranks.get(dump.pid or -1)
+    rank = dump.rank if dump.rank is not None else ranks.get(dump.pid or -1, aborted)
     threads = dump.snapshots[-1] if dump.snapshots else ()
     thread = representative(threads)
     if thread is None:
@@ -170,6 +180,7 @@ def _of_standing(one: Standing, ranks: Mapping[int, int]) -> Position | None:
         place=one.place,
         frames=mine,
         waits=where in WAITS and not one.moved,
+        died=dump.fatal,
         quote=Quote(text=quote_text(text), path=dump.path, line=dump.line, rank=rank),
     )
 

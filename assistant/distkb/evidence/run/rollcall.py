@@ -76,6 +76,8 @@ def _state(
             sources=sources,
             certainty=certainty,
         )
+    if place is not None and place.died:
+        return RankState(rank=rank, state="failed", place=where, last=place.quote, sources=sources, certainty=certainty)
     if place is not None or events:
         waits = place.waits if place is not None else True
         return RankState(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 MARK = "§"
 """Stands for the number of a column in its context; other numbers are `#`."""
 _BEFORE, _AFTER = 40, 24
+_ONCE = "once: "
+_UNIT = re.compile(
+    r"(?i) ?(?:%|m?s\b|secs?\b|seconds|min|hours|[KMG]i?B\b|bytes|threads|cores|[cg]pus|devices|workers|processes|ranks"
+    r"|steps|epochs|hits|errors|param)"
+)
+"""What follows a number that is no count of data."""
 LEAST_ROWS = 4
 """Rows from which the course of a number can be told."""
 COUNTERS = 3
@@ -26,6 +33,8 @@ DIGITS = 6
 """Most digits of such a number."""
 MOST_COMPARED = 256
 """Ranks that are looked at where they all should do the same."""
+FAR = 0.9
+"""A number that is less than this share of another is far from it."""
 PRECISE = 4
 """Digits from which equal numbers are no accident."""
 
@@ -131,8 +140,24 @@ class Column:
 
     @cached_property
     def context(self) -> str:
-        """The words around it, with `§` for the number itself."""
+        """The words around it, with `§` for the number itself, and `once: ` before them where it is a count."""
+        return _ONCE * self.counted + self._words
+
+    @cached_property
+    def _words(self) -> str:
         return _context(self._template, self._index)
+
+    @cached_property
+    def counted(self) -> bool:
+        """Whether each rank said it a single time and it may be a count, as what is said of the set-up is."""
+        once = all(len(places) == 1 for _, places in self._spoken)
+        return once and _UNIT.match(self._words.partition(MARK)[2]) is None
+
+    @cached_property
+    def alone(self) -> bool:
+        """Whether no other number of its lines differs between the ranks."""
+        every = (Column(self._table, index) for index in range(self._template.count("#")) if index != self._index)
+        return not any(differs(column) for column in every)
 
     @cached_property
     def ranks(self) -> tuple[tuple[Process, Cells], ...]:
@@ -207,6 +232,14 @@ def _context(template: str, index: int) -> str:
 def differs(column: Column) -> bool:
     """Whether two ranks printed different values where they printed the same line."""
     return len(column.ranks) > 1 and any(map(_apart, column.rows()))
+
+
+def far_apart(column: Column) -> bool:
+    """Whether ranks printed whole numbers of which one is much smaller than another, and else the same line."""
+    rows = list(column.rows()) if differs(column) and column.counted else []
+    if not all(text.isdecimal() for row in rows for text in row) or not column.alone:
+        return False
+    return any(min(map(int, row)) < FAR * max(map(int, row)) for row in rows)
 
 
 def agrees(column: Column) -> bool:
@@ -311,6 +344,7 @@ def _median(values: Sequence[float]) -> float:
 
 RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "differs": differs,
+    "far-apart": far_apart,
     "agrees": agrees,
     "drifts": drifts,
     "constant": constant,

@@ -151,6 +151,7 @@ def _process_events(process: Process, roles: Mapping[str, str]) -> list[Event]:
         if event is not None:
             events.append(event)
     after = aftermath(process, events, roles)
+    failures = {"primary", "collateral"} if events else {"primary", "collateral", "result"}
     for scan, hit in process.hits:
         if (scan.file.name, hit.order, hit.signature) in after:
             continue
@@ -158,11 +159,11 @@ def _process_events(process: Process, roles: Mapping[str, str]) -> list[Event]:
             events.append(_killed(scan, hit))
             continue
         role = roles.get(hit.signature, "context")
-        if role == "context" or hit.signature.startswith("torch.elastic.") or (scan.file.name, hit.line) in covered:
+        if role not in failures or hit.signature.startswith("torch.elastic.") or (scan.file.name, hit.line) in covered:
             continue
         events.append(
             Event(
-                kind="other" if role == "primary" else "echo",
+                kind="echo" if role == "collateral" else "other",
                 process=process.key,
                 rank=process.rank,
                 label=hit.signature,
@@ -238,12 +239,14 @@ def _trace_event(process: Process, trace: Trace, roles: set[str]) -> Event | Non
 
 def kind_of(raised: Raised, roles: Iterable[str] = ()) -> Kind:
     """What sort of failure an exception is; `roles` are those of the signatures that its text matches."""
+    roles = frozenset(roles)
+    fails = bool(roles & {"primary", "result"})
     short = raised.type.rpartition(".")[2]
     inside = any(_NOT_USER.search(frame.path.replace("\\", "/")) for frame in raised.below)
     communication = short.startswith("Dist") or short in _ENDED_TYPES or (short in _COMMUNICATION_TYPES and inside)
-    if communication and _ECHO.search(raised.type + ": " + raised.message) and "primary" not in roles:
+    if communication and _ECHO.search(raised.type + ": " + raised.message) and not fails:
         return "echo"
-    if "collateral" in roles and "primary" not in roles:
+    if "collateral" in roles and not fails:
         return "echo"
     if inside or short.startswith("Dist") or "OutOfMemory" in short or _NOT_USER_MESSAGE.search(raised.message):
         return "other"

@@ -47,20 +47,22 @@ _TAG = re.compile(
     r"(?P<ws>\s*)(?:"
     r"\[(?:prterun[^\]@]*@)?(?P<job>\d{1,9}),\s?(?P<mpi>\d{1,6})\]<std(?:out|err|diag)>: ?"
     r"|\[(?P<name>[A-Za-z][A-Za-z_.-]*?)[ _:=-]?(?P<tagged>\d{1,5})\](?::(?! ?:) ?| )"
-    r"|\((?P<actor>[A-Za-z_]\w* pid=\d+(?:, ip=[\w.:]+)?)\)(?: |$)"
+    r"|\((?P<actor>[A-Za-z_][\w-]*,? pid=\d+(?:, ip=[\w.:]+)?)\)(?: |$)"
     r"|\((?P<sky>(?:head|worker\d{1,5}), rank=(?P<snum>\d{1,5}), pid=\d+(?:, ip=[\w.:]+)?)\)(?: |$)"
     r"|\[pod/(?P<pod>[\w.-]+/[\w.-]+)\](?: |$)"
-    r"|(?P<stern>[a-z][a-z0-9-]{0,62}-(?:(?:master|worker)-\d{1,5} pytorch"
-    r"|\d{1,5}-(?=\d*[a-z])[b-df-hj-np-tv-z0-9]{5} [a-z][a-z0-9-]*))(?: |$)"
+    r"|(?P<stern>[a-z][a-z0-9-]{0,62}-(?:(?:master|worker)-\d{1,5}(?: \u203a)? pytorch"
+    r"|\d{1,5}-(?=\d*[a-z])[b-df-hj-np-tv-z0-9]{5}(?: \u203a)? [a-z][a-z0-9-]*))(?: |$)"
     r"|(?P<replica>[A-Za-z][\w.-]{0,62}/\d{1,5}) (?=\[[A-Za-z_]*\d{1,5}\]:)"
+    r"|(?P<role>(?:[\w.-]{1,40}/)?(?:trainer|worker)/\d{1,5}) "
+    r"|(?P<compose>[a-z][\w.-]{0,40}-\d{1,4}) {1,20}\| "
     r"|(?P<address>ip(?:-\d{1,3}){4}[\w.-]*|\d{1,3}(?:\.\d{1,3}){3}): "
     r"|(?P<worker>(?:worker|node|rank|host|proc)[_-]?(?P<wnum>\d{1,5})): "
     r"|(?P<srun>\d{1,5}): "
     r")"
 )
 """Tags of launchers: mpirun, torchrun, Ray, SkyPilot (its rank is the node's), `kubectl logs --prefix`, stern (pods of
-a PyTorchJob, or with the five letters that Kubernetes appends), torchx before torchrun's own tag, pdsh by address or
-by name, `srun --label`."""
+a PyTorchJob, or with the five letters that Kubernetes appends), torchx before torchrun's own tag or with a role's usual
+name, Docker Compose, pdsh by address or by name, `srun --label`."""
 _RANK_NAMES = frozenset({"rank", "default", "trainer", "global_rank", "proc", "process", "local_rank", "worker", "gpu"})
 _WEAK_NAMES = frozenset({"local_rank", "worker", "gpu", "proc", "process"})
 _INNER = re.compile(
@@ -201,7 +203,7 @@ def _tag(tag: re.Match[str]) -> tuple[Span | None, Span | None, str, Span | None
         return None, None, "", None
     if tag["sky"]:
         return None, tag.span("snum"), "", tag.span("sky")
-    for form in ("actor", "pod", "stern", "replica", "address"):
+    for form in ("actor", "pod", "stern", "replica", "role", "compose", "address"):
         if tag[form]:
             return None, None, "", tag.span(form)
     if tag["worker"]:

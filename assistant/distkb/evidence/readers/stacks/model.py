@@ -52,6 +52,8 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
     local_world_size: int | None = None
     state: str = ""
     """State letter of the process, T where it was stopped."""
+    fatal: bool = False
+    """Whether the process wrote it as it died, of an abort or an invalid address."""
     cpu: float | None = None
     """Share of one core that it used between the snapshots."""
     snapshots: tuple[tuple[Thread, ...], ...] = ()

@@ -70,6 +70,7 @@ class _Stream:
         self.threads: list[_Open] = []
         self.current = who
         self.line = 0
+        self.fatal = False
         self.in_c = False
 
     def process(self, who: Who, line: int) -> None:
@@ -121,11 +122,12 @@ class _Stream:
                     pid=self.current.pid,
                     host=self.current.host,
                     command=self.current.command,
+                    fatal=self.fatal,
                     snapshots=(threads,),
                 )
             )
         self.threads, self.thread, self.line, self.current = [], None, 0, self.who
-        self.in_c = False
+        self.fatal = self.in_c = False
 
 
 def parse_text(lines: Iterable[str], path: str, who: Who | None = None) -> list[Dump]:
@@ -272,10 +274,11 @@ def _take_header(stream: _Stream, found: re.Match[str], number: int) -> bool:
     return True
 
 
-def _take_beginning(stream: _Stream, _: re.Match[str], number: int) -> None:
+def _take_beginning(stream: _Stream, found: re.Match[str], number: int) -> None:
     if stream.threads:
         stream.process(Who(), number)
     stream.line = number
+    stream.fatal = "Fatal" in found[0]
 
 
 def _take_c(stream: _Stream, _: re.Match[str], __: int) -> None:
