@@ -34,6 +34,9 @@ LARGE = {
     "first/wrong/tasks-times-torchrun.sbatch",
     "fresh/wrong/per-node-ignored.sbatch",
     "fresh/wrong/world-size-nodes.sbatch",
+    "third/wrong/fewer-than-allocated.sbatch",
+    "third/wrong/srun-python-localhost.sbatch",
+    "third/wrong/tasks-for-gpus.slurm",
 }
 """Files that ask for more than a small cluster has: Slurm is stood in for, even where there is one."""
 GPUS = re.compile(r"(?:--gres|--gpus[a-z-]*|--account|--cpus-per-task|-p|--partition)[= ][\w:@-]+")
