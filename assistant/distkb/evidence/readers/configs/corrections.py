@@ -36,6 +36,7 @@ class Draft:
         self.name = part.name
         self._line = line
         self._frees = frees
+        self._port = _port_of(part)
         self._outer: list[str] = []
         self.head = self._grouped_head(line.head)
         self.launcher = [self._shown(word) for word in line.launcher]
@@ -98,7 +99,7 @@ class Draft:
         self.drop("standalone", "node_rank", "master_addr", "master_port").put("rdzv_backend", "c10d")
         if not any(self._is(group, ("rdzv_id",)) for group in self.options) or node == FIRST_NODE:
             self.put("rdzv_id", job)
-        return self.put("rdzv_endpoint", f'"{node}:29500"')
+        return self.put("rdzv_endpoint", f'"{node}:{self._port}"')
 
     def start_everywhere(self) -> Draft:
         """Let `srun` start it once on each node of the job."""
@@ -171,7 +172,10 @@ class Draft:
             if len(joined) <= _WIDE:
                 return joined
             first = " ".join(word for group in (*self.head, self.launcher) for word in group)
-            return " \\\n    ".join(filter(None, [first, *map(" ".join, self.options), " ".join(self.rest)]))
+            options, rest = list(map(" ".join, self.options)), " ".join(self.rest)
+            if options[-1:] in (["-m"], ["--module"]):
+                rest = f"{options.pop()} {rest}"
+            return " \\\n    ".join(filter(None, [first, *options, rest]))
         inner = "".join((self._around(line.before), " ".join(words), self._around(line.after)))
         outer = self._outer_words or [_typed(word) for word in line.outer]
         return " ".join([*outer, self._as_word(inner.strip())])
@@ -184,6 +188,13 @@ class Draft:
             return shlex.quote(inner)
         parts = _MARK.split(inner)
         return '"' + "".join(self._outer[int(p)] if n % 2 else in_quotes(p) for n, p in enumerate(parts)) + '"'
+
+
+def _port_of(part: Part) -> str:
+    """Return the port at which the ranks were to meet; torchrun's own where none is written."""
+    written = str(part.value("rdzv_endpoint") or "").rpartition(":")[2]
+    given = str(part.value("master_port") or "")
+    return next((text for text in (written, given) if text.isdecimal() and text.isascii()), "29500")
 
 
 def _typed(word: Word) -> str:
