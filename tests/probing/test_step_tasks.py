@@ -14,6 +14,7 @@ from env_facts import BY_HAND, facts
 
 from distkb.catalogue.load import load_sources
 from distkb.catalogue.model import Catalogue
+from distkb.knowledge import open_knowledge
 from distkb.probing import step
 from distkb.probing.conclude import conclude_tasks
 from distkb.probing.document import RawDocument
@@ -92,6 +93,7 @@ def test_a_task_that_nobody_waits_for_leaves_nothing(tmp_path: Path) -> None:
 
 def test_the_tasks_of_a_step_print_one_answer(tmp_path: Path) -> None:
     """Four processes as srun starts them: the first prints one finding, the others nothing, and no file is left."""
+    open_knowledge()  # compiled once, not by all four at the same time
     contract = {**BY_HAND, "WORLD_SIZE": "4", "RANK": "0", "MASTER_PORT": "0"}
     plain = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
     command = [PROGRAM, "probe", "env", "--json", "--python", getattr(sys, "_base_executable", sys.executable)]

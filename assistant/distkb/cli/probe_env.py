@@ -55,13 +55,13 @@ def command(
         note(current.say("note.no-step-folder", path=task.folder), current.say)
         task = None
     is_other = task is not None and task.number > 0
-    until = time.monotonic() + deadline + step.LATER_S
     chosen = probe.interpreter(python)
     known = knowledge.Knowledge(knowledge.open_knowledge(current))
     seen = _read_logs(logs, known, current)
     request: dict[str, Any] = {"pids": list(pids), "nproc": nproc, "nnodes": nnodes}
     request["port"] = task is None or task.is_first_here
     raw = probe.run("env", request, chosen, current, deadline_s=deadline, quiet=as_json or is_other)
+    until = time.monotonic() + deadline + step.LATER_S
     if task is not None and is_other and step.hand_over(task, raw, until):
         return ExitCode.DONE
     tasks = step.gather(task, raw, until) if task is not None and not is_other else {}

@@ -20,7 +20,7 @@ from distkb.probing.document import RawDocument
 WAIT_S = 10.0
 """Seconds that the first task waits, behind its own document, for tasks that did not even begin."""
 LATER_S = 20.0
-"""Seconds beyond the deadline of the probe that tasks wait for one another."""
+"""Seconds beyond the deadline of the probe that a task waits for the others, behind its own document."""
 _LOOK_S = 0.05
 _MOST_TASKS = 4096
 _MOST_BYTES = 8 << 20
