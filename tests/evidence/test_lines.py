@@ -116,3 +116,17 @@ def test_any_text_is_read(text: str) -> None:
 def test_tag_of_any_rank(rank: int, rest: str) -> None:
     """The prefix of torch itself gives the rank whatever follows."""
     assert head(f"[rank{rank}]: {rest}").rank == rank
+
+
+@pytest.mark.parametrize(
+    ("line", "rank"),
+    [
+        ('{"t": 6838.13, "rank": 1, "event": "start"}', 1),
+        ('{"event": "step", "loss": 0.5, "message": "' + "x" * 200 + '", "global_rank": 3}', 3),
+        ("{'rank': 2, 'loss': 0.5}", 2),
+        ('{"local_rank": 2, "loss": 0.5}', None),
+    ],
+)
+def test_a_line_of_json_says_its_rank_in_a_field(line: str, rank: int | None) -> None:
+    """Wherever among the fields it stands; the local rank is another number."""
+    assert head(line).rank == rank

@@ -111,7 +111,8 @@ Role = Literal["primary", "collateral", "context"]
 `context`: says what the run was doing or how it is set up, and is no failure."""
 Place = Literal[
     "log", "report", "frame", "alone", "unequal", "last", "last-differs", "differs", "agrees", "constant",
-    "ends-at-zero", "stands-out", "drifts", "starts-over", "rises-again", "falls-behind", "far-apart", "unexplained",
+    "ends-at-zero", "stands-out", "drifts", "starts-over", "rises-again", "falls-behind", "far-apart", "settles-early",
+    "unexplained",
 ]  # fmt: skip
 """Where a pattern is looked for: program output, a person's words, the user's frames of a traceback; in the ranks'
 output side by side: `alone`, lines that only a few ranks printed, `unequal`, that some printed more often, `last`, the

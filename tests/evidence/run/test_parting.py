@@ -130,3 +130,12 @@ def test_a_rank_that_died_has_not_parted_from_one_that_came_further() -> None:
     further, earlier = (position(0, "own-call", ("main", 9), ("validate", line)) for line in (58, 50))
     assert part([died, further]) is None
     assert part([died, earlier]) is not None
+
+
+def test_a_forward_without_gradients_is_no_training_step() -> None:
+    """Ranks in a forward of an evaluation or a generation, which another has left, have not parted in a step."""
+    main = msgspec.structs.replace(position(0, "forward", ("main", 9), ("scores", 20)), inference=True)
+    other = position(1, "own-call", ("main", 12))
+    parting = part([main, other])
+    assert parting is not None
+    assert parting.way == "inference-apart"

@@ -24,6 +24,7 @@ WAIT = (
         ("timeout: 0:30:00", 1800),
         ("'timeout': datetime.timedelta(seconds=1800)", 1800),
         ("pg_timeout is 2 hours", 7200),
+        ("process group timeout asked for: 2:00:00", 7200),
         ("timeout=20000ms", 20),
         ("nccl timeout 10 minutes", 600),
         ("http timeout=600", None),
@@ -62,3 +63,26 @@ def test_a_wait_that_ended_long_before_the_stated_limit(limit: str, shown: bool)
 def test_a_run_that_goes_on_from_an_older_checkpoint(said: list[str], behind: bool) -> None:
     """Only a checkpoint that was saved before counts, and only one of the same naming."""
     assert (resumed_behind({"rank 0": lines(*said)}) is not None) is behind
+
+
+LEXICON = """12:00:01 rank 0 no lexicon at cache/words.jsonl.gz, counting
+12:00:03 rank 1 reading cache/words.jsonl.gz (0 bytes)
+12:00:05 rank 0 lexicon of 4206 forms written in 3.4 s
+12:00:06 rank 0 reading cache/words.jsonl.gz (388761 bytes)
+12:00:06 rank 1 step 1
+12:00:06 rank 0 step 1
+"""
+RELOADED = """12:00:01 rank 0 loading best.pt
+12:00:01 rank 1 loading best.pt
+12:00:05 rank 0 saved best.pt
+12:00:06 rank 1 step 1
+12:00:06 rank 0 step 1
+"""
+
+
+@pytest.mark.parametrize(("text", "early"), [(LEXICON, True), (RELOADED, False)], ids=["read early", "saved anew"])
+def test_a_file_is_read_too_early_where_its_maker_is_not_done(text: str, early: bool) -> None:
+    """What another rank still makes is read too early; a checkpoint that all load and one saves anew is not."""
+    found = observed(scan(text)).get("run.read-before-written")
+    shown = [quote.line for quote in found.quotes] if found is not None else []
+    assert shown == ([2, 3] if early else [])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_samples import TEXTS, lines, spoken
 
-from distkb.evidence.run.sayings import alone, say
+from distkb.evidence.run.sayings import alone, by_members, say
 
 SAID = st.dictionaries(st.integers(0, 5), st.lists(TEXTS, min_size=1, max_size=8), min_size=1, max_size=5)
 
@@ -87,3 +87,17 @@ def test_ranks_that_have_nothing_in_common_are_not_compared() -> None:
     """One rank alone, or ranks that print different things, say nothing alone."""
     assert alone(spoken({0: ["step 1"]})) == ()
     assert alone(spoken({0: ["hello"], 1: ["world"]})) == ()
+
+
+def test_a_group_that_only_its_members_speak_of() -> None:
+    """Lines that name the ranks of a group tell of it where these ranks printed them and nobody else did."""
+    everyone = [f"group node0 = {[0, 1]}", f"group node1 = {[2, 3]}"]
+    said = {rank: [*everyone, *([f"group heads = {[0, 2]}"] if rank in {0, 2} else [])] for rank in range(4)}
+    assert [process.rank for process, _ in by_members(spoken(said))] == [0, 2]
+    assert by_members(spoken(dict.fromkeys(range(4), everyone))) == ()
+
+
+def test_columns_of_blanks_make_no_other_line() -> None:
+    """Numbers of other lengths in a table that is filled up with blanks stand in the same line."""
+    one, other = (say(line) for line in lines("lr 0.05      train 0.1", "lr 0.002     train 0.2"))
+    assert one.template == other.template == "lr # train #"

@@ -168,3 +168,19 @@ def test_far_apart_counts_are_of_one_thing_and_said_once(said: tuple[str, str], 
     found = columns(spoken({rank: [text] for rank, text in enumerate(said)}))
     assert any(RELATIONS["far-apart"](one) for one in found) == far
     assert any(one.context.startswith("once: ") for one in found) == ("seconds" not in said[0])
+
+
+@pytest.mark.parametrize(
+    ("rates", "early"),
+    [
+        ([0.05, 0.05, 0.01, 0.002, *[0.002] * 6], True),
+        ([*[0.05] * 5, 0.01, 0.01, 0.002, 0.002, 0.002], False),
+        ([0.01, 0.03, 0.05, *[0.05] * 7], False),
+        ([0.05 - 0.005 * step for step in range(10)], False),
+    ],
+    ids=["early", "late", "warm-up", "to the end"],
+)
+def test_a_schedule_that_ends_early_settles(rates: list[float], early: bool) -> None:
+    """A rate that falls in steps in the first half and then never again settles early; a warm-up does not fall."""
+    said = {0: [f"epoch {step} lr {rate:.4f} loss {1 / (step + 1):.3f}" for step, rate in enumerate(rates)]}
+    assert RELATIONS["settles-early"](column("lr", said)) == early

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Literal
 
 from distkb.evidence.code.spots import Spot
 from distkb.evidence.readers.scripts.blocks import LEAVES, LOOPS, Arm, exits, head, statements
+from distkb.evidence.readers.scripts.names import last
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from distkb.evidence.readers.scripts.project import Function
 
-Turn = Literal["branch", "arms", "exit", "head", "handler"]
+Turn = Literal["branch", "arms", "exit", "head", "handler", "entry"]
 """How it parts them: by a branch that only some took; by two arms of one branch; by leaving a loop or a function early;
-by how often a loop goes round; by an exception that was caught."""
+by how often a loop goes round; by an exception that was caught; by a block that one rank enters before the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +40,25 @@ def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[Candidate, ...]:
         inner = longer[min(len(one), len(other)) :][:1]
         return tuple(_around(inner[0])) if inner else ()
     first, second = one[at], other[at]
+    entered = _entered(first, second)
+    if entered is not None:
+        return (entered,)
     if first.function is not second.function:
         # Two hooks of one library: only what stands around each of them is known.
         return (*alone(one[at:]), *alone(other[at:]))
     # The rank that went past the other's call has been through it: what stands around the wait in there let it go.
     return (*_between(first, second), *alone(one[at + 1 :]), *alone(other[at + 1 :]))
+
+
+def _entered(first: Spot, second: Spot) -> Candidate | None:
+    """The head of a `with` at which one rank waits while the other is inside, where one rank goes first."""
+    for waits, inside in ((first, second), (second, first)):
+        block = waits.statement
+        if isinstance(block, ast.With) and any(part is inside.statement for part in ast.walk(block)):
+            for item in block.items:
+                if isinstance(item.context_expr, ast.Call) and last(item.context_expr.func).endswith("_first"):
+                    return Candidate("entry", item.context_expr, block, waits.function)
+    return None
 
 
 def alone(spots: Sequence[Spot]) -> tuple[Candidate, ...]:

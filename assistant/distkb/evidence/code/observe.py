@@ -151,6 +151,8 @@ def _chosen(
     candidates: Iterable[Candidate], origins: Origins, *, everyone: bool, printed: bool
 ) -> tuple[Candidate, Reason] | None:
     for candidate in candidates:
+        if candidate.turn == "entry":
+            return candidate, Reason("rank", candidate.function, candidate.test or candidate.node)
         reasons = _reasons(candidate, origins)
         if printed:
             # What one rank prints for all says nothing of where it went.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.run.sayings import Alone, Talk, alone, bare, last_differ, say, unequal
+from distkb.evidence.run.sayings import Alone, Talk, alone, bare, by_members, last_differ, say, unequal
 from distkb.evidence.run.series import RELATIONS, Cell, Column, columns
 from distkb.evidence.run.steps import counts_on
 from distkb.evidence.run.timeline import quote
@@ -56,6 +56,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """How far an earlier attempt came, and where a later one began anew."""
     stopped: tuple[tuple[Process, Line], ...] = ()
     """Last lines of ranks that went on beyond where the others stopped, and of those, where nothing says why."""
+    read_before_written: tuple[Line, Line] | None = None
+    """Where a rank read a file, and where another said later that it had made it."""
     resumed_behind: tuple[Line, Line] | None = None
     """The newest checkpoint that was saved, and the older one from which the run went on."""
     quiet: tuple[Process, Line, Quote] | None = None
@@ -105,6 +107,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
     differing = last_differ(compared) if model.troubled else ()
     uneven = unequal(compared) if model.troubled else ()
     found = [*_parted(model.parting), *_first(model, timeline), *_alone(few, timeline), *_ended(model, timeline)]
+    found += _members(compared, timeline) if model.troubled else []
     if counting:
         quotes = tuple(_quote(line, process, timeline) for process, line in counting)
         found.append(Observation(id="run.still-counting", source="log", quotes=quotes))
@@ -161,7 +164,11 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
     if model.stopped and model.parting is None:
         quotes = tuple(_quote(line, process, timeline) for process, line in model.stopped[:QUOTES])
         found.append(Observation(id="run.stopped-apart", source="log", quotes=quotes))
-    for name, lines in (("run.started-over", model.started_over), ("run.resumed-behind", model.resumed_behind)):
+    for name, lines in (
+        ("run.started-over", model.started_over),
+        ("run.resumed-behind", model.resumed_behind),
+        ("run.read-before-written", model.read_before_written),
+    ):
         if lines is not None:
             quotes = tuple(_plain_quote(line, timeline) for line in lines)
             found.append(Observation(id=name, source="log", quotes=quotes))
@@ -206,6 +213,11 @@ def _parted(parting: Parting | None) -> list[Observation]:
 def _alone(few: Sequence[Alone], timeline: Timeline) -> list[Observation]:
     last = [one for one in few if one.last and not one.again]
     return _said("run.last-words-alone", last, timeline)
+
+
+def _members(spoken: Sequence[Talk], timeline: Timeline) -> list[Observation]:
+    quotes = tuple(_quote(line, process, timeline) for process, line in by_members(spoken))
+    return [Observation(id="run.said-by-members", source="log", quotes=quotes[:QUOTES])] if quotes else []
 
 
 def _said(name: str, few: Sequence[Alone], timeline: Timeline) -> list[Observation]:

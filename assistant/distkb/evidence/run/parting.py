@@ -17,6 +17,7 @@ Way = Literal[
     "same-place", "behind-step", "before-step", "beside-step", "calls-side-by-side", "calls-swapped", "calls-apart",
     "model-paths",     "one-works", "save-apart", "rest-in-step", "rest-in-call", "all-in-init", "all-in-loader",
     "one-in-loader", "generation-apart", "making-groups",
+    "inference-apart",
 ]  # fmt: skip
 """How two groups of ranks lie to each other:
 
@@ -30,6 +31,7 @@ Way = Literal[
 - `save-apart`: one group collects the model's state, the other waits elsewhere.
 - `rest-in-step`, `rest-in-call`: the ranks that left a place all wait in one, and of the others nobody knows where.
 - `one-in-loader`: one group waits for a batch. `generation-apart`: one group is in the loop that generates.
+- `inference-apart`: one group is in a forward without gradients, the other elsewhere.
 - `making-groups`: one group, or everyone, still makes a process group that not all of them make.
 - `all-in-init`: everyone still sets up the process group. `all-in-loader`: everyone waits for a batch.
 """
@@ -123,8 +125,9 @@ def _way(main: Position, odd: Position) -> tuple[Way, str]:
     stages = {main.stage, odd.stage}
     if "data" in stages:
         return "one-in-loader", function
-    if main.generates != odd.generates and stages & STEP:
-        return "generation-apart", main.place.op
+    generates = main.generates != odd.generates and stages & STEP
+    if generates or (main.stage in STEP and main.inference and not odd.inference):
+        return ("generation-apart", main.place.op) if generates else ("inference-apart", function)
     if not odd.waits or (len(stages) > 1 and "save" in stages):
         return ("save-apart" if odd.waits else "one-works"), function
     if main.stage not in STEP:

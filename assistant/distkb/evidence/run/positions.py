@@ -48,6 +48,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """The user's frames, outermost first."""
     waits: bool
     """Whether it stood there for others: it timed out, lost a peer or was dumped in a collective."""
+    inference: bool = False
+    """Whether a function around it computes without gradients, so that this is no step of the training."""
     died: bool = False
     """Whether it ended there of an error that no peer's end explains: the others may have come further since."""
     quote: Quote
@@ -149,6 +151,7 @@ def _of_trace(process: Process, trace: Trace, event: Event | None) -> Position |
         place=place,
         frames=mine,
         waits=waited or (interrupted and stage(frames, place) in WAITS),
+        inference=_is_inference(frames),
         died=event is not None and event.kind != "echo",
         quote=quote,
     )
@@ -180,9 +183,16 @@ def _of_standing(one: Standing, ranks: Mapping[int, int], aborted: int | None) -
         place=one.place,
         frames=mine,
         waits=where in WAITS and not one.moved,
+        inference=_is_inference(thread.frames),
         died=dump.fatal,
         quote=Quote(text=quote_text(text), path=dump.path, line=dump.line, rank=rank),
     )
+
+
+def _is_inference(frames: Sequence[Frame]) -> bool:
+    """Whether a function of the user's is decorated with no_grad or inference_mode; the innermost frame comes first."""
+    mine = next((i for i, frame in enumerate(frames) if not known.is_library(frame.path)), len(frames))
+    return any(frame.path.replace("\\", "/").endswith("torch/utils/_contextlib.py") for frame in frames[mine:])
 
 
 def _in_collective(frames: Sequence[Frame]) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 APART = 2.0
 """A limit that ended a wait after less than this share of the limit that was printed is another one."""
 _LIMIT = re.compile(
-    r"(?i)time_?out\w{0,12}['\"]?(?:[ =:]{1,3}|(?: is| of| set to) )"
+    r"(?i)time_?out\w{0,12}['\"]?(?:[ =:]{1,3}|[a-z ]{1,24}[=:] ?|(?: is| of| set to) )"
     r"(?:(?:datetime\.)?timedelta\((?P<unit>seconds|minutes|hours|days)=(?P<of>\d{1,7})\)"
     r"|(?P<hours>\d{1,3}):(?P<minutes>\d\d):(?P<seconds>\d\d)"
     r"|(?P<number>\d{1,9}(?:\.\d{1,3})?) ?(?P<short>ms|s|secs?|min|mins|m|h|seconds|minutes|hours?|milliseconds)?\b)"
@@ -28,6 +28,7 @@ _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "": 1.0}
 _CHECKPOINT = re.compile(
     r"(?i)(?P<word>checkpoint|ckpt|snapshot|global_?step|step|epoch|iter)s?[-_=]?0{0,9}(?P<number>\d{1,9})\b"
 )
+_LONGEST = 400
 _SAVES = re.compile(r"(?i)\b(?:sav(?:ed|ing)|wrote|writ(?:ing|ten))\b")
 _RESUMES = re.compile(r"(?i)resum\w*|\b(?:restor(?:ed|ing)|continu(?:ed|ing))\b")
 
@@ -72,6 +73,60 @@ def resumed_behind(work: Mapping[str, Sequence[Line]]) -> tuple[Line, Line] | No
             elif resumes and top is not None and number < top[0]:
                 return top[1], line
     return None
+
+
+_FILE = re.compile(r"[\w.+-]{2,80}\.(?!\d)\w{2,11}\b")
+_READS = re.compile(r"(?i)\b(?:read(?:s|ing)?|load(?:s|ed|ing)?|open(?:s|ed|ing)?|us(?:es|ed|ing)|found|mmap\w*|got)\b")
+_MAKES = re.compile(
+    r"(?i)\b(?:writ(?:es?|ing)|sav(?:es?|ing)|build(?:s|ing)?|creat(?:es?|ing)|generat(?:es?|ing)|dump(?:s|ing)?"
+    r"|export(?:s|ing)?|prepar(?:es?|ing)|no|missing)\b"
+)
+_MADE = re.compile(r"(?i)\b(?:wrote|written|saved|dumped|built|created|generated|exported|ready|done)\b")
+
+
+def read_before_written(work: Mapping[str, Sequence[Line]], timeline: Timeline) -> tuple[Line, Line] | None:
+    """Return the line in which one rank read a file, and that in which another said later that it had made it.
+
+    Only where the one that made it did not read it before: a checkpoint that is loaded and then saved anew is none.
+    """
+    known = {key: list(Lines.given(lines).where(_names_file)) for key, lines in work.items()}
+    for maker, lines in known.items():
+        for name, begun, made in _makings(lines, work[maker]):
+            low, high = (None if line is None else timeline.times.of(line.stamp) for line in (begun, made))
+            for reader, others in known.items():
+                if reader == maker or high is None:
+                    continue
+                for line in others:
+                    at = timeline.times.of(line.stamp)
+                    early = at is not None and at < high and (low is None or at >= low)
+                    if early and name in line.text[:_LONGEST] and _READS.search(line.text[:_LONGEST]):
+                        return line, made
+    return None
+
+
+def _makings(named: Sequence[Line], every: Sequence[Line]) -> Iterator[tuple[str, Line | None, Line]]:
+    """The files that a rank made: their names, where it began, if it said so, and where it was done."""
+    seen: dict[str, Line | None] = {}
+    for line in named:
+        text = line.text[:_LONGEST]
+        for name in _FILE.findall(text):
+            if _MADE.search(text) and (name not in seen or seen[name] is not None):
+                yield name, seen.get(name), line
+            elif name not in seen:
+                seen[name] = line if _MAKES.search(text) else None
+    for name, begun in seen.items():
+        later = Lines.given(every).where(_says_made) if begun is not None else ()
+        done = next((line for line in later if begun is not None and line.number > begun.number), None)
+        if done is not None and done.path == (begun.path if begun is not None else ""):
+            yield name, begun, done
+
+
+def _names_file(text: str) -> bool:
+    return _FILE.search(text[:_LONGEST]) is not None
+
+
+def _says_made(text: str) -> bool:
+    return _MADE.search(text[:_LONGEST]) is not None
 
 
 def _names_checkpoint(text: str) -> bool:

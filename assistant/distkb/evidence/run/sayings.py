@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _RANK = re.compile(
     r"(?i)^[\[(]\d{1,5}(?: ?/ ?\d{1,5})?[\])]|^r\d{1,4}\b|\bcuda:\d+"
-    r"|\b(?:global_?|local_?)?(?:rank|worker|proc(?:ess)?|gpu|device)[ =:_#]*\d+(?: ?(?:/|of) ?\d+)?|^" + LABELLED
+    r"|\b(?:global_?|local_?)?(?:rank|worker|proc(?:ess)?|gpu|device)['\"]?[ =:_#]*\d+(?: ?(?:/|of) ?\d+)?|^" + LABELLED
 )
 _NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 _QUOTES = str.maketrans("", "", "\"'")
@@ -108,12 +108,17 @@ def bare(line: Line) -> str:
 def say(line: Line) -> Saying:
     """Take a line apart into what it says and its numbers."""
     text = bare(line)
-    return Saying(_NUMBER.sub("#", text).strip().translate(_QUOTES), tuple(_NUMBER.findall(text)), line)
+    return Saying(_worded(text), tuple(_NUMBER.findall(text)), line)
 
 
 def _template(text: str) -> str:
     text = text[:_LONGEST]
-    return _NUMBER.sub("#", _RANK.sub("rank", text[lead(text) :])).strip().translate(_QUOTES)
+    return _worded(_RANK.sub("rank", text[lead(text) :]))
+
+
+def _worded(text: str) -> str:
+    """A line with `#` for its numbers, whatever blanks were put to make columns of them."""
+    return " ".join(_NUMBER.sub("#", text).translate(_QUOTES).split())
 
 
 def blanked(text: str) -> str:
@@ -224,6 +229,29 @@ def unequal(spoken: Sequence[Talk]) -> tuple[tuple[Process, Saying], ...]:
             last = max(index for index, said in enumerate(talk.said) if said == template)
             found.append((talk.process, talk.saying(last)))
     return tuple(found)
+
+
+_MEMBERS = re.compile(r"(?i)\b(?:group|members|ranks)\b[^\[(]{0,40}[\[(](\d{1,5}(?:, ?\d{1,5}){0,63})[\])]")
+
+
+def by_members(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
+    """Return the lines that name the ranks of a group and were printed by these ranks and nobody else, not by all."""
+    said: dict[str, dict[int, tuple[Process, Line]]] = {}
+    for talk in spoken:
+        if talk.process.rank is None:
+            return ()
+        for line in talk.lines.where(_names_members):
+            said.setdefault(bare(line), {}).setdefault(talk.process.rank, (talk.process, line))
+    for text, tellers in said.items():
+        found = _MEMBERS.search(text)
+        members = {int(number) for number in found[1].split(",")} if found is not None else set()
+        if members == set(tellers) and len(members) < len(spoken):
+            return tuple(tellers[rank] for rank in sorted(tellers))
+    return ()
+
+
+def _names_members(text: str) -> bool:
+    return _MEMBERS.search(text[:_LONGEST]) is not None
 
 
 def _most(spoken: Sequence[Talk]) -> dict[str, tuple[int, int]]:

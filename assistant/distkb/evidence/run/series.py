@@ -301,6 +301,17 @@ def ends_at_zero(column: Column) -> bool:
     return False
 
 
+def settles_early(column: Column) -> bool:
+    """Whether a number falls more than once in the first part of the lines and then never changes again."""
+    for _, cells in _some(column.ranks):
+        values = cells.values()
+        changes = [index for index, (one, other) in enumerate(pairwise(values), 1) if one != other]
+        fell = len(changes) > 1 and all(values[index] < values[index - 1] for index in changes)
+        if len(values) >= 2 * LEAST_ROWS and fell and values[-1] > 0 and changes[-1] <= 0.5 * len(values):
+            return True
+    return False
+
+
 def starts_over(column: Column) -> bool:
     """Whether a number that changes goes through its first values once more later."""
     for _, cells in _some(column.ranks):
@@ -349,6 +360,7 @@ RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "drifts": drifts,
     "constant": constant,
     "ends-at-zero": ends_at_zero,
+    "settles-early": settles_early,
     "stands-out": stands_out,
     "starts-over": starts_over,
     "rises-again": rises_again,

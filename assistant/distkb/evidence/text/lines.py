@@ -10,6 +10,8 @@ import msgspec
 
 SCAN = 160
 """Characters at the start of a line in which rank and time are looked for."""
+_JSON = 600
+"""And of a line that is an object in JSON, whose fields may be in any order."""
 
 
 Span = tuple[int, int]
@@ -71,6 +73,8 @@ _INNER = re.compile(
     r"|(?:^|[\s|\]-])rank[ _]?(\d{1,5})(?::| \||\]| -| INFO| WARN| ERROR)",
     re.IGNORECASE,
 )
+_FIELD = re.compile(r"['\"](?:global_?)?rank['\"] ?: ?(\d{1,5})(?=[,} ])", re.IGNORECASE)
+"""A rank as JSON has it."""
 _LEAD = re.compile(
     r"\s+|\d[\d\-/:.,TZ]{7,40}|[\[(](?=[A-Z]{4,}[\])]|\d{4}-|\d\d:)[^\])]{2,60}[\])]|[-|:>]+"
     r"|(?:DEBUG|INFO|WARNING|ERROR)\b:?"
@@ -83,7 +87,7 @@ LABELLED = (
 """A word with a number in brackets, as programs mark their ranks: `[tiles:2]`, `(w3)`; words that count are none."""
 _OWN = re.compile(
     r"[\[(](\d{1,7})(?: ?/ ?\d{1,5})?[\])]|[\[(]?(?:global[ _]?)?rank[ _=:#]{0,2}(\d{1,5})\b"
-    r"|r(\d{1,4})(?::|\]| \||/\d{1,4}) |" + LABELLED,
+    r"|r(\d{1,4})(?::|\]| \||/\d{1,4})? |" + LABELLED,
     re.IGNORECASE,
 )
 _NCCL = re.compile(r"^(?:[\d\-:. T]*)([\w.-]+:\d+):\d+ \[(\d{1,9})\] (?:\S+ )?(?:[\d:. -]+ )?NCCL ")
@@ -123,7 +127,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 def head(text: str) -> Head:
     """Read rank, writer and time from the start of a line."""
-    text = text[:SCAN].lstrip("\0")
+    text = _start(text)
     found = _layout(text.translate(_ALIKE)) if text.isascii() else layout(text)
     return Head(
         _number(text, found.rank),
@@ -133,6 +137,10 @@ def head(text: str) -> Head:
         _number(text, found.own),
         found.body,
     )
+
+
+def _start(text: str) -> str:
+    return text[: _JSON if text.startswith("{") else SCAN].lstrip("\0")
 
 
 @lru_cache(maxsize=4096)
@@ -151,7 +159,7 @@ def source_of(text: str, found: Layout) -> str:
 
 def layout(text: str) -> Layout:
     """Find rank and writer at the start of a line."""
-    text = text[:SCAN].lstrip("\0")
+    text = _start(text)
     rank: Span | None = None
     weak: Span | None = None
     label = ""
@@ -219,6 +227,9 @@ def _inner_rank(text: str, body: int) -> Span | None:
     lowered = text[body:].lower()
     if "rank" not in lowered:
         return None
+    if text.startswith("{"):
+        field = _FIELD.search(text)
+        return field.span(1) if field is not None else None
     found = _INNER.search(text, body)
     if found is None or found.start() > 100:
         return None

@@ -17,6 +17,7 @@ from distkb.evidence.readers.scripts import (
     rules_launch,
     rules_model,
     rules_resume,
+    rules_schedule,
     rules_sharding,
 )
 from distkb.evidence.readers.scripts.facts import facts_of
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     *rules_decisions.RULES,
     *rules_model.RULES,
     *rules_resume.RULES,
+    *rules_schedule.RULES,
     *rules_device.RULES,
     *rules_data.RULES,
     *rules_engine.RULES,

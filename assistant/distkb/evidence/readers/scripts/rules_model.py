@@ -190,6 +190,42 @@ def outside_the_wrapper(job: Job) -> Iterator[Hit]:
                     yield hit("script.parameters-outside-ddp", function, call, module=shown(owner))
 
 
+_OF_DDP = frozenset(
+    {"module", "training", "require_backward_grad_sync", "require_forward_param_sync", "find_unused_parameters",
+     "static_graph", "gradient_as_bucket_view", "broadcast_buffers"}
+)  # fmt: skip
+"""Attributes that DistributedDataParallel itself reads."""
+
+
+_WRAPPED = frozenset({kinds.DDP, kinds.FSDP1, kinds.PREPARED})
+
+
+def set_on_the_wrapper(job: Job) -> Iterator[Hit]:
+    """Yield values that are set on a DDP wrapper and read by the model inside it, which never sees them."""
+    read = _read_by_models(job)
+    for function in job.project.functions:
+        for node in ast.walk(function.node):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            for target in targets if isinstance(node, (ast.Assign, ast.AugAssign)) else ():
+                if not isinstance(target, ast.Attribute) or target.attr in _OF_DDP or target.attr not in read:
+                    continue
+                if kinds.kind_of(target.value, function, job.project, node.lineno) in _WRAPPED:
+                    yield hit("script.value-set-on-wrapper", function, node, target=shown(target), name=target.attr)
+
+
+def _read_by_models(job: Job) -> frozenset[str]:
+    """Return the names of attributes that a model of the project reads from itself."""
+    found: set[str] = set()
+    for model in {function.owner for function in job.project.functions if function.owner is not None}:
+        for method in model.methods.values() if "forward" in model.methods else ():
+            found |= {
+                part.attr
+                for part in ast.walk(method.node)
+                if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and dotted(part.value) == "self"
+            }
+    return frozenset(found)
+
+
 def _stepped(optimizer: ast.Call) -> Iterator[ast.expr]:
     """Yield the modules whose parameters an optimizer gets."""
     for argument in (*optimizer.args[:1], *(w.value for w in optimizer.keywords if w.arg == "params")):
@@ -210,5 +246,6 @@ RULES = (
     Rule(ids=("script.layer-never-used",), check=never_called),
     Rule(ids=("script.layer-left-out",), check=left_out),
     Rule(ids=("script.forward-past-ddp",), check=past_the_wrapper),
+    Rule(ids=("script.value-set-on-wrapper",), check=set_on_the_wrapper),
     Rule(ids=("script.parameters-outside-ddp",), check=outside_the_wrapper),
 )

@@ -1,0 +1,21 @@
+"""An Accelerator that steps a schedule once per call."""
+
+import torch
+from accelerate import Accelerator
+
+
+def main():
+    accelerator = Accelerator(step_scheduler_with_optimizer=False)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = torch.utils.data.DataLoader(torch.randn(64, 4), batch_size=8)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=3)
+    model, optimizer, loader, schedule = accelerator.prepare(model, optimizer, loader, schedule)
+    for _ in range(10):
+        for batch in loader:
+            accelerator.backward(model(batch).mean())
+            optimizer.step()
+        schedule.step()
+
+
+main()
