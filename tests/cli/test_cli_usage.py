@@ -91,7 +91,7 @@ def test_language_may_stand_before_or_after_the_command(args: tuple[str, ...]) -
             "`blue` is no value of the fact `symptom`",
             "`symptom`의 값이 아닙니다",
         ),
-        (("diagnose", ".", "--json", "--markdown"), "cannot go together", "함께 쓸 수 없습니다"),
+        (("diagnose", ".", "--json", "--markdown"), "only one format", "한 형식으로만"),
         (("eval", "search", "/nonexistent"), "cannot be read", "읽을 수 없습니다"),
         (("eval", "diagnosis", "/nonexistent"), "cannot be read", "읽을 수 없습니다"),
     ],

@@ -80,7 +80,7 @@ def test_a_command_over_several_lines_keeps_the_line_of_each_flag(tmp_path: Path
     sbatch, command = parts(tmp_path, "job.sh", text)
     assert (sbatch.value("nodes"), sbatch.value("gpus-per-node")) == (2, 8)
     assert command.name == "torchrun"
-    assert command.value("nnodes") is UNKNOWN
+    assert command.value("nnodes") == 2
     flag = command.get("nproc_per_node")
     assert flag is not None
     assert (flag.value, flag.line) == (8, 7)

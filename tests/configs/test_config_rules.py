@@ -23,6 +23,7 @@ FSDP = (
 )
 DS = HEAD + "distributed_type: DEEPSPEED\nnum_processes: 4\ndeepspeed_config:\n"
 MULTI = HEAD + "distributed_type: MULTI_GPU\nnum_processes: 4\n"
+C10D = "torchrun --nnodes=2 --nproc-per-node=8 --rdzv-backend=c10d"
 SBATCH = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8\n"
 OLD = {"transformers": "4.57.1"}
 NEW = {"transformers": "5.23.0", "accelerate": "1.15.0", "deepspeed": "0.19.8", "lightning": "2.6.6"}
@@ -254,6 +255,29 @@ BAD: dict[str, Files] = {
         "srun bash -c 'MASTER_ADDR=$(hostname) torchrun --nnodes=2 --nproc-per-node=8 --node-rank=$SLURM_NODEID t.py'"
     ),
     "config.srun-one-task": sbatch("srun python t.py"),
+    "config.loopback-endpoint": sbatch(f"srun {C10D} --rdzv-id=1 --rdzv-endpoint=localhost:29400 t.py"),
+    "config.loopback-master": sbatch(
+        "srun bash -c 'torchrun --nnodes=2 --nproc-per-node=8 --node-rank=$SLURM_NODEID --master-addr=127.0.0.1 t.py'"
+    ),
+    "config.endpoint-own-name": sbatch(f"srun bash -c '{C10D} --rdzv-id=1 --rdzv-endpoint=$(hostname):29400 t.py'"),
+    "config.endpoint-nodelist": sbatch(f"srun {C10D} --rdzv-id=1 --rdzv-endpoint=$SLURM_JOB_NODELIST:29400 t.py"),
+    "config.rdzv-id-per-task": sbatch(f"srun bash -c '{C10D} --rdzv-id=$RANDOM --rdzv-endpoint=$H:29400 t.py'"),
+    "config.torchrun-no-rdzv-id": sbatch(f"srun {C10D} --rdzv-endpoint=$H:29400 t.py"),
+    "config.torchrun-no-rdzv-id-shared": sbatch(
+        "srun torchrun --nnodes=2 --nproc-per-node=8 --rdzv-backend=etcd-v2 --rdzv-endpoint=etcd:2379 t.py"
+    ),
+    "config.step-smaller-than-job": sbatch(f"srun --nodes=1 --ntasks=1 {C10D} --rdzv-id=1 --rdzv-endpoint=$H:1 t.py"),
+    "config.mpirun-tasks-with-launcher": sbatch(f"mpirun -np 16 {C10D} --rdzv-id=1 --rdzv-endpoint=$H:29400 t.py"),
+    "config.rank-exported": sbatch("export RANK=0\nsrun --ntasks=16 python t.py"),
+    "config.world-size-differs": sbatch("export WORLD_SIZE=2\nsrun --ntasks=16 python t.py"),
+    "config.srun-not-exported": sbatch(f"H=h0\nsrun bash -c '{C10D} --rdzv-id=1 --rdzv-endpoint=$H:29400 t.py'"),
+    "config.srun-never-expanded": sbatch(
+        "srun torchrun --nnodes=2 --nproc-per-node=8 --node-rank='$SLURM_NODEID' --master-addr=$H t.py"
+    ),
+    "config.sbatch-expanded-at-submission": {
+        "submit.sh": f'sbatch -N 2 --wrap "srun {C10D} --rdzv-id=1 --rdzv-endpoint=$(hostname):29400 t.py"\n'
+    },
+    "config.sbatch-line-ignored": sbatch("module load cuda\n#SBATCH --exclusive\nsrun --ntasks=16 python t.py"),
     "config.lightning-bad-strategy": trainer("strategy='fsdp2', devices=4"),
     "config.lightning-needs-gpu": trainer("strategy='fsdp', accelerator='cpu'"),
     "config.lightning-one-device": trainer("strategy='ddp', devices=1"),

@@ -141,6 +141,21 @@ def test_the_hooks_are_checks_of_ci() -> None:
             assert " ".join(word for word in words if not word.startswith("-")) in script, hook["id"]
 
 
+def test_what_others_use_calls_commands_that_exist() -> None:
+    """The hook for other repositories and the action are wrappers: they call distkb with options that it has."""
+    for hook in read(ROOT / ".pre-commit-hooks.yaml"):
+        check_distkb(shlex.split(hook["entry"])[1:])
+    called = [
+        words
+        for step in read(ROOT / "action.yml")["runs"]["steps"]
+        for words in calls(step["run"])
+        if words[0].endswith("/distkb")
+    ]
+    assert called
+    for _, *words in called:
+        check_distkb([word for word in words if word != "--" and not word.startswith("$")])
+
+
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
 def test_a_form_can_be_filled_in(path: Path) -> None:
     """Fields have an id and a label, each once; something is asked for; the commands it names exist."""

@@ -17,6 +17,7 @@ from distkb.cli.diagnostics import ExitCode, Failure, error, fail
 from distkb.cli.session import Session, session
 from distkb.cli.usage import explain
 from distkb.locale import Say, choose
+from distkb.probing.registry import PROBES
 
 SCREEN_OPTIONS = frozenset({"--lang", "--kb"})
 """Options that may stand beside paths that the screen is to open; any other one asks for a diagnosis."""
@@ -109,18 +110,11 @@ cli = Root(
         "list": "distkb.cli.list",
         "diagnose": "distkb.cli.diagnose",
         "digest": "distkb.cli.digest",
+        "check": "distkb.cli.check",
         "probe": Group(
             "probe",
             {
-                "env": "distkb.cli.probe_env",
-                "allreduce": "distkb.cli.probe_allreduce",
-                "fsdp": "distkb.cli.probe_fsdp",
-                "loader": "distkb.cli.probe_loader",
-                "trace": "distkb.cli.probe_trace",
-                "stacks": "distkb.cli.probe_stacks",
-                "flight-recorder": "distkb.cli.probe_flight_recorder",
-                "script": "distkb.cli.probe_script",
-                "network": "distkb.cli.probe_network",
+                **{probe.name: probe.module for probe in PROBES},
                 "path": "distkb.cli.probe_path",
             },
             help="help.probe",

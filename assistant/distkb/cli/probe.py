@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,9 +11,13 @@ import click
 
 from distkb.cli import output
 from distkb.cli.diagnostics import ExitCode, Failure, note
+from distkb.probing.registry import DEADLINES
 
 if TYPE_CHECKING:
+    from distkb.cli.knowledge import Knowledge
     from distkb.cli.session import Session
+    from distkb.evidence.artifact import ArtifactReading
+    from distkb.evidence.observation import Observation
     from distkb.locale import Say
     from distkb.probing.document import ProbeAnswer, RawDocument
     from distkb.probing.interpreter import Interpreter
@@ -22,12 +26,22 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-def probe_options(deadline_s: float) -> Callable[[Decorated], Decorated]:
+FORMATS = ("text", "json", "github", "sarif")
+
+
+def format_options(function: Decorated) -> Decorated:
+    """Add `--format` and `--json`, for the probes that read files which stand in a repository."""
+    function = click.option("--json", "as_json", is_flag=True, help="option.json")(function)
+    return click.option("--format", "form", type=click.Choice(FORMATS), help="option.format")(function)
+
+
+def probe_options(name: str, *, with_json: bool = True) -> Callable[[Decorated], Decorated]:
     """Add the options of every probe that runs a process: `--python`, `--deadline` and `--json`."""
+    deadline_s = DEADLINES[name]
 
     def add(function: Decorated) -> Decorated:
         for option in (
-            click.option("--json", "as_json", is_flag=True, help="option.json"),
+            *([click.option("--json", "as_json", is_flag=True, help="option.json")] if with_json else ()),
             click.option(
                 "--deadline",
                 type=click.FloatRange(min=1.0),
@@ -86,17 +100,49 @@ class _Progress:
             note(self._say(key, **event.values), self._say)
 
 
-def finish(answer: ProbeAnswer, current: Session, *, as_json: bool, body: str = "") -> ExitCode:
+def finish(
+    answer: ProbeAnswer, current: Session, *, as_json: bool, form: str | None = None, body: str = ""
+) -> ExitCode:
     """Print the answer and return the exit code that it means."""
+    from distkb.report import annotations
     from distkb.report import probe as writer
 
-    if as_json:
+    if as_json and form not in (None, "json"):
+        raise Failure("error.two-formats")
+    if as_json or form == "json":
         output.write(writer.write_json(answer))
+    elif form == "github":
+        output.write(annotations.github(answer, current.say, Path.cwd()))
+    elif form == "sarif":
+        output.write(annotations.sarif(answer, current.say, Path.cwd()))
     else:
         output.write(writer.write(answer, current.say, columns=output.columns(), ink=output.ink(), body=body))
     if answer.status in ("skipped", "error"):
         return ExitCode.UNABLE
     return ExitCode.FINDINGS if answer.status == "findings" else ExitCode.DONE
+
+
+def finish_reading(
+    name: str,
+    reading: ArtifactReading,
+    known: Knowledge,
+    current: Session,
+    *,
+    as_json: bool,
+    form: str | None = None,
+    more: Sequence[Observation] = (),
+) -> ExitCode:
+    """Print what stands in files that were read, as the answer of a probe that starts no process."""
+    from distkb.cli.diagnose import say_skipped
+    from distkb.probing.document import RawDocument
+    from distkb.probing.judge import answer
+
+    say_skipped(reading.skipped, current)
+    if not (reading.facts.get("scripts") or reading.facts.get("configs")):
+        raise Failure("error.nothing-read")
+    raw = RawDocument(schema="distkb.probe-raw/1", probe=name, status="ok")
+    found = answer(raw, known.catalogue.findings, more=(*reading.said(), *more), facts=reading.facts)
+    return finish(found, current, as_json=as_json, form=form)
 
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from distkb.cli import knowledge, output, probe
+from distkb.cli import knowledge, output, probe, probe_launch
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
 from distkb.cli.session import Session, session
 
 if TYPE_CHECKING:
-    from distkb.evidence.artifact import ArtifactReading
     from distkb.probing.document import ProbeAnswer
-    from distkb.probing.interpreter import Interpreter
 
-DEADLINE_S = 180.0
 STRATEGIES = (
     "ddp",
     "zero1",
@@ -52,7 +49,8 @@ STRATEGIES = (
 )
 @click.option("--strategy", type=click.Choice(STRATEGIES), metavar="NAME", help="option.strategy")
 @click.option("--gpus-per-node", type=click.IntRange(min=1), metavar="N", help="option.gpus-per-node")
-@probe.probe_options(DEADLINE_S)
+@probe.format_options
+@probe.probe_options("fsdp", with_json=False)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -68,17 +66,26 @@ def command(
     gpus_per_node: int | None,
     python: Path | None,
     deadline: float,
+    form: str | None,
     as_json: bool,
 ) -> ExitCode:
     """Print what is wrong with the configurations given, and how the model given is sharded."""
+    from distkb.cli.diagnose import say_skipped
+    from distkb.evidence.readers.configs import find_launches, read_configs
+    from distkb.probing.versions import versions_of
+
     current = session(ctx)
     if not configs and model is None:
         raise Failure("error.nothing-to-inspect")
     known = knowledge.Knowledge(knowledge.open_knowledge(current))
+    if model is None and len(find_launches(configs)) == len(set(configs)):
+        return probe_launch.answer(configs, known, current, form=form, as_json=as_json)
     chosen = probe.interpreter(python)
-    reading = _read(configs, known, current, chosen) if configs else None
-    if model is None:
-        return _finish_without_model(reading, known, current, as_json=as_json)
+    reading = read_configs(configs, known.catalogue.settings, versions_of(chosen.path)) if configs else None
+    if model is None and reading is not None:
+        return probe.finish_reading("fsdp", reading, known, current, form=form, as_json=as_json)
+    if reading is not None:
+        say_skipped(reading.skipped, current)
     request: dict[str, Any] = {
         "model": model,
         "world_size": world_size,
@@ -92,11 +99,11 @@ def command(
     }
     from distkb.probing.judge import answer
 
-    raw = probe.run("fsdp", request, chosen, current, deadline_s=deadline, quiet=as_json)
+    raw = probe.run("fsdp", request, chosen, current, deadline_s=deadline, quiet=as_json or form not in (None, "text"))
     facts = {**raw.facts, **({} if reading is None else reading.facts)}
     more = () if reading is None else reading.said()
     found = answer(raw, known.catalogue.findings, more=more, facts=facts, interpreter=chosen)
-    return probe.finish(found, current, as_json=as_json, body="" if as_json else _body(found, current))
+    return probe.finish(found, current, form=form, as_json=as_json, body="" if as_json else _body(found, current))
 
 
 def _body(found: ProbeAnswer, current: Session) -> str:
@@ -105,30 +112,3 @@ def _body(found: ProbeAnswer, current: Session) -> str:
     from distkb.report import sharding
 
     return sharding.write(found.facts, current.say, columns=output.columns(), ink=output.ink())
-
-
-def _read(
-    configs: tuple[Path, ...], known: knowledge.Knowledge, current: Session, python: Interpreter
-) -> ArtifactReading:
-    from distkb.cli.diagnose import say_skipped
-    from distkb.evidence.readers.configs import read_configs
-    from distkb.probing.versions import versions_of
-
-    reading = read_configs(configs, known.catalogue.settings, versions_of(python.path))
-    say_skipped(reading.skipped, current)
-    if len(reading.skipped) == len(configs):
-        raise Failure("error.nothing-read")
-    return reading
-
-
-def _finish_without_model(
-    reading: ArtifactReading | None, known: knowledge.Knowledge, current: Session, *, as_json: bool
-) -> ExitCode:
-    from distkb.probing.document import RawDocument
-    from distkb.probing.judge import answer
-
-    raw = RawDocument(schema="distkb.probe-raw/1", probe="fsdp", status="ok")
-    if reading is None:
-        raise Failure("error.nothing-to-inspect")
-    found = answer(raw, known.catalogue.findings, more=reading.said(), facts=reading.facts)
-    return probe.finish(found, current, as_json=as_json)

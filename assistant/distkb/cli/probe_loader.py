@@ -12,8 +12,6 @@ from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode
 from distkb.cli.session import session
 
-DEADLINE_S = 120.0
-
 
 @click.command(
     "loader",
@@ -28,7 +26,7 @@ DEADLINE_S = 120.0
 @click.option("--world-size", type=click.IntRange(2, 4096), default=4, metavar="N", help="option.loader-world-size")
 @click.option("--epochs", type=click.IntRange(1, 20), default=2, metavar="N", help="option.epochs")
 @click.option("--max-batches", type=click.IntRange(min=1), default=50, metavar="N", help="option.max-batches")
-@probe.probe_options(DEADLINE_S)
+@probe.probe_options("loader")
 @click.pass_context
 def command(
     ctx: click.Context,

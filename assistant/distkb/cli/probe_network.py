@@ -14,6 +14,7 @@ from distkb.cli import knowledge, output, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, note
 from distkb.cli.session import Session, session
+from distkb.probing.registry import DEADLINES
 
 if TYPE_CHECKING:
     from distkb.evidence.observation import Observation
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from distkb.probing.interpreter import Interpreter
     from distkb.probing.run import Stage
 
-DEADLINE_S, WAIT_S = 40.0, 600.0
+DEADLINE_S, WAIT_S = DEADLINES["network"], 600.0
 """Seconds for this host and a conversation, and for which a listener waits until somebody starts the other end."""
 PORT = 29400
 """torchrun's c10d rendezvous, the first port that a run over several machines needs."""
@@ -45,7 +46,7 @@ EVERYWHERE = "*"
 @click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="network.option.port")
 @click.option("--peer", metavar="HOST[:PORT]", help="network.option.peer")
 @click.option("--token", metavar="TOKEN", help="network.option.token")
-@probe.probe_options(DEADLINE_S)
+@probe.probe_options("network")
 @click.pass_context
 def command(
     ctx: click.Context,

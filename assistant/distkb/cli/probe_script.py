@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from distkb.cli import knowledge, probe
+from distkb.cli import knowledge, probe, probe_launch
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
-from distkb.cli.session import Session, session
-
-if TYPE_CHECKING:
-    from distkb.evidence.artifact import ArtifactReading
+from distkb.cli.session import session
 
 
 @click.command(
@@ -23,45 +19,23 @@ if TYPE_CHECKING:
     examples=("distkb probe script train.py", "distkb probe script my_project/ --json"),
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="option.json")
+@probe.format_options
 @click.pass_context
-def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> ExitCode:
-    """Print what is wrong with the scripts given, which count as one project."""
+def command(ctx: click.Context, *, paths: tuple[Path, ...], form: str | None, as_json: bool) -> ExitCode:
+    """Print what is wrong with the scripts given, which count as one project, and with launch files beside them."""
+    from distkb.evidence.readers.configs import find_launches, read_configs
+    from distkb.evidence.readers.scripts import find_scripts, read_scripts
+
     current = session(ctx)
-    reading = _read(paths, current)
     known = knowledge.Knowledge(knowledge.open_knowledge(current))
-    from distkb.evidence.readers.configs import read_configs
-    from distkb.probing.document import RawDocument
-    from distkb.probing.judge import answer
-
-    configured = read_configs(_scripts(paths), known.catalogue.settings, {})
-    raw = RawDocument(schema="distkb.probe-raw/1", probe="script", status="ok")
-    found = answer(
-        raw,
-        known.catalogue.findings,
-        more=(*reading.said(), *configured.said()),
-        facts=reading.facts,
-    )
-    return probe.finish(found, current, as_json=as_json)
-
-
-def _scripts(paths: tuple[Path, ...]) -> list[Path]:
-    from distkb.evidence.readers.scripts import find_scripts
-
-    found = find_scripts(paths)
     named = [path for path in paths if not path.is_dir()]
-    return list(dict.fromkeys((*named, *found)))
-
-
-def _read(paths: tuple[Path, ...], current: Session) -> ArtifactReading:
-    from distkb.cli.diagnose import say_skipped
-    from distkb.evidence.readers.scripts import read_scripts
-
-    scripts = _scripts(paths)
+    launches = find_launches(named)
+    scripts = [path for path in dict.fromkeys((*named, *find_scripts(paths))) if path not in launches]
+    if launches and not scripts:
+        return probe_launch.answer(launches, known, current, form=form, as_json=as_json)
     if not scripts:
         raise Failure("error.no-scripts", path=str(paths[0]))
     reading = read_scripts(scripts)
-    say_skipped(reading.skipped, current)
-    if not reading.facts.get("scripts"):
-        raise Failure("error.nothing-read")
-    return reading
+    configured = read_configs((*scripts, *launches), known.catalogue.settings, {})
+    more = configured.said()
+    return probe.finish_reading("script", reading, known, current, more=more, as_json=as_json, form=form)

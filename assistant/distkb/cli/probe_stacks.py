@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from distkb.probing.document import ProbeAnswer, RawDocument
     from distkb.probing.interpreter import Interpreter
 
-DEADLINE_S = 60.0
-
 
 @click.command(
     "stacks",
@@ -43,7 +41,7 @@ DEADLINE_S = 60.0
     "--hostfile", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="option.stacks-hostfile"
 )
 @click.option("--save", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="option.save")
-@probe.probe_options(DEADLINE_S)
+@probe.probe_options("stacks")
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -17,6 +17,7 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("search",),
     ("show",),
     ("probe", "script"),
+    ("probe", "launch"),
     ("probe", "fsdp"),
     ("probe", "flight-recorder"),
     ("probe", "stacks"),

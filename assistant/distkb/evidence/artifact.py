@@ -82,6 +82,8 @@ class Sorter:
         """Take the reader; files are counted from here on."""
         self.reader = reader
         self._looked = 0
+        self.passed_over = 0
+        """Files that were not looked at, because there are too many."""
 
     def takes(self, file: File) -> bool:
         """Whether the file is one for the reader."""
@@ -90,6 +92,7 @@ class Sorter:
         if not self.reader.is_named(file):
             self._looked += 1
             if self._looked > self.reader.most:
+                self.passed_over += 1
                 return False
         return self.reader.holds(file)
 

@@ -53,13 +53,14 @@ def _path(path: str) -> str:
 
 def fit_observation(one: Observation) -> Observation:
     """Return one observation with every text of it masked and plain."""
-    if not one.quotes and not one.values:
+    if not one.quotes and not one.values and not one.commands:
         return one
     values = {name: mask_value(name, plain(value)) for name, value in one.values.items()}
     named = values.get("name") or values.get("key") or values.get("option")
     if named and "value" in values:
         values["value"] = mask_value(named, values["value"])
-    return msgspec.structs.replace(one, quotes=tuple(map(_quote, one.quotes)), values=values)
+    commands = tuple("\n".join(map(_text, command.split("\n"))) for command in one.commands)
+    return msgspec.structs.replace(one, quotes=tuple(map(_quote, one.quotes)), values=values, commands=commands)
 
 
 def _quote(quote: Quote) -> Quote:

@@ -74,6 +74,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
     values: dict[str, str] = {}
     """Named groups of the signature's first match."""
+    commands: tuple[str, ...] = ()
+    """Commands that repair it, made from what was read."""
 
 
 def absent(identities: Iterable[str]) -> tuple[Observation, ...]:

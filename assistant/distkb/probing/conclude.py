@@ -53,6 +53,17 @@ def conclude_env(
     return EnvironmentConclusion(observations=(*found, *_settings(facts, catalogue), *absent(clear)), timers=timers)
 
 
+def conclude_tasks(
+    facts: Mapping[int, Mapping[str, Any]], catalogue: Catalogue, observed: Iterable[Observation] = ()
+) -> tuple[Observation, ...]:
+    """Judge the environments of all tasks of a step as one; `observed` is what stands in the run's logs."""
+    from distkb.probing.env import tasks
+
+    placed = {number: {**own, "environment_path": tasks.place(number, own)} for number, own in facts.items()}
+    each = {number: conclude_env(own, catalogue, observed).observations for number, own in placed.items()}
+    return tuple(tasks.together(each, placed))
+
+
 def _settings(facts: Mapping[str, Any], catalogue: Catalogue) -> tuple[Observation, ...]:
     """Judge the names of every environment there is; what several ranks share is said once, with all its places."""
     from distkb.settings.lint import lint

@@ -80,7 +80,13 @@ class Page:
         self._add((f"{indent}| {piece}".rstrip() for piece in pieces), "faint")
 
     def command(self, command: str, indent: str = "  ") -> None:
-        """Add a command to copy; it is never wrapped."""
+        """Add a command to copy; it is never wrapped.
+
+        One with a heredoc stands at the margin, as it has to be typed: behind blanks its mark would not end it.
+        """
+        if "<<" in command and "\n" in command:
+            self._add(command.rstrip("\n").split("\n"), "code")
+            return
         for number, line in enumerate(command.rstrip("\n").split("\n")):
             prompt = "  " if number or line.startswith("#") else "$ "
             self._add([f"{indent}{prompt}{line}"], "code")

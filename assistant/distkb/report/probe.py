@@ -31,9 +31,9 @@ def remedy(reported: Reported, lang: Language) -> str | None:
 
 
 def commands(reported: Reported) -> list[str]:
-    """Return the finding's commands with its values put in."""
+    """Return the commands that repair it: those made from what was read, and the finding's with its values put in."""
     values = {name: quoted(value) for name, value in reported.observation.values.items()}
-    return [put_in(command, values) for command in reported.finding.commands]
+    return [*reported.observation.commands, *(put_in(command, values) for command in reported.finding.commands)]
 
 
 def quoted(value: str) -> str:

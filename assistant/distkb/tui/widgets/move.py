@@ -15,6 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
+from distkb.probing.registry import DEADLINES
 from distkb.report.measure import percent
 from distkb.tui.keys import key
 from distkb.tui.voice import prose, voice
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from distkb.catalogue.model import Step, Text
     from distkb.locale import Say
 
-PROBES: dict[str, float] = {"env": 60.0, "allreduce": 60.0}
-"""Probes that need nothing but a key press, with their deadlines in seconds."""
+PROBES: dict[str, float] = {name: DEADLINES[name] for name in ("env", "allreduce")}
+"""Probes that the screen runs at a key press, with their deadlines in seconds."""
 
 UNKNOWN = "=unknown"
 """No value of a fact begins with `=`, so that the panel's own answers are never taken for one."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from distkb.evidence.readers.configs.item import Part, number, truth
 from distkb.evidence.readers.configs.job import Job, accelerate_size, command_size, fsdp_of, world_size
-from distkb.evidence.readers.configs.rules_launch import TORCHRUN, is_many_nodes
+from distkb.evidence.readers.configs.placement import TORCHRUN
+from distkb.evidence.readers.configs.rules_launch import is_many_nodes
 from distkb.evidence.readers.configs.rules_lightning import strategy_name
 
 _LAUNCHERS = {"torchrun": "torchrun", "torch.distributed.launch": "torchrun", "accelerate": "accelerate",

@@ -50,6 +50,10 @@ BOOLEAN: Final[dict[str, frozenset[str]]] = {
     "mpiexec": frozenset({"allow_run_as_root", "oversubscribe"}),
     "python": frozenset({"u", "O", "B", "s", "E"}),
 }  # fmt: skip
+STARTERS: Final = frozenset({"srun", "mpirun", "mpiexec", "clush", "pdsh", "ssh"})
+"""Wrappers that start the command elsewhere, or several times."""
+JOINED: Final = frozenset({"ssh", "pdsh", "clush"})
+"""Wrappers that give the command to a shell of the other machine as one text."""
 _SHORT: Final = {
     "srun": {"N": "nodes", "n": "ntasks", "c": "cpus_per_task", "G": "gpus", "w": "nodelist", "J": "job_name"},
     "mpirun": {"n": "np", "c": "np"},

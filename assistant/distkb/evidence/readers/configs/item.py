@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from distkb.evidence.readers.configs.shell_words import Piece
+
 MAX_BYTES = 1 << 20
 """Bytes of one configuration file."""
 MAX_DEPTH = 40
@@ -58,6 +60,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     """The value as typed, for simple values."""
     quoted: bool = False
+    pieces: tuple[Piece, ...] = ()
+    """For a word of a shell script: what is written and what a shell puts in."""
 
     @property
     def shown(self) -> str:

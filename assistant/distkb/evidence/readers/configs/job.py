@@ -17,6 +17,8 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     values: dict[str, str]
     places: tuple[tuple[Part, int], ...]
+    commands: tuple[str, ...] = ()
+    """Commands that repair it, made from the one that was read."""
 
 
 def hit(identity: str, part: Part, *items: Item | int | None, **values: object) -> Hit:
@@ -24,6 +26,11 @@ def hit(identity: str, part: Part, *items: Item | int | None, **values: object) 
     lines = [item if isinstance(item, int) else item.line for item in items if item is not None]
     places = tuple((part, line) for line in dict.fromkeys(lines or [part.line]))
     return Hit(id=identity, values={name: str(value) for name, value in values.items()}, places=places)
+
+
+def instead(first: Hit, *commands: str) -> Hit:
+    """Return a finding with the commands that repair it."""
+    return msgspec.structs.replace(first, commands=commands)
 
 
 def also(first: Hit, part: Part, *items: Item | int | None) -> Hit:

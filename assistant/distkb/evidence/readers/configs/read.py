@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from distkb.catalogue.settings import Setting
@@ -16,6 +16,8 @@ from distkb.evidence.readers.configs import (
     rules_keys,
     rules_launch,
     rules_lightning,
+    rules_rendezvous,
+    rules_shell,
     rules_slurm,
     rules_trainers,
 )
@@ -23,7 +25,7 @@ from distkb.evidence.readers.configs.facts import facts_of
 from distkb.evidence.readers.configs.item import Part, UnreadableConfigError
 from distkb.evidence.readers.configs.job import Hit, Job, Rule
 from distkb.evidence.readers.configs.load import inner_parts, is_named_so, load_parts
-from distkb.evidence.text.clean import quote_text
+from distkb.evidence.text.clean import mask, quote_text
 from distkb.evidence.walk import File
 
 RULES: tuple[Rule, ...] = (
@@ -34,6 +36,8 @@ RULES: tuple[Rule, ...] = (
     *rules_arguments.RULES,
     *rules_launch.RULES,
     *rules_slurm.RULES,
+    *rules_rendezvous.RULES,
+    *rules_shell.RULES,
     *rules_lightning.RULES,
     *rules_trainers.RULES,
 )
@@ -45,17 +49,21 @@ MAX_FILES = 400
 
 
 def read_configs(
-    paths: Sequence[Path], settings: Sequence[Setting], versions: Mapping[str, str | None]
+    paths: Sequence[Path],
+    settings: Sequence[Setting],
+    versions: Mapping[str, str | None],
+    load: Callable[[Path], list[Part] | Skipped] | None = None,
 ) -> ArtifactReading:
     """Read the configurations of one job and check them, each by itself and against one another.
 
     `paths` are files of any kind that is known here; `versions` are the installed versions by distribution name, for
-    what depends on them. A file that cannot be read becomes a `Skipped`, and the rest is still checked.
+    what depends on them. A file that cannot be read becomes a `Skipped`, and the rest is still checked. `load` is
+    `load_config` for a caller that keeps what was read.
     """
     parts: list[Part] = []
     skipped: list[Skipped] = []
     for path in dict.fromkeys(paths):
-        loaded = _load(path)
+        loaded = (load or load_config)(path)
         if isinstance(loaded, Skipped):
             skipped.append(loaded)
         else:
@@ -81,7 +89,8 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _load(path: Path) -> list[Part] | Skipped:
+def load_config(path: Path) -> list[Part] | Skipped:
+    """Return what a file configures, or why nothing of it is known."""
     try:
         return load_parts(path)
     except UnreadableConfigError as error:
@@ -104,6 +113,7 @@ def _observation(hit: Hit) -> Observation:
         source="probe",
         quotes=tuple(dict.fromkeys(_quote(part, line) for part, line in hit.places))[:MAX_QUOTES],
         values={name: quote_text(value) for name, value in hit.values.items()},
+        commands=tuple(map(mask, hit.commands)),
     )
 
 
@@ -134,7 +144,7 @@ class ConfigReader:
 
     def holds(self, file: File) -> bool:
         """Whether any part of it configures a job."""
-        return not isinstance(_load(file.path), Skipped)
+        return not isinstance(load_config(file.path), Skipped)
 
     def nothing_else(self, file: File) -> bool:  # noqa: ARG002 - the same for all of them
         """Always: none is a log."""
@@ -148,3 +158,21 @@ class ConfigReader:
 def find_configs(paths: Sequence[Path]) -> list[Path]:
     """Return the files under the given paths that configure a job."""
     return find(ConfigReader((), {}), paths)
+
+
+def is_launch(loaded: list[Part] | Skipped) -> bool:
+    """Whether a file that was read is a launch file: one that starts training or asks Slurm for a job."""
+    return not isinstance(loaded, Skipped) and any(part.kind in ("command", "sbatch") for part in loaded)
+
+
+class _LaunchReader(ConfigReader):
+    """Launch files only."""
+
+    def holds(self, file: File) -> bool:
+        """Whether any line of it launches something."""
+        return is_launch(load_config(file.path))
+
+
+def find_launches(paths: Sequence[Path]) -> list[Path]:
+    """Return the launch files under the given paths."""
+    return find(_LaunchReader((), {}), paths)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distkb.evidence.readers.configs.corrections import Draft
 from distkb.evidence.readers.configs.flags import LAUNCHER_ONLY, normal
 from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, command_size, hit, short
+from distkb.evidence.readers.configs.job import Hit, Job, Rule, command_size, hit, instead, short
+from distkb.evidence.readers.configs.launch_command import is_open
+from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of
+from distkb.evidence.readers.configs.rules_rendezvous import meeting
 
-TORCHRUN = frozenset({"torchrun", "torch.distributed.launch"})
 _MODES = ("cpu", "multi_gpu", "tpu", "use_deepspeed", "use_fsdp")
 
 
@@ -30,13 +33,13 @@ def _env(part: Part, name: str) -> Item | None:
 
 def standalone(part: Part, job: Job) -> Iterator[Hit]:
     """`--standalone` is one node, and throws away every rendezvous option."""
-    del job
     if part.name not in TORCHRUN or "standalone" not in part.root:
         return
     count = number(part.value("nnodes"))
     if is_many_nodes(part) and count != 1 and part.value("nnodes") is not UNKNOWN:
-        yield hit("config.torchrun-standalone-nodes", part, part.get("standalone"), part.get("nnodes"),
-                  nodes=part.root["nnodes"].shown)  # fmt: skip
+        found = hit("config.torchrun-standalone-nodes", part, part.get("standalone"), part.get("nnodes"), part.line,
+                    nodes=part.root["nnodes"].shown)  # fmt: skip
+        yield instead(found, meeting(part, job).text())
         return
     unused = [n for n in ("rdzv_backend", "rdzv_endpoint", "rdzv_id", "master_addr", "master_port", "node_rank")
               if n in part.root]  # fmt: skip
@@ -47,8 +50,7 @@ def standalone(part: Part, job: Job) -> Iterator[Hit]:
 
 def rendezvous(part: Part, job: Job) -> Iterator[Hit]:
     """On several nodes, every node needs the same address and, with static rendezvous, its own rank."""
-    del job
-    if part.name not in TORCHRUN or not is_many_nodes(part) or "standalone" in part.root:
+    if part.name not in TORCHRUN or not is_many_nodes(part) or "standalone" in part.root or is_open(part):
         return
     backend = part.get("rdzv_backend")
     static = backend is None or backend.value == "static"
@@ -56,12 +58,16 @@ def rendezvous(part: Part, job: Job) -> Iterator[Hit]:
     if backend is not None and backend.value is UNKNOWN:
         return
     if static and endpoint is None and part.get("master_addr") is None and _env(part, "PET_MASTER_ADDR") is None:
-        yield hit("config.torchrun-static-no-master", part, part.get("nnodes"))
+        yield instead(hit("config.torchrun-static-no-master", part, part.get("nnodes"), part.line),
+                      meeting(part, job).text())  # fmt: skip
     if not static and endpoint is None:
-        yield hit("config.torchrun-no-endpoint", part, backend, part.get("nnodes"))
+        yield instead(hit("config.torchrun-no-endpoint", part, backend, part.get("nnodes"), part.line),
+                      meeting(part, job).text())  # fmt: skip
     rank = part.get("node_rank") or _env(part, "PET_NODE_RANK")
     if static and rank is None:
-        yield hit("config.torchrun-no-node-rank", part, part.get("nnodes"))
+        found = hit("config.torchrun-no-node-rank", part, part.get("nnodes"), part.line)
+        in_slurm = allocation_of(part, job) is not None or any(w.name == "srun" for w in part.wrappers)
+        yield instead(found, Draft(part).per_task(node_rank="$SLURM_NODEID").text()) if in_slurm else found
     if not static:
         unused = [name for name in ("master_addr", "master_port", "node_rank") if name in part.root]
         if unused:
@@ -74,7 +80,12 @@ def rendezvous(part: Part, job: Job) -> Iterator[Hit]:
 def processes(part: Part, job: Job) -> Iterator[Hit]:
     """One process where several are meant, or more processes than visible GPUs."""
     size = command_size(part)
-    if part.name in TORCHRUN and part.get("nproc_per_node") is None and _env(part, "PET_NPROC_PER_NODE") is None:
+    if (
+        part.name in TORCHRUN
+        and not is_open(part)
+        and part.get("nproc_per_node") is None
+        and _env(part, "PET_NPROC_PER_NODE") is None
+    ):
         evidence = _means_many(part, job)
         if evidence:
             yield hit("config.torchrun-one-process", part, launcher=part.name, why=evidence)

@@ -1,325 +1,343 @@
-"""Finds launch commands and `#SBATCH` lines in shell scripts; variables stay as they are written.
+"""Follows a shell script from its first line to its last: what it assigns, where it quotes, and what it launches.
 
-Nothing is expanded and nothing is run: `$N` is an unknown number, and so is `$(nproc)`.
+Nothing is run. A variable counts as what the script gives it where that is certain; what only running would tell stays
+as it is written, with the shell that puts it in: the login node's, the batch script's, or that of each task.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
-from distkb.evidence.readers.configs.flags import BOOLEAN, CARRIERS, LAUNCHERS, WRAPPERS, normal
-from distkb.evidence.readers.configs.item import UNKNOWN, Item, Kind, Part, Source
+from distkb.evidence.readers.configs.flags import JOINED, STARTERS, WRAPPERS
+from distkb.evidence.readers.configs.item import Item, Part, Source
+from distkb.evidence.readers.configs.launch_command import Line, as_item, held_by, launcher_of, options_of
+from distkb.evidence.readers.configs.shell_values import Values, amount
+from distkb.evidence.readers.configs.shell_words import Command, Piece, Text, Word, commands
+from distkb.evidence.readers.configs.slurm_options import options, sbatch_options, slurm_variables
 
-_SBATCH = re.compile(r"#SBATCH\s+(?P<options>[^#]*)")
-_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
-DEFERRED = "\x01"
-"""Put before a `$` that the outer shell leaves to the inner one: `\\$` inside double quotes."""
-_INNER_QUOTE = re.compile(r"\s-l?c\s+(['\"])")
-_STOP = frozenset({"&&", "||", ";", "|", "&", ";;", "(", ")", "{", "}", "then", "do", "else", "fi", "done"})
-_SHELLS = frozenset({"bash", "sh", "/bin/bash", "/bin/sh", "zsh"})
-_PASSED_BY = frozenset({"exec", "time", "nohup", "env", "command", "sudo", "export", "if", "then", "do", "else", "!"})
-_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
-_LAUNCH_WORD = re.compile(r"\b(?:torchrun|accelerate(?: launch|-launch)|deepspeed|torch\.distributed\.\w+)\b")
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<plus>\+?)=", re.DOTALL)
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
+_PASSED_BY = frozenset({"exec", "time", "nohup", "env", "command", "sudo", "eval", "!"})
+_OPENS = frozenset({"if", "while", "until", "case", "select", "for"})
+_CLOSES = frozenset({"fi", "done", "esac"})
+_KEYWORDS = _OPENS | _CLOSES | {"then", "do", "else", "elif", "{", "}", "in", "function"}
+_DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _MAX_COMMANDS = 200
-_MAX_WORDS = 1000
+_MAX_REST = 1000
 """Words behind a launcher's own options."""
 _MAX_DEPTH = 3
 """Commands inside commands."""
-_MAX_COMMAND = 20_000
-"""Characters of one command; what is longer is cut into pieces."""
-_SHORT_SBATCH = {
-    "N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus", "J": "job-name", "p": "partition", "t": "time",
-    "o": "output", "e": "error", "A": "account", "w": "nodelist", "C": "constraint",
-}  # fmt: skip
+
+
+class Submitted(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that another script submits as text: what that script's shell puts into it before Slurm sees it."""
+
+    pieces: tuple[Piece, ...]
+    assigned: Mapping[str, tuple[Piece, ...]]
+    """What the job itself gives to its variables."""
+    statement: str
+    """The command that holds the text, as it is written."""
+    in_quotes: bool
+    """Whether the text stands between double quotes, not in a heredoc."""
+
+
+class _Written(NamedTuple):
+    """Text that a command holds for another to read."""
+
+    pieces: tuple[Piece, ...] = ()
+    statement: str = ""
 
 
 def read_shell(source: Source) -> list[Part]:
-    """Return the `#SBATCH` options as one part and every launch command as one part each."""
-    parts: list[Part] = []
-    sbatch = _sbatch(source)
-    if sbatch is not None:
-        parts.append(sbatch)
-    assigned: dict[str, Item] = {}
-    for line, text in _logical_lines(source.lines):
-        for words in _commands(text):
-            parts += _read_words(source, words, line, assigned, inner=False, depth=0)
-        if len(parts) > _MAX_COMMANDS:
-            break
-    return parts
+    """Return the options of every job and every launch command as one part each, in the order of the lines."""
+    text = Text([Piece(text="\n".join(source.lines), line=1)])
+    reader = _Reader(source, [], Values(), scope="login", depth=0)
+    reader.read(text)
+    return reader.parts
 
 
-def _sbatch(source: Source) -> Part | None:
-    root: dict[str, Item] = {}
-    first = 0
-    for number, line in enumerate(source.lines, 1):
-        found = _SBATCH.match(line.strip())
-        if found is None:
-            continue
-        first = first or number
-        for name, value in _options(_split(found["options"])):
-            root[name] = Item(value=_number(value), line=number, text=value)
-    return Part(kind="sbatch", source=source, root=root, line=first, name="sbatch") if first else None
+class _Reader:
+    """Reads one script: a file, a heredoc, or the text of a `bash -c`."""
 
+    def __init__(self, source: Source, parts: list[Part], values: Values, *, scope: str, depth: int) -> None:
+        self.source = source
+        self.parts = parts
+        self.values = values
+        self.scope = scope
+        self.depth = depth
+        self.script = len(parts)
+        """Tells the scripts of one file apart."""
+        self.blocks = 0
+        self.wrappers: tuple[Part, ...] = ()
+        self.per_task: dict[str, Item] = {}
+        self.files: dict[str, _Written] = {}
+        self.outer: tuple[Word, ...] = ()
+        self.text = Text([])
+        self.stdin = _Written()
 
-def _options(words: list[str]) -> Iterator[tuple[str, str]]:
-    index = 0
-    while index < len(words):
-        word = words[index]
-        index += 1
-        if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-        elif word.startswith("-") and len(word) > 1:
-            name, equals, value = _SHORT_SBATCH.get(word[1], word[1]), word[2:3], word[2:]
-            value = value.removeprefix("=")
-        else:
-            continue
-        if not equals and index < len(words) and not words[index].startswith("-"):
-            value = words[index]
-            index += 1
-        yield name, value
+    def read(self, text: Text, given: Sequence[Word] = ()) -> None:
+        """Read a script; `given` are the options of the `sbatch` that submits it."""
+        self.text = text
+        root, late = sbatch_options(text)
+        root |= {name: Item(value=amount(w), line=w.line, text=w.text) for name, w in options(given)}
+        if root:
+            self.scope = "batch"
+            first = min(item.line for item in root.values())
+            extra = {"script": self.script, "late": late}
+            self.parts.append(
+                Part(kind="sbatch", source=self.source, root=root, line=first, name="sbatch", extra=extra)
+            )
+            self.values.slurm = slurm_variables(root)
+        for command in commands(text):
+            if len(self.parts) - self.script > _MAX_COMMANDS:
+                break
+            self._command(command)
 
+    def _command(self, command: Command) -> None:
+        words = self._without_keywords(list(command.words))
+        if not words or (words[0].text in _DECLARES and self._declare(words[1:])):
+            return
+        local = self._assignments(words)
+        words = words[len(local) :]
+        if not words:
+            for word in local:
+                self._assign(word, exported=None)
+            return
+        if words[0].text in ("set", "unset", "shift", "read"):
+            self._builtin(words)
+            return
+        before = self.values
+        self.values = before.copy()
+        for word in local:
+            self._assign(word, exported=True)
+        # The words are expanded by the shell as it was: `N=2 echo $N` does not print 2.
+        expanded = [new for word in words for new in before.expand(word, self.scope)]
+        self._run(expanded, tuple(local), command)
+        self.values = before
 
-def _logical_lines(lines: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-    """Yield the first line's number and the text of every command, continued lines joined, comments left out."""
-    start, pieces, size, quote, until = 0, list[str](), 0, "", ""
-    for number, line in enumerate(lines, 1):
-        if until:
-            until = "" if line.strip() == until else until
-            continue
-        if not pieces and line.lstrip().startswith("#"):
-            continue
-        start = start or number
-        quote = _open_quote(line, quote)
-        size += len(line)
-        stripped = line.rstrip()
-        if size < _MAX_COMMAND and (quote or stripped.endswith("\\")):
-            pieces.append(stripped.removesuffix("\\"))
-            continue
-        pieces.append(stripped)
-        whole = "\n".join(pieces)
-        found = _HEREDOC.search(whole)
-        until = found[2] if found else ""
-        if whole.strip():
-            yield start, whole
-        start, pieces, size, quote = 0, [], 0, ""
-    if pieces:
-        yield start, "\n".join(pieces)
+    def _without_keywords(self, words: list[Word]) -> list[Word]:
+        while words and words[0].text in _KEYWORDS and not any(p.quoted for p in words[0].pieces):
+            word = words.pop(0).text
+            self.blocks += (word in _OPENS) - (word in _CLOSES)
+            if word == "for" and words:
+                self.values.forget(words.pop(0).text)
+                return []
+            if word == "case":
+                return []
+            if word == "function":
+                words = words[1:]
+        return words
 
-
-def _open_quote(line: str, quote: str) -> str:
-    """Return the quote that is open at the end of a line, given the one that was open before it."""
-    escaped = False
-    for index, sign in enumerate(line):
-        if escaped:
-            escaped = False
-        elif sign == "\\" and quote != "'":
-            escaped = True
-        elif quote:
-            quote = "" if sign == quote else quote
-        elif sign in "'\"":
-            quote = sign
-        elif sign == "#" and (index == 0 or line[index - 1].isspace()):
-            break
-    return quote
-
-
-def _split(text: str) -> list[str]:
-    lexer = shlex.shlex(text.replace("\n", " "), posix=True, punctuation_chars=";&|")
-    lexer.whitespace_split = True
-    lexer.commenters = "#"
-    try:
-        return list(lexer)
-    except ValueError:
-        return text.split()
-
-
-def _commands(text: str) -> Iterator[list[str]]:
-    words: list[str] = []
-    for word in _split(text):
-        if word in _STOP or set(word) <= {";", "&", "|"}:
-            if words:
-                yield words
-            words = []
-        else:
-            words.append(word)
-    if words:
-        yield words
-
-
-def _read_words(
-    source: Source, words: list[str], line: int, assigned: dict[str, Item], *, inner: bool, depth: int
-) -> list[Part]:
-    """Read one command: its assignments, what wraps it, the launcher and its options."""
-    local: dict[str, Item] = {}
-    wrappers: list[Part] = []
-    index = 0
-    while index < len(words):
-        word = words[index]
-        assignment = _ASSIGNMENT.fullmatch(word)
-        if assignment is not None:
-            local[assignment["name"]] = _item(source, line, assignment["value"])
-        elif word.rpartition("/")[2] in WRAPPERS:
-            part, index = _options_of(source, "command", word.rpartition("/")[2], words, index + 1, line)
-            wrappers.append(part)
-            continue
-        elif word in _SHELLS and words[index + 1 : index + 2] and words[index + 1].lstrip("-").endswith("c"):
-            script = words[index + 2] if index + 2 < len(words) else ""
-            return _inner(source, script, line, {**assigned, **local}, wrappers, depth)
-        elif word not in _PASSED_BY and not word.startswith("-"):
-            break
-        index += 1
-    if index >= len(words):
-        assigned.update(local)
-        return []
-    known = {**assigned, **local}
-    stored = _stored_command(words[index], known)
-    if stored is not None and depth <= _MAX_DEPTH:
-        behind = [*_split(stored.text), *words[index + 1 :]]
-        found = _read_words(source, behind, stored.line, known, inner=True, depth=depth + 1)
-        return [msgspec.structs.replace(part, wrappers=(*wrappers, *part.wrappers)) for part in found]
-    return _launch(source, words[index:], line, known, tuple(wrappers), inner=inner)
-
-
-def _stored_command(word: str, known: Mapping[str, Item]) -> Item | None:
-    """Return the command that a variable such as `$LAUNCHER` was given, if that is where the launcher stands."""
-    found = _VARIABLE.fullmatch(word)
-    item = known.get(found[1]) if found else None
-    return item if item is not None and _LAUNCH_WORD.search(item.text) else None
-
-
-def _inner(
-    source: Source, script: str, line: int, assigned: dict[str, Item], wrappers: list[Part], depth: int
-) -> list[Part]:
-    """Read the text of a `bash -c '…'`, which every task runs for itself."""
-    found: list[Part] = []
-    if depth > _MAX_DEPTH:
+    def _assignments(self, words: Sequence[Word]) -> list[Word]:
+        found: list[Word] = []
+        for word in words:
+            first = word.pieces[0] if word.pieces else None
+            if first is None or first.expands or first.quoted or not _ASSIGNMENT.match(first.text):
+                break
+            found.append(word)
         return found
-    own = _is_single_quoted(source, line)
-    inside: dict[str, Item] = {} if own else dict(assigned)
-    for words in _commands(script if own else script.replace("\\$", f"{DEFERRED}$")):
-        found += _read_words(source, words, line, inside, inner=own, depth=depth + 1)
-    return [
-        msgspec.structs.replace(
-            part,
-            wrappers=(*wrappers, *part.wrappers),
-            extra={
-                **part.extra,
-                "assigned": {**assigned, **part.extra["assigned"]},
-                "per_task": part.extra["assigned"] if own else {},
-            },
-        )
-        for part in found
-    ]
 
+    def _declare(self, words: Sequence[Word]) -> bool:
+        exported = True
+        for word in words:
+            if word.text.startswith("-"):
+                exported = exported and "n" not in word.text
+            elif self._assignments([word]):
+                self._assign(word, exported=exported)
+            else:
+                self.values.export(word.text)
+        return True
 
-def _is_single_quoted(source: Source, line: int) -> bool:
-    """Whether the text of a `bash -c` reaches the inner shell as it is, and is not expanded by the outer one."""
-    text = " ".join(source.lines[line - 1 : line + 20])
-    found = _INNER_QUOTE.search(text)
-    return found is None or found[1] == "'"
+    def _builtin(self, words: Sequence[Word]) -> None:
+        texts = [word.text for word in words]
+        if texts[0] == "set" and ("-a" in texts or "allexport" in texts):
+            self.values.exports_all = True
+        elif texts[0] in ("unset", "read"):
+            for name in texts[1:]:
+                self.values.forget(name, unset=texts[0] == "unset")
 
+    def _assign(self, word: Word, *, exported: bool | None) -> None:
+        found = _ASSIGNMENT.match(word.pieces[0].text)
+        if found is None:
+            return
+        first = msgspec.structs.replace(word.pieces[0], text=word.pieces[0].text[found.end() :])
+        pieces = (first, *word.pieces[1:]) if first.text or len(word.pieces) == 1 else word.pieces[1:]
+        variable = self.values.assign(
+            found["name"], msgspec.structs.replace(word, pieces=pieces), self.scope,
+            more=bool(found["plus"]), exported=exported, sure=not self.blocks,
+        )  # fmt: skip
+        item = held_by(variable)
+        if self.scope == "task":
+            self.per_task[found["name"]] = item
 
-def _launch(
-    source: Source,
-    words: list[str],
-    line: int,
-    assigned: Mapping[str, Item],
-    wrappers: tuple[Part, ...],
-    *,
-    inner: bool,
-) -> list[Part]:
-    name, skip = _launcher(words)
-    if not name:
-        return []
-    part, end = _options_of(source, "command", name, words, skip, line)
-    rest: tuple[Item, ...] = ()
-    at = max((item.line for item in part.root.values()), default=line)
-    for word in words[end:]:
-        rest = (*rest, _item(source, at, word)) if len(rest) < _MAX_WORDS else rest
-        at = rest[-1].line
-    if name == "python" and not (rest and str(rest[0].value).endswith(".py")):
-        return []
-    extra: dict[str, Any] = {"assigned": dict(assigned), "inner": inner, "per_task": {}}
-    return [msgspec.structs.replace(part, words=rest, wrappers=wrappers, extra=extra)]
-
-
-def _launcher(words: list[str]) -> tuple[str, int]:
-    """Return the launcher that a command starts with, and how many words name it."""
-    first = words[0].rpartition("/")[2]
-    if first in CARRIERS:
-        return _carried(words)
-    if first == "accelerate":
-        return ("accelerate", 2) if words[1:2] == ["launch"] else ("", 0)
-    if first in {"accelerate-launch", "torchrun", "deepspeed"}:
-        return {"accelerate-launch": "accelerate"}.get(first, first), 1
-    return _python(words) if re.fullmatch(r"python[\d.]*", first) else ("", 0)
-
-
-def _python(words: list[str]) -> tuple[str, int]:
-    """Return the module that a python command runs as a launcher, or python itself for a script."""
-    index = 1
-    while index < len(words) and words[index] in {"-u", "-O", "-B", "-s", "-E"}:
-        index += 1
-    if words[index : index + 1] == ["-m"] and index + 1 < len(words):
-        return LAUNCHERS.get(words[index + 1], ""), index + 2
-    return "python", index
-
-
-def _carried(words: list[str]) -> tuple[str, int]:
-    """Return the launcher behind a command such as `uv run`, and how many words come before its options."""
-    for index in range(1, min(len(words), 40)):
-        name, skip = _launcher(words[index:]) if words[index] not in CARRIERS else ("", 0)
-        if name:
-            return name, index + skip
-    return "", 0
-
-
-def _options_of(source: Source, kind: Kind, name: str, words: list[str], index: int, line: int) -> tuple[Part, int]:
-    """Read the options of a launcher up to the first word that is none; returns where that word is."""
-    root: dict[str, Item] = {}
-    boolean = BOOLEAN.get(name, frozenset())
-    while index < len(words):
-        word = words[index]
-        if not word.startswith("-") or word == "--" or len(word) == 1:
-            index += word == "--"
-            break
-        index += 1
-        flag, equals, value = word.partition("=")
-        key = normal(name, flag)
-        if not flag.startswith("--") and len(flag) > 2 and name in WRAPPERS and not equals:
-            key, value, equals = normal(name, flag[:2]), flag[2:], "="
-        if equals:
-            root[key] = _item(source, line, value)
-        elif key in boolean or index >= len(words):
-            root[key] = Item(value=True, line=_line_of(source, line, word), text=word)
-        else:
-            root[key] = _item(source, line, words[index], near=word)
+    def _run(self, words: list[Word], local: tuple[Word, ...], command: Command) -> None:
+        """Take what wraps a command off it, and read what is launched."""
+        wrappers: list[Part] = []
+        index = 0
+        while index < len(words):
+            word = words[index]
+            base = word.text.rpartition("/")[2]
+            if self._assignments([word]) and index:
+                self._assign(word, exported=True)
+            elif base in WRAPPERS:
+                part, index = options_of(self.source, "command", base, words, index + 1, word.line)
+                wrappers.append(part)
+                if base in JOINED:
+                    self._joined(words, index + (base == "ssh"), wrappers)
+                    return
+                continue
+            elif base == "sbatch":
+                self._submitted(words[index + 1 :], command)
+                return
+            elif base in _SHELLS or word.text.removeprefix("./") in self.files:
+                if self._shell(words, index, local, wrappers, command):
+                    return
+                break
+            elif base == "cat" and command.heredoc is not None:
+                if command.into:
+                    self.files[command.into.removeprefix("./")] = self._heredoc(command)
+                self.stdin = self._heredoc(command) if command.piped else _Written()
+                return
+            elif base not in _PASSED_BY and not word.text.startswith("-"):
+                break
             index += 1
-    return Part(kind=kind, source=source, root=root, line=line, name=name), index
+        if index < len(words):
+            self._launch(words, index, local, wrappers, command)
 
+    def _heredoc(self, command: Command) -> _Written:
+        if command.heredoc is None:
+            return _Written()
+        pieces = tuple(
+            new
+            for piece in command.heredoc.pieces
+            for new in (self.values.put_in(piece, self.scope) if piece.expands else (piece,))
+        )
+        return _Written(pieces, self._statement(command, command.heredoc.end))
 
-def _item(source: Source, line: int, value: str, near: str = "") -> Item:
-    return Item(value=_number(value), line=_line_of(source, line, near or value), text=value)
+    def _statement(self, command: Command, end: int) -> str:
+        """Return a command as it is written, without the keyword before it."""
+        text = "".join(piece.text for piece in self.text.pieces(command.span[0], end)).rstrip()
+        while text.partition(" ")[0] in _KEYWORDS:
+            text = text.partition(" ")[2].lstrip()
+        return text
 
+    def _joined(self, words: list[Word], index: int, wrappers: list[Part]) -> None:
+        """`ssh host …` gives its words to a shell of the other machine as one text."""
+        blank = Piece(text=" ", line=words[0].line)
+        pieces = [p for word in words[index:] for p in (*word.pieces, blank)]
+        self._inner(pieces, wrappers, outer=())
 
-def _number(text: str) -> Any:
-    if "$" in text or "`" in text:
-        return UNKNOWN
-    return int(text) if text.isdecimal() and text.isascii() and len(text) < 10 else text
+    def _shell(
+        self, words: list[Word], index: int, local: tuple[Word, ...], wrappers: list[Part], command: Command
+    ) -> bool:
+        """Read what a shell is given: a text behind -c, a heredoc, or a file that this script has written."""
+        if words[index].text.removeprefix("./") in self.files:
+            self._inner(self.files[words[index].text.removeprefix("./")].pieces, wrappers, outer=())
+            return True
+        for at in range(index + 1, len(words)):
+            text = words[at].text
+            if text.startswith("-") and text.endswith("c") and at + 1 < len(words):
+                outer = (*local, *words[: at + 1])
+                self._inner(words[at + 1].pieces, wrappers, outer=outer, arguments=words[at + 3 :])
+                return True
+            if not text.startswith("-"):
+                known = self.files.get(text.removeprefix("./"))
+                if known is not None:
+                    self._inner(known.pieces, wrappers, outer=())
+                return known is not None
+        pieces = self._heredoc(command).pieces or self.stdin.pieces
+        if pieces:
+            self._inner(pieces, wrappers, outer=())
+        return bool(pieces)
 
+    def _inner(
+        self,
+        pieces: Sequence[Piece],
+        wrappers: list[Part],
+        *,
+        outer: tuple[Word, ...],
+        arguments: Sequence[Word] = (),
+    ) -> None:
+        if self.depth >= _MAX_DEPTH:
+            return
+        starts = next((wrapper.name for wrapper in wrappers if wrapper.name in STARTERS), "")
+        values = self.values.child(starts in JOINED)
+        if arguments:
+            values.takes(arguments, arguments[0].line)
+        inner = _Reader(self.source, self.parts, values, scope="task" if starts else self.scope, depth=self.depth + 1)
+        inner.script, inner.files, inner.outer = self.script, self.files, outer
+        inner.wrappers = (*self.wrappers, *wrappers)
+        for wrapper in wrappers:
+            values.given(str(wrapper.value("export") or "") if wrapper.name == "srun" else "")
+        text = Text(pieces)
+        inner.text = text
+        for command in commands(text):
+            if len(self.parts) - self.script > _MAX_COMMANDS:
+                break
+            inner._command(command)
 
-def _line_of(source: Source, line: int, word: str) -> int:
-    """Return the line of a continued command on which a word stands."""
-    for number in range(line, min(line + 60, len(source.lines) + 1)):
-        text = source.lines[number - 1]
-        if word and word in text:
-            return number
-        if not text.rstrip().endswith("\\") and "'" not in text:
-            break
-    return line
+    def _submitted(self, words: list[Word], command: Command) -> None:
+        """Read the job that an `sbatch` in a script submits: from a heredoc, from --wrap, or a file written before."""
+        if self.depth >= _MAX_DEPTH:
+            return
+        given = dict(options(words))
+        held = self._heredoc(command) if command.heredoc is not None else self.stdin
+        if "wrap" in given:
+            held = _Written(given["wrap"].pieces, self._statement(command, command.span[1]))
+        for word in words:
+            held = held if held.pieces else self.files.get(word.text.removeprefix("./"), held)
+        if not held.pieces:
+            return
+        job = _Reader(self.source, self.parts, self.values.child(False), scope="batch", depth=self.depth + 1)
+        early = tuple(msgspec.structs.replace(p, scope="login") if p.expands else p for p in held.pieces)
+        at = len(self.parts)
+        job.read(Text(early), words)
+        for part in self.parts[at : at + 1]:
+            own = {name: v.words for name, v in job.values.known.items() if v.words is not None}
+            outside = Submitted(
+                pieces=tuple(p for p in early if p.expands),
+                assigned={name: tuple(p for word in words for p in word.pieces) for name, words in own.items()},
+                statement=held.statement,
+                in_quotes="wrap" in given,
+            )
+            extra = {**part.extra, "submitted": outside}
+            self.parts[at] = msgspec.structs.replace(part, extra=extra)
+
+    def _launch(
+        self, words: list[Word], index: int, local: tuple[Word, ...], wrappers: list[Part], command: Command
+    ) -> None:
+        everything = (*self.wrappers, *wrappers)
+        name, skip = launcher_of([word.text for word in words[index:]], wrapped=bool(everything))
+        if not name:
+            return
+        begin, stop = command.span
+        line = words[index].line if not local else local[0].line
+        if not self.text.line(begin) <= line <= self.text.line(stop):
+            line = self.text.line(begin)  # the word comes from a variable that was given its value elsewhere
+        part, end = options_of(self.source, "command", name, words, index + skip, line)
+        rest = tuple(as_item(word) for word in words[end : end + _MAX_REST])
+        if name == "python" and not (rest and (rest[0].text.endswith(".py") or words[index + skip - 1].text == "-m")):
+            return
+        extra: dict[str, Any] = {
+            **part.extra,
+            "assigned": {n: held_by(v) for n, v in self.values.known.items()},
+            "exported": frozenset(n for n, v in self.values.known.items() if v.exported),
+            "inner": self.scope == "task",
+            "per_task": dict(self.per_task),
+            "script": self.script,
+            "block": bool(self.blocks),
+            "line": Line(
+                head=(*local, *words[:index]),
+                launcher=tuple(words[index : index + skip]),
+                options=tuple(words[index + skip : end]),
+                rest=tuple(words[end : end + _MAX_REST]),
+                outer=self.outer,
+                before=tuple(self.text.pieces(0, begin)) if self.outer else (),
+                after=tuple(self.text.pieces(stop, len(self.text.chars))) if self.outer else (),
+            ),
+        }
+        self.parts.append(msgspec.structs.replace(part, words=rest, wrappers=everything, extra=extra))

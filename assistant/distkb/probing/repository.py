@@ -1,0 +1,90 @@
+"""Reads everything of a repository that can be wrong before a run: scripts, launch files and configurations.
+
+The scripts are one project. A launch file is one job with the configurations and scripts that it names; a configuration
+that no launch file names stands for itself, so that files of different jobs are never held against one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from distkb.catalogue.settings import Setting
+from distkb.evidence.artifact import Sorter
+from distkb.evidence.observation import Observation, Skipped
+from distkb.evidence.readers.configs import ConfigReader, is_launch, load_config, read_configs
+from distkb.evidence.readers.scripts import ScriptReader, read_scripts
+from distkb.evidence.walk import take_stock
+
+_NAMED = frozenset(" \t\r\n\"'`=;|&()<>,{}")
+
+
+class Repository(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in all of the files."""
+
+    files: tuple[Path, ...]
+    """Those that were read."""
+    observations: tuple[Observation, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def read_repository(paths: Sequence[Path], settings: Sequence[Setting]) -> Repository:
+    """Read the files under the given paths; nothing of them is imported or run."""
+    stock = take_stock(tuple(paths))
+    load = cache(load_config)
+    may_be = Sorter(ScriptReader()), ConfigReader((), {})
+    scripts: list[Path] = []
+    configs: list[Path] = []
+    for file in stock.files:
+        if may_be[0].takes(file):
+            scripts.append(file.path)
+        if may_be[1].may_hold(file) and not isinstance(load(file.path), Skipped):
+            configs.append(file.path)
+        file.forget()
+    skipped = [*stock.skipped]
+    if may_be[0].passed_over:
+        skipped.append(Skipped(path=str(paths[0]), code="too-many", detail=str(len(scripts))))
+    read = read_scripts(scripts)
+    found = list(read.observations)
+    for job in _jobs(configs, [path for path in configs if is_launch(load(path))]):
+        found += (o for o in read_configs(job, settings, {}, load).observations if o not in found)
+    return Repository(
+        files=tuple(dict.fromkeys((*scripts, *configs))),
+        observations=tuple(found),
+        skipped=(*skipped, *read.skipped),
+    )
+
+
+def _jobs(configs: Sequence[Path], launches: Sequence[Path]) -> list[list[Path]]:
+    """Return the configurations as jobs: each launch file with what it names, and every other file alone."""
+    others = {path: path.name for path in configs if path not in launches}
+    jobs = [[path, *_named_by(path, others)] for path in launches]
+    taken = {path for job in jobs for path in job}
+    return [*jobs, *([path] for path in others if path not in taken)]
+
+
+def _named_by(launch: Path, others: dict[Path, str]) -> list[Path]:
+    """Return the files that a launch file names, the nearest where several have one name."""
+    try:
+        text = launch.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    words = {PurePosixPath(word).name for word in "".join(" " if c in _NAMED else c for c in text).split()}
+    named: dict[str, list[Path]] = {}
+    for path, name in others.items():
+        if name in words:
+            named.setdefault(name, []).append(path)
+    return [max(same, key=lambda path: _near(path, launch)) for same in named.values()]
+
+
+def _near(path: Path, launch: Path) -> int:
+    """Return how many folders two files share."""
+    count = 0
+    for one, other in zip(path.parent.parts, launch.parent.parts, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count

@@ -1,0 +1,3 @@
+#!/bin/bash
+set -euo pipefail
+torchrun --standalone --nproc_per_node=gpu train.py "$@"
