@@ -48,8 +48,7 @@
 
   /* A link to an entry, a cause or a fix: it opens beside the page, since leaving would forget the session. */
   function link(id, text) {
-    const [entry, ...rest] = id.split(".");
-    const anchor = rest.length ? `#${rest.join("-")}` : "";
+    const entry = id.split(".")[0], anchor = entry === id ? "" : `#${id}`;
     return element("a", {
       href: `${root.dataset.home}e/${entry}.html${anchor}`, target: "_blank", rel: "noopener",
       title: say("new-page")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import html
+import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from distkb import __version__
 from distkb.catalogue.places import checkout
 from distkb.catalogue.records import LANGUAGES, Language, Text
 from distkb.docsite import advise, diagnose, families, finding, incidents, messages, symptoms, tree, views
@@ -15,7 +18,7 @@ from distkb.docsite.data import generated
 from distkb.docsite.diagrams import keeps
 from distkb.docsite.markdown import render
 from distkb.docsite.scripts import address, slim
-from distkb.docsite.site import Page, at, entry_address, make_page, named, settings_address, writer
+from distkb.docsite.site import Page, at, entry_address, make_page, named, named_address, settings_address, writer
 from distkb.docsite.views import Library
 from distkb.locale import Say
 
@@ -38,6 +41,14 @@ MARKER = ".distkb-site"
 """A file that says that a folder was written by this program, and may be replaced by it."""
 
 
+@dataclass(frozen=True)
+class Places:
+    """Where the site will stand, and where its sources do; either may be empty."""
+
+    base: str
+    repository: str
+
+
 class NotOursError(ValueError):
     """The folder to write into holds something else."""
 
@@ -48,12 +59,12 @@ def sources() -> Path:
     return repository / "site" if repository else Path(__file__).parents[1] / "_site"
 
 
-def build(library: Library, out: Path, *, base_url: str | None = None) -> int:
+def build(library: Library, out: Path, *, base_url: str | None = None, repository: str | None = None) -> int:
     """Write the site into `out` and return the number of pages.
 
     An existing folder is replaced if an earlier build made it, or if it is empty. Raises NotOursError otherwise.
     """
-    files = dict(rendered(library, base_url=base_url))
+    files = dict(rendered(library, base_url=base_url, repository=repository))
     if out.exists() and any(out.iterdir()) and not (out / MARKER).is_file():
         raise NotOursError(str(out))
     if out.exists():
@@ -65,9 +76,15 @@ def build(library: Library, out: Path, *, base_url: str | None = None) -> int:
     return sum(path.endswith(".html") for path in files)
 
 
-def rendered(library: Library, *, base_url: str | None = None) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of every file of the site."""
+def rendered(
+    library: Library, *, base_url: str | None = None, repository: str | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of every file of the site.
+
+    `base_url` is where it will stand, `repository` where its entries can be edited and wrong answers reported.
+    """
     base = f"{base_url.rstrip('/')}/" if base_url else ""
+    places = Places(base, (repository or "").rstrip("/"))
     assets = _assets(sources() / "assets", library)
     environment = _environment(sources() / "templates")
     yield MARKER, b"written by distkb site build\n"
@@ -76,7 +93,7 @@ def rendered(library: Library, *, base_url: str | None = None) -> Iterator[tuple
     pages += tree.pages(library)
     there = frozenset(page.address for page in pages)
     for page in pages:
-        yield page.path, _render(page, library, environment, assets, base, there).encode()
+        yield page.path, _render(page, library, environment, assets, places, there).encode()
     root = environment.get_template("root.html.j2").render(asset=lambda name: assets[name][0])
     yield "index.html", root.encode()
     yield "robots.txt", (f"User-agent: *\nAllow: /\n{f'Sitemap: {base}sitemap.xml' if base else ''}").encode()
@@ -105,7 +122,7 @@ def _render(
     library: Library,
     environment: jinja2.Environment,
     assets: dict[str, tuple[str, bytes]],
-    base: str,
+    places: Places,
     there: frozenset[str],
 ) -> str:
     say = Say(page.lang)
@@ -115,7 +132,12 @@ def _render(
         "languages": LANGUAGES,
         "names": NAMES,
         "nav": NAV,
-        "base_url": base,
+        "base_url": places.base,
+        "repository": places.repository,
+        "linked": linked(page, places.base) if places.base else "",
+        "crumbs": (),
+        "named": named_address,
+        "version": __version__,
         "has": there.__contains__,
         "known": {one.id for one in library.entries},
         "asset": lambda name: page.to(assets[name][0]),
@@ -171,6 +193,8 @@ def _entries(library: Library, lang: Language) -> Iterator[Page]:
         values = views.entry(one, library, at(library, lang, address), say)
         values["before"] = ordered[index - 1] if index else None
         values["after"] = ordered[index + 1] if index + 1 < len(ordered) else None
+        values["crumbs"] = ((say(f"family.{one.family}"), families.address(one.family)),)
+        values["modified"] = values["read"]
         title = f"{one.id} {say.text(one.title)}"
         yield make_page(lang, address, "entry", title, say.text(one.summary), values)
 
@@ -202,7 +226,7 @@ def _guides(library: Library, lang: Language) -> Iterator[Page]:
         title = say.text(guide.title)
         body, contents = render(say.text(guide.body), at(library, lang, address), title)
         body = _drawn(body, [anchor for anchor, _ in contents], SHARDED_GUIDES.get(guide.id), say)
-        values = {"guide": guide, "body": body, "contents": contents}
+        values = {"guide": guide, "body": body, "contents": contents, "crumbs": ()}
         yield make_page(lang, address, "guide", f"{guide.id} {title}", _first(guide.body, say), values)
 
 
@@ -220,7 +244,28 @@ def _first(body: Text, say: Say) -> str:
     return next((part for part in say.text(body).split("\n\n") if part and part[0] not in "#`|-"), say.text(body))
 
 
-def _sitemap(pages: Iterable[Page], base: str) -> str:
+def linked(page: Page, base: str) -> str:
+    """Return what search engines read of a page as JSON-LD, safe inside a script element."""
+    told = {
+        "@context": "https://schema.org",
+        "@type": "TechArticle",
+        "headline": page.title,
+        "description": page.description,
+        "inLanguage": page.lang,
+        "url": base + page.path,
+        "isPartOf": {"@type": "WebSite", "name": "distkb", "url": base},
+    }
+    if modified := page.values.get("modified"):
+        told["dateModified"] = modified
+    return json.dumps(told, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _sitemap(pages: Sequence[Page], base: str) -> str:
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">']
-    lines += [f"<url><loc>{base}{page.path}</loc></url>" for page in pages if page.template not in ("missing", "print")]
+    newest = max((page.values.get("modified", "") for page in pages), default="")
+    for page in pages:
+        if page.template not in ("missing", "print", "search"):
+            date = page.values.get("modified") or newest
+            told = f"<lastmod>{date}</lastmod>" if date else ""
+            lines.append(f"<url><loc>{base}{page.path}</loc>{told}</url>")
     return "\n".join([*lines, "</urlset>", ""])

@@ -1,56 +1,222 @@
-"""The index of error messages: one page for each of those who print them, since all on one would be too heavy."""
+"""Printed lines: a page for each, with whose line it is, what causes it and the fix, and an index by their meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from distkb.catalogue.records import Language
+from distkb.catalogue.model import PROBABILITY, Cause, Entry, Evidence, Signature
+from distkb.catalogue.records import LANGUAGES, Language
 from distkb.docsite import views
-from distkb.docsite.site import Page, at, make_page
-from distkb.docsite.views import Library
+from distkb.docsite.scripts import script
+from distkb.docsite.site import Page, at, cut, make_page
 from distkb.locale import Say
+from distkb.report.entry import TELLS
 
-GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("torch", ("torch",)),
-    (
-        "sharding",
-        ("torch.ddp", "torch.fsdp", "torch.fsdp1", "torch.fsdp2", "torch.dtensor", "torch.mesh", "torch.join"),
-    ),
-    ("launch", ("torchrun", "elastic", "launcher", "slurm", "openmpi", "k8s", "mesh")),
-    ("launch", ("torch.elastic", "torch.env", "torch.rendezvous", "torch.spawn", "torch.store")),
-    ("network", ("torch.nccl", "nccl", "gloo", "ib", "ofi", "net")),
-    ("deepspeed", ("deepspeed",)),
-    ("trainers", ("accelerate", "transformers", "lightning", "hf", "hub", "tokenizers", "mmdet", "flash-attn")),
-    ("rest", ()),
+if TYPE_CHECKING:
+    from distkb.docsite.text import Writer
+    from distkb.docsite.views import Library
+
+CAUSES = 6
+"""Causes that the page of a line tells apart."""
+NEAR = 5
+"""Other lines that a page links to."""
+FIRST = 6
+"""Lines of each group on the first page of the index."""
+WIDTH = 120
+"""Characters of a line that the index shows."""
+SHORT = 8
+"""A line that has fewer characters without what stands before it keeps that."""
+
+_BEFORE = re.compile(
+    r"""\s+ | -\s+
+    | \[rank\s*=?\s*\d+\]:? | \[(?:default|deepspeed)\](?=\s)
+    | \[\s*\d+\.\d+\]\s | \[[EWIF]\d{3,4}\s[^\]]*\]
+    | \[?\d{4}-\d\d-\d\d[T\s][\d:.,]+Z?\]?,?
+    | \[?(?:INFO|WARNING|ERROR|info|warning|error)\]?:?(?=\s)
+    | \[[\w.]+\.py:\d+:?\w*\] | [\w.-]+:\d+:\d+\s\[\d+\] | \[[\w-]+:\d+\s+:\d+:\d+\]
+    | (?:traceback|rank|entrypoint)\s+:(?=\s)""",
+    re.VERBOSE,
 )
-"""Names of pages, and beginnings of the signatures' ids that it shows; the longest decides."""
+"""What loggers and launchers put before a line: blanks, ranks, dates, levels, places in source files."""
 
 
-def group_of(identity: str) -> str:
-    """Return the name of the page that shows a signature."""
-    parts = identity.split(".")
-    for size in (2, 1):
-        for name, beginnings in GROUPS:
-            if ".".join(parts[:size]) in beginnings:
-                return name
-    return "rest"
+def plain(line: str) -> str:
+    """Return a printed line without what a logger put before it."""
+    rest = line.strip()
+    while match := _BEFORE.match(rest):
+        if len(rest) - match.end() < SHORT:
+            break
+        rest = rest[match.end() :].lstrip()
+    return rest
 
 
-def address(group: str) -> str:
-    """Return the address of a page below its language."""
-    return "errors.html" if group == GROUPS[0][0] else f"errors-{group}.html"
+@dataclass(frozen=True)
+class Line:
+    """A printed line with the causes that print it, the likeliest first."""
+
+    signature: Signature
+    text: str
+    """What stands after the logger's prefix."""
+    causes: tuple[tuple[Entry, Cause], ...]
+
+    @property
+    def group(self) -> str:
+        """Family of the likeliest entry that prints it; `rest` where no entry speaks of it."""
+        return self.causes[0][0].family if self.causes else "rest"
+
+
+def address(identity: str) -> str:
+    """Return the address of a line's page below its language."""
+    return f"m/{identity}.html"
+
+
+def group_address(group: str) -> str:
+    """Return the address of the index of one group."""
+    return f"errors-{group}.html"
+
+
+@lru_cache(maxsize=2)
+def lines(library: Library) -> dict[str, Line]:
+    """Return every line that has a page, by the id of its signature, in order of the text."""
+    owners = {cause.id: (entry, cause) for entry in library.entries for cause in entry.causes}
+    speaking: dict[str, dict[str, float]] = {}
+
+    def note(observation: str, cause: str, likelihood: Any) -> None:
+        evidence = Evidence(observation=observation, likelihood=likelihood)
+        if cause in owners and library.meanings.lift(evidence) >= TELLS:
+            weight = PROBABILITY[evidence.likelihood] * views.PRIOR[owners[cause][1].prior]
+            held = speaking.setdefault(observation, {})
+            held[cause] = max(weight, held.get(cause, 0.0))
+
+    for cause, (_, one) in owners.items():
+        for evidence in one.evidence:
+            note(evidence.observation, cause, evidence.likelihood)
+    own: dict[str, Entry] = {}
+    for entry in library.entries:
+        for signature in entry.signatures:
+            own.setdefault(signature.id, entry)
+    found: list[Line] = []
+    for signature in library.catalogue.signatures:
+        if not signature.example or "log" not in signature.where:
+            continue
+        for word, causes in signature.given.items():
+            for cause in causes:
+                note(signature.id, cause, word)
+        held = speaking.get(signature.id, {})
+        ranked = [owners[cause] for cause in sorted(held, key=lambda one: (-held[one], one))]
+        if not ranked and signature.id in own:
+            ranked = [(own[signature.id], cause) for cause in own[signature.id].causes]
+        found.append(Line(signature, plain(signature.example), tuple(ranked)))
+    return {one.signature.id: one for one in sorted(found, key=lambda one: (one.text.lower(), one.signature.id))}
 
 
 def pages(library: Library, lang: Language) -> Iterator[Page]:
-    """Yield the first page, and each other that has a message."""
+    """Yield the index, the index of each group, and the page of each line."""
     say = Say(lang)
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name, _ in GROUPS}
-    for row in views.messages(library, at(library, lang, "errors.html"), say):
-        rows[group_of(row["id"])].append(row)
-    shown = [name for name in rows if rows[name] or name == GROUPS[0][0]]
-    places = [(say(f"site.errors.{name}"), address(name), len(rows[name])) for name in shown]
-    for name, (label, where, _) in zip(shown, places, strict=True):
-        heading = say("site.errors.of", place=label)
-        values = {"rows": rows[name], "places": places, "heading": heading}
-        yield make_page(lang, where, "errors", heading, say("site.errors.lead"), values)
+    known = lines(library)
+    groups: dict[str, list[Line]] = {}
+    for one in known.values():
+        groups.setdefault(one.group, []).append(one)
+    order = [family for family, _, _ in views.families(library, say)] + ["rest"]
+    names = {family: name for family, name, _ in views.families(library, say)} | {"rest": say("site.errors.rest")}
+    places = [(names[name], group_address(name), len(groups[name])) for name in order if name in groups]
+    whole = {"places": places, "total": len(known)}
+    write = at(library, lang, "errors.html")
+    shown = [name for name in order if name in groups]
+
+    def part(name: str, some: Sequence[Line]) -> tuple[str, str, int, list[dict[str, str]]]:
+        return names[name], group_address(name), len(groups[name]), [_listed(one, write, say) for one in some]
+
+    lead = say("site.errors.lead")
+    parts = [part(name, _first(groups[name])) for name in shown]
+    title = say("site.errors.title")
+    yield make_page(lang, "errors.html", "errors", title, lead, whole | {"parts": parts, "heading": title})
+    for name in shown:
+        heading = say("site.errors.of", place=names[name])
+        values = whole | {"parts": [part(name, groups[name])], "heading": heading}
+        yield make_page(lang, group_address(name), "errors", heading, lead, values)
+    for identity, one in known.items():
+        where = address(identity)
+        values = _values(one, library, known, at(library, lang, where), say)
+        crumbs = ((say("site.errors"), "errors.html"), (names[one.group], group_address(one.group)))
+        means = say.text(one.signature.means)
+        yield make_page(lang, where, "message", one.text, f"{means} {values['about']}", values | {"crumbs": crumbs})
+
+
+def scripts(library: Library) -> Iterator[tuple[str, bytes]]:
+    """Yield a script for each language with every line's id, text, meaning and group: the index filters over all."""
+    for lang in LANGUAGES:
+        say = Say(lang)
+        rows = [
+            [identity, cut(one.text, WIDTH), say.text(one.signature.means).replace("`", "")]
+            for identity, one in lines(library).items()
+        ]
+        yield f"messages-{lang}.js", script("messages", rows)
+
+
+def _first(group: Sequence[Line]) -> list[Line]:
+    """Return the lines of a group that stand on the first page: those of the most causes."""
+    return sorted(group, key=lambda one: (-len(one.causes), one.text.lower()))[:FIRST]
+
+
+def _listed(one: Line, write: Writer, say: Say) -> dict[str, str]:
+    return {
+        "id": one.signature.id,
+        "text": cut(one.text, WIDTH),
+        "address": address(one.signature.id),
+        "means": write.inline(say.text(one.signature.means)),
+        "role": say(f"site.role.{one.signature.role}"),
+    }
+
+
+def _values(one: Line, library: Library, known: dict[str, Line], write: Writer, say: Say) -> dict[str, Any]:
+    signature = one.signature
+    chosen = one.causes[:CAUSES]
+    beside = [cause for _, cause in chosen]
+    versions = [views.version(version, say) for version in signature.seen_in]
+    first = chosen[0] if chosen else None
+    fix = next(iter(first[1].fixes), None) if first else None
+    return {
+        "line": one.text,
+        "signature": signature,
+        "means": write.inline(say.text(signature.means)),
+        "role": say(f"site.role.{signature.role}"),
+        "whose": say(f"site.message.{signature.role}", printer=say(f"site.printer.{signature.printed_by}")),
+        "versions": ", ".join(versions),
+        "rows": [_row(cause, beside, signature.id, library, write, say) for cause in beside],
+        "more": len(one.causes) - len(chosen),
+        "fix": views.fix_of(fix, write, say) if fix else None,
+        "first": write.link(first[1].id) if first else "",
+        "near": [(address(other.signature.id), cut(other.text, WIDTH)) for other in _near(one, known.values())],
+        "about": say("site.message.about", n=len(one.causes)) if one.causes else "",
+        "modified": max((r.accessed for entry, _ in chosen for r in entry.references), default=""),
+    }
+
+
+def _row(cause: Cause, beside: Sequence[Cause], line: str, library: Library, write: Writer, say: Say) -> dict[str, str]:
+    """Return a cause as the page of a line tells it apart from the others."""
+    ranked = [o for o in library.signs.usual(cause, beside) if o != line]
+    telling = next((o for o in ranked if library.signs.kind(o) != "said"), next(iter(ranked), None))
+    return {
+        "id": cause.id,
+        "title": write.code_only(say.text(cause.title)),
+        "check": library.signs.check(telling, write, say),
+        **views.first_fix(cause, write, say),
+    }
+
+
+def _near(one: Line, every: Iterable[Line]) -> list[Line]:
+    """Return lines that repeat this one, or come of the same causes."""
+    mine = {cause.id for _, cause in one.causes[:CAUSES]}
+
+    def worth(other: Line) -> tuple[bool, int]:
+        same = other.signature.group is not None and other.signature.group == one.signature.group
+        return same, len(mine & {cause.id for _, cause in other.causes[:CAUSES]})
+
+    found = [(worth(other), other) for other in every if other is not one]
+    ranked = sorted((pair for pair in found if any(pair[0])), key=lambda pair: (pair[0], pair[1].text), reverse=True)
+    return [other for _, other in ranked[:NEAR]]

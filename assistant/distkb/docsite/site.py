@@ -57,6 +57,12 @@ def entry_address(identity: str) -> str:
     return f"e/{identity}.html"
 
 
+def named_address(identity: str) -> str:
+    """Return where an entry, a cause or a fix stands, by its id: the fragment is the id as it is shown."""
+    entry, mark, _ = identity.partition(".")
+    return entry_address(entry) + (f"#{identity}" if mark else "")
+
+
 def settings_address(place: str) -> str:
     """Return the address of the page of the settings that are written in a place."""
     return "settings.html" if place == "environment" else f"settings-{place}.html"
@@ -86,8 +92,8 @@ def cut(text: str, room: int) -> str:
 def writer(page: Page, library: Library) -> Writer:
     """Return what writes texts for a page, with links from there to the entries."""
 
-    def href(identity: str, anchor: str) -> str:
-        return page.near(entry_address(identity)) + (f"#{anchor}" if anchor else "")
+    def href(identity: str) -> str:
+        return page.near(named_address(identity))
 
     return Writer({one.id for one in library.entries}, href)
 
