@@ -18,7 +18,7 @@ from distkb.docsite.data import generated
 from distkb.docsite.diagrams import keeps
 from distkb.docsite.markdown import render
 from distkb.docsite.scripts import address, slim
-from distkb.docsite.site import Page, at, entry_address, make_page, named, named_address, settings_address, writer
+from distkb.docsite.site import Page, at, cut, entry_address, make_page, named, named_address, settings_address, writer
 from distkb.docsite.views import Library
 from distkb.locale import Say
 
@@ -158,6 +158,7 @@ def _pages(library: Library, lang: Language) -> Iterator[Page]:
         "question": say.text(fact.question) if fact else "",
         "families": views.families(library, say),
         "guides": library.guides,
+        "examples": _examples(library, say),
         "incidents": incidents.listed(library, say),
     }
     lead = say("site.home.lead")
@@ -183,6 +184,23 @@ def _pages(library: Library, lang: Language) -> Iterator[Page]:
     yield from advise.pages(library, lang)
     yield from diagnose.pages(library, lang)
     yield from families.pages(library, lang)
+
+
+EXAMPLES = ("torch.nccl.watchdog-timeout", "torch.ddp.reduction-unfinished")
+"""Lines that the home page offers to try."""
+EXAMPLE_SIZE = 6_000
+"""Bytes of a recorded log that it offers at most."""
+
+
+def _examples(library: Library, say: Say) -> list[tuple[str, str]]:
+    """Return name and text of what can be tried: printed lines, the output of several ranks, and a description."""
+    known = messages.lines(library)
+    found = [(cut(known[one].text, 44), known[one].signature.example or "") for one in EXAMPLES if one in known]
+    for incident in library.incidents:
+        log = incident.directory / "logs" / "console.log"
+        if log.is_file() and log.stat().st_size <= EXAMPLE_SIZE:
+            found.append((say("site.home.log", id=incident.incident.id), log.read_text(encoding="utf-8")))
+    return [*found, (say("site.home.described"), say("site.home.described"))]
 
 
 def _entries(library: Library, lang: Language) -> Iterator[Page]:

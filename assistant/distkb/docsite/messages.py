@@ -9,9 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from distkb.catalogue.model import PROBABILITY, Cause, Entry, Evidence, Signature
-from distkb.catalogue.records import LANGUAGES, Language
+from distkb.catalogue.records import Language
 from distkb.docsite import views
-from distkb.docsite.scripts import script
 from distkb.docsite.site import Page, at, cut, make_page
 from distkb.locale import Say
 from distkb.report.entry import TELLS
@@ -34,7 +33,7 @@ SHORT = 8
 _BEFORE = re.compile(
     r"""\s+ | -\s+
     | \[rank\s*=?\s*\d+\]:? | \[(?:default|deepspeed)\](?=\s)
-    | \[\s*\d+\.\d+\]\s | \[[EWIF]\d{3,4}\s[^\]]*\]
+    | \[\s*\d+\.\d+\]\s | \[[EWIF]\d{0,4}\s[^\]]*\]
     | \[?\d{4}-\d\d-\d\d[T\s][\d:.,]+Z?\]?,?
     | \[?(?:INFO|WARNING|ERROR|info|warning|error)\]?:?(?=\s)
     | \[[\w.]+\.py:\d+:?\w*\] | [\w.-]+:\d+:\d+\s\[\d+\] | \[[\w-]+:\d+\s+:\d+:\d+\]
@@ -147,15 +146,17 @@ def pages(library: Library, lang: Language) -> Iterator[Page]:
         yield make_page(lang, where, "message", one.text, f"{means} {values['about']}", values | {"crumbs": crumbs})
 
 
-def scripts(library: Library) -> Iterator[tuple[str, bytes]]:
-    """Yield a script for each language with every line's id, text, meaning and group: the index filters over all."""
-    for lang in LANGUAGES:
-        say = Say(lang)
-        rows = [
-            [identity, cut(one.text, WIDTH), say.text(one.signature.means).replace("`", "")]
-            for identity, one in lines(library).items()
-        ]
-        yield f"messages-{lang}.js", script("messages", rows)
+def shown(library: Library) -> dict[str, str]:
+    """Return the text of every line that has a page, as lists show it, by id."""
+    return {identity: cut(one.text, WIDTH) for identity, one in lines(library).items()}
+
+
+def told(library: Library, say: Say) -> list[list[str]]:
+    """Return id, text and meaning of every line, for the scripts that search among them."""
+    return [
+        [identity, text, say.text(lines(library)[identity].signature.means).replace("`", "")]
+        for identity, text in shown(library).items()
+    ]
 
 
 def _first(group: Sequence[Line]) -> list[Line]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from distkb.docsite import messages
 from distkb.docsite.data.packed import ALPHABET, fronts, number, numbers, signed, steps
 from distkb.docsite.data.regex import Expression, translate
 from distkb.docsite.data.signatures import PIECE, cover
@@ -87,7 +88,7 @@ def scripts(library: Library) -> Iterator[tuple[str, bytes]]:
     known = _by_initial((*index.latin_words, *index.hangul_words))
     typos = [(f"search-typos-{n}.js", script(f"searchTypos{n}", fronts(some))) for n, some in enumerate(known.values())]
     pieces, lines = _lines(index.signatures, _said(library))
-    line_parts = _line_parts([row for row, _ in lines])
+    line_parts = _line_parts([row for row, _ in lines], messages.shown(library))
     patterns = [(f"search-lines-{n}.js", script(f"searchLines{n}", rows)) for n, rows in enumerate(line_parts)]
     core: dict[str, Any] = {
         "ids": index.ids,
@@ -264,8 +265,8 @@ def _lines(rows: Sequence[SignatureRow], said: Sequence[str]) -> tuple[list[str]
     return pieces, [(rows[n], hints[n]) for n in order]
 
 
-def _line_parts(rows: Sequence[SignatureRow]) -> list[list[list[Any]]]:
-    """Return the signatures with their entries and translated patterns, in parts."""
+def _line_parts(rows: Sequence[SignatureRow], shown: Mapping[str, str]) -> list[list[list[Any]]]:
+    """Return the signatures with their entries and translated patterns, in parts; id and text where one has a page."""
     parts: list[list[list[Any]]] = [[]]
     size = 0
     for row in rows:
@@ -273,7 +274,8 @@ def _line_parts(rows: Sequence[SignatureRow]) -> list[list[list[Any]]]:
         if parts[-1] and size + len(expression.source) > 3 * _PART:
             parts.append([])
             size = 0
-        parts[-1].append([*expression, [n for pair in row.entries for n in pair]])
+        page = [row.id, shown[row.id]] if row.id in shown else []
+        parts[-1].append([*expression, [n for pair in row.entries for n in pair], *page])
         size += len(expression.source)
     return parts
 
