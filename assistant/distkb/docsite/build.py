@@ -6,14 +6,15 @@ import html
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from distkb import __version__
 from distkb.catalogue.places import checkout
 from distkb.catalogue.records import LANGUAGES, Language, Text
-from distkb.docsite import advise, diagnose, families, finding, incidents, messages, symptoms, tree, views
+from distkb.docsite import advise, diagnose, families, finding, incidents, machines, messages, symptoms, tree, views
 from distkb.docsite.data import generated
 from distkb.docsite.diagrams import keeps
 from distkb.docsite.markdown import render
@@ -94,6 +95,12 @@ def rendered(
     there = frozenset(page.address for page in pages)
     for page in pages:
         yield page.path, _render(page, library, environment, assets, places, there).encode()
+    yield from machines.files(library, base)
+    if base:
+        # a host shows this for any address that it does not have, so that no link of it may be relative
+        missing = next(page for page in pages if page.template == "missing")
+        lost = replace(missing, root=urlsplit(base).path)
+        yield "404.html", _render(lost, library, environment, assets, places, there).encode()
     root = environment.get_template("root.html.j2").render(asset=lambda name: assets[name][0])
     yield "index.html", root.encode()
     yield "robots.txt", (f"User-agent: *\nAllow: /\n{f'Sitemap: {base}sitemap.xml' if base else ''}").encode()
@@ -105,7 +112,7 @@ def _assets(folder: Path, library: Library) -> dict[str, tuple[str, bytes]]:
     """Return, by name, each asset's path with a digest in it, and its content: files, and scripts of data."""
     contents = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     contents = {name: slim(c.decode()).encode() if name.endswith(".js") else c for name, c in contents.items()}
-    contents |= dict(generated(library))
+    contents = diagnose.bundled(contents | dict(generated(library)))
     return {name: (address(name, content), content) for name, content in contents.items()}
 
 
@@ -138,6 +145,7 @@ def _render(
         "crumbs": (),
         "named": named_address,
         "version": __version__,
+        "newest": machines.newest(library),
         "has": there.__contains__,
         "known": {one.id for one in library.entries},
         "asset": lambda name: page.to(assets[name][0]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from distkb.catalogue.records import Language
@@ -19,6 +20,11 @@ DESCRIPTION = 155
 """Characters of a description that search engines show."""
 
 
+@lru_cache(maxsize=65_536)
+def _relative(target: str, folder: str) -> str:
+    return posixpath.relpath(target, folder)
+
+
 @dataclass(frozen=True)
 class Page:
     """One page in one language."""
@@ -30,6 +36,8 @@ class Page:
     title: str
     description: str
     values: dict[str, Any]
+    root: str = ""
+    """Address of the site's root, where the page is shown at any depth, as that of a missing page is."""
 
     @property
     def path(self) -> str:
@@ -39,9 +47,11 @@ class Page:
     def to(self, path: str) -> str:
         """Return the relative address of a path of the site, which may carry a fragment, from this page."""
         target, mark, fragment = path.partition("#")
+        if self.root:
+            return self.root + path
         if target == self.path or not target:
             return f"#{fragment}" if mark else posixpath.basename(self.path)
-        return posixpath.relpath(target, posixpath.dirname(self.path)) + mark + fragment
+        return _relative(target, posixpath.dirname(self.path)) + mark + fragment
 
     def near(self, address: str) -> str:
         """Return the relative address of a page in the same language."""
