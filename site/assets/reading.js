@@ -549,7 +549,7 @@
 
     var wordPatterns = null;
     function makeWords() {
-      function compile(sources) { return sources.map(source => source && new RegExp(source, "giu")); }
+      function compile(sources) { return sources.map(source => source && new RegExp(source.split(data.space[0]).join(data.space[1]), "giu")); }
       return data.words.map(fact => {
         return {
           id: fact[0], setup: data.names.setup.includes(fact[0]), tried: data.names.tried.includes(fact[0]),

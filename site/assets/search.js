@@ -14,7 +14,7 @@
   /* Load what finds, what it searches and the names to show: once, and again only after it failed. */
   function start() {
     const known = window.distkb && distkb.text;
-    ready = ready || Promise.all([...known ? [] : [data.text], data.index, data.names, ...page ? [data.texts] : []].map(known ? known.load : load)).then(() => {
+    ready = ready || Promise.all([...known ? [] : [data.text], data.index, data.names].map(known ? known.load : load)).then(() => {
       index = distkb.text.open(data.index.replace(/[^/]*$/, ""));
     });
     ready.catch(() => { ready = null; });
@@ -43,11 +43,13 @@
   /* What was pasted keeps its lines, although the box shows one. */
   const words = () => (!big && input.value === pasted.flat ? pasted.raw : input.value).trim();
 
+  const knownRows = query => distkb.text.knownLines(index, query).slice(0, LINES)
+    .map(([id, text]) => ["", text, `m/${id}.html`, said()["by-line"], "", id]);
+
   /* Return the known lines that a query holds; on a page of results also those that have most of its words. */
   function linesFor(query) {
-    const known = distkb.text.knownLines(index, query).slice(0, LINES), ids = new Set(known.map(([id]) => id));
-    const rows = known.map(([id, text]) => ["", text, `m/${id}.html`, said()["by-line"]]);
-    if (!page || /[\r\n]/.test(query)) return rows;
+    const rows = knownRows(query), ids = new Set(rows.map(row => row[5]));
+    if (!distkb.messages || /[\r\n]/.test(query)) return rows;
     const asked = [...distkb.text.wordsOf(query)].filter(word => word.length > 2);
     if (asked.length < 2) return rows;
     const near = lineWords().filter(([id]) => !ids.has(id)).map(([id, text, own]) => {
@@ -59,12 +61,12 @@
   }
 
   let spoken = null;
-  const lineWords = () => (spoken = spoken || distkb.searchTexts.lines.map(([id, text, means]) =>
+  const lineWords = () => (spoken = spoken || distkb.messages.map(([id, text, means]) =>
     [id, text, distkb.text.wordsOf(`${text} ${means}`)]));
 
   /* Why an entry was found: by its id, by a line that it prints, by words that it shows, or by what the words mean. */
-  function reason(query, id, number, needles) {
-    const text = `${distkb.searchNames.entries[number]} ${page ? distkb.searchTexts.entries[number] : ""}`.toLowerCase();
+  function reason(query, number, needles) {
+    const text = `${distkb.searchNames.entries[number]} ${page ? distkb.searchTexts[number] : ""}`.toLowerCase();
     if (distkb.text.namedEntries(index, query).has(number)) return said()["by-id"];
     const same = [...new Set(needles)].filter(word => word.length > 2 && text.includes(word)).slice(0, 4);
     return same.length ? said()["by-words"].replace("{words}", same.join(", ")) : said()["by-meaning"];
@@ -75,13 +77,13 @@
   function find(query) {
     const names = distkb.searchNames, needles = needlesOf(query), found = distkb.text.pieces(query), tokens = new Set(telling(found));
     const entries = distkb.text.search(index, query, page ? ALL : SHOWN, lang).map(([id]) =>
-      [id, names.entries[index.ids.indexOf(id)], `e/${id}.html`, page && reason(query, id, index.ids.indexOf(id), needles),
-        page && distkb.searchTexts.entries[index.ids.indexOf(id)]]);
+      [id, names.entries[index.ids.indexOf(id)], `e/${id}.html`, page && reason(query, index.ids.indexOf(id), needles),
+        page && distkb.searchTexts[index.ids.indexOf(id)]]);
     const settings = names.places.flatMap(([place, where, ...listed]) => listed.map(one => {
       const [name, id] = [].concat(one);
       return [fit(query, name), [name, place, `${where}#${id || name}`]];
     })).filter(row => row[0]).sort((a, b) => b[0] - a[0]);
-    const exact = settings.length > 0 && settings[0][0] === 3, lines = linesFor(query);
+    const exact = settings.length > 0 && settings[0][0] === 3 && (/[_.-]|^[A-Z\d]+$/.test(settings[0][1][0]) || !/\s/.test(query)), lines = linesFor(query);
     const named = distkb.text.concepts(index, found).flatMap(match => match.words).map(word => word.replace(/^§~?/, ""));
     const terms = [...new Set(named)].filter(id => names.terms[id]).map(id => [...names.terms[id], `glossary.html#${id}`]);
     const texts = names.texts.filter(row => tokens.has(row[0].toLowerCase())
@@ -191,10 +193,12 @@
   async function ask() {
     const query = words(), mine = ++asked;
     if (page && !big) remember(query);
-    if (!query) { (page || list).replaceChildren(); show(false); return; }
+    if (!query || big && distkb.isLog(query)) { (page || list).replaceChildren(); show(false); return; }
     try {
       await start();
-      const groups = await distkb.text.settled(index, () => find(query));
+      const known = big && await distkb.text.settled(index, () => knownRows(query));
+      if (page && !(known && known.length)) await Promise.all([data.texts, data.lines].filter(Boolean).map(distkb.text.load));
+      const groups = known && known.length ? [["lines", known]] : await distkb.text.settled(index, () => find(query));
       if (mine !== asked) return;
       const needles = needlesOf(query);
       (page ? report : suggest)(groups, needles, groups.reduce((sum, group) => sum + group[1].length, 0));
@@ -249,26 +253,12 @@
 
   /* The one box of the home page: a log leads to the diagnosis, a known line to its page, words to what they find. */
   async function lead() {
-    const text = words(), lines = text.split(/[\r\n]+/).filter(line => line.trim());
-    const ranks = new Set(text.match(/\[(?:rank|default)\s*\d+\]|\brank[ =:]?\d+/gi) || []);
-    if (lines.length > 3 || ranks.size > 1 && lines.length > 1) return diagnose(text);
+    const text = words();
+    if (distkb.isLog(text)) return distkb.diagnose(text);
     await start();
     const [known] = await distkb.text.settled(index, () => distkb.text.knownLines(index, text));
     location.assign(known ? `${data.home}m/${known[0]}.html` : address());
   }
-
-  /* Hand a text over to the diagnosis: it stays in this tab. */
-  function diagnose(text) {
-    try { sessionStorage.setItem("distkb-paste", text); } catch (error) { /* storage is off: the page opens empty */ }
-    location.assign(`${data.home}diagnose.html`);
-  }
-  form.querySelectorAll("[data-example]").forEach(chip => chip.addEventListener("click", () => {
-    input.value = chip.dataset.example;
-    input.focus();
-    ask();
-  }));
-  const whole = form.querySelector("[data-diagnose]");
-  if (whole) whole.addEventListener("click", () => diagnose(words()));
   form.addEventListener("focusout", event => { if (!form.contains(event.relatedTarget)) show(false); });
   const given = page && !input.value && new URLSearchParams(location.search).get("q");
   if (given) {

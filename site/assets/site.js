@@ -180,7 +180,7 @@
         var script = document.createElement("script");
         script.src = over.dataset.over;
         script.onload = function () {
-          done(distkb.searchTexts.lines.map(function (one) { return [one, one.join(" ").toLowerCase()]; }));
+          done(distkb.messages.map(function (one) { return [one, one.join(" ").toLowerCase()]; }));
         };
         document.head.append(script);
       });
@@ -208,9 +208,31 @@
       document.head.append(script);
     };
     box.elements.q.addEventListener("focus", fetchSearch);
+
+    /* A log is handed over to the diagnosis; it stays in this tab. */
+    distkb.isLog = function (text) {
+      var lines = text.split(/[\r\n]+/).filter(function (line) { return line.trim(); });
+      var ranks = new Set(text.match(/\[(?:rank|default)\s*\d+\]|\brank[ =:]?\d+/gi) || []);
+      return lines.length > 3 || (ranks.size > 1 && lines.length > 1);
+    };
+    distkb.diagnose = function (text) {
+      try { sessionStorage.setItem("distkb-paste", text); } catch (error) { /* storage is off: the page opens empty */ }
+      location.assign(box.dataset.home + "diagnose.html");
+    };
+    box.querySelectorAll("[data-example]").forEach(function (chip) {
+      chip.addEventListener("click", function () {
+        box.elements.q.value = chip.dataset.example;
+        box.elements.q.focus();
+        box.elements.q.dispatchEvent(new Event("input"));
+      });
+    });
+    box.querySelectorAll("[data-diagnose]").forEach(function (button) {
+      button.addEventListener("click", function () { distkb.diagnose(box.elements.q.value); });
+    });
     box.addEventListener("submit", function (event) {
       event.preventDefault();
-      if (box.elements.q.value) location.assign(box.getAttribute("action") + "?q=" + encodeURIComponent(box.elements.q.value));
+      if (distkb.isLog(box.elements.q.value)) distkb.diagnose(box.elements.q.value);
+      else if (box.elements.q.value) location.assign(box.getAttribute("action") + "?q=" + encodeURIComponent(box.elements.q.value));
     });
     document.addEventListener("keydown", function (event) {
       var typing = event.target.closest && event.target.closest("input, textarea, select, [contenteditable]");

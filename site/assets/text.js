@@ -468,9 +468,9 @@ distkb.text = (() => {
     return boosts;
   }
 
-  const wordsOf = words => new Set(words.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []);
+  const wordsOf = words => new Set((words.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []).filter(word => !lists.stop.has(word)));
 
-  /* Return id and text of the known lines that a query holds, the one first that has most in common with it. */
+  /* Return id and text of the known lines that a query holds, first the one with most in common with it. */
   function knownLines(index, query) {
     const asked = wordsOf(query);
     return matching(index, cut(query)).filter(row => row[3]).map(([, , , id, text]) => {

@@ -14,7 +14,19 @@ from distkb.locale import Say
 if TYPE_CHECKING:
     from distkb.docsite.views import Library
 
-SAID = ("none", "all", "lines", "entries", "settings", "terms", "texts", "by-line", "by-id", "by-words", "by-meaning")
+SAID = (
+    "none",
+    "all",
+    "lines",
+    "entries",
+    "settings",
+    "terms",
+    "texts",
+    "by-line",
+    "by-id",
+    "by-words",
+    "by-meaning",
+)
 """Words around the results: the names of the groups, and why a result was found."""
 
 
@@ -29,14 +41,12 @@ def scripts(library: Library) -> Iterator[tuple[str, bytes]]:
         say = Say(lang)
         yield f"search-names-{lang}.js", script("searchNames", names(library, say))
         yield f"search-texts-{lang}.js", script("searchTexts", texts(library, say))
+        yield f"messages-{lang}.js", script("messages", messages.told(library, say))
 
 
-def texts(library: Library, say: Say) -> dict[str, Any]:
-    """Return what a page of results needs beside names: the lines that have pages, and how each entry begins."""
-    return {
-        "lines": messages.told(library, say),
-        "entries": [_plain(views.opening(say.text(one.summary))[0]) for one in library.entries],
-    }
+def texts(library: Library, say: Say) -> list[str]:
+    """Return how each entry begins, which a page of results shows below its title."""
+    return [_plain(views.opening(say.text(one.summary))[0]) for one in library.entries]
 
 
 def names(library: Library, say: Say) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def newest(library: Library) -> str:
 
 def _json(value: dict[str, Any], base: str) -> bytes:
     told = {"version": __version__, "licence": LICENCE, "base": base, **value}
-    return (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode()
+    return (json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
 
 def _both(text: Text) -> dict[str, str]:

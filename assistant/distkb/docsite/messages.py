@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from distkb.docsite.text import Writer
     from distkb.docsite.views import Library
 
-CAUSES = 6
+CAUSES = 5
 """Causes that the page of a line tells apart."""
-NEAR = 5
+NEAR = 3
 """Other lines that a page links to."""
 FIRST = 6
 """Lines of each group on the first page of the index."""

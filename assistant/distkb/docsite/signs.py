@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["line", "finding", "answer", "said"]
 
-SHOWN = 3
+OPEN = 3
 """Signs that stand open with a cause."""
 SAID = 0.4
 """What people write in reports is worth so much of a sign that can be seen in the run itself."""
@@ -82,16 +82,6 @@ class Signs:
             return write.inline(self._meanings.sentence(observation, say))
         fact, value = self._facts[observation]
         return write.inline(say("site.sign.answer", question=say.text(fact.question), label=say.text(value.label)))
-
-    def open(self, cause: Cause, beside: Iterable[Cause], write: Writer, say: Say) -> list[dict[str, str]]:
-        """Return the signs that stand open with a cause, each with how often it shows."""
-        return [
-            {
-                "often": say(f"site.sign.{e.likelihood}"),
-                "text": self.sentence(e.observation, write, say),
-            }
-            for e in self.ranked(cause, beside)[:SHOWN]
-        ]
 
     def rows(self, causes: Sequence[Cause], write: Writer, say: Say) -> Iterator[dict[str, str]]:
         """Yield for each cause what one sees where it is at work, and how to check that it is this one.

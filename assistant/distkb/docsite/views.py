@@ -14,14 +14,14 @@ from distkb.catalogue.incident import Found
 from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Confusion, Entry, Evidence, Fix, Signature
 from distkb.catalogue.records import Language, Text
 from distkb.docsite.diagrams import drawing
-from distkb.docsite.signs import Signs
+from distkb.docsite.signs import OPEN, Signs
 from distkb.docsite.text import Writer
 from distkb.locale import Say
 from distkb.report.entry import TELLS
 from distkb.report.meaning import Meanings
 from distkb.report.page import unified
 
-MOST_FOR, MOST_AGAINST = 12, 5
+MOST_FOR, MOST_AGAINST = 9, 5
 """So much of what speaks for a cause and against it stands on its page, the strongest first; nobody reads 40 lines."""
 
 
@@ -113,7 +113,8 @@ def first_fix(cause: Cause, write: Writer, say: Say) -> dict[str, str]:
 def _cause(cause: Cause, shown: Entry, library: Library, write: Writer, say: Say) -> dict[str, Any]:
     meanings = library.meanings
     ranked = sorted(cause.evidence, key=meanings.lift)
-    speaks_for = [one for one in reversed(ranked) if meanings.lift(one) >= TELLS][:MOST_FOR]
+    shown_open = library.signs.ranked(cause, shown.causes)[:OPEN]
+    speaks_for = [one for one in reversed(ranked) if meanings.lift(one) >= TELLS and one not in shown_open][:MOST_FOR]
     speaks_against = [one for one in ranked if meanings.lift(one) <= 1.0 / TELLS][:MOST_AGAINST]
     return {
         "id": cause.id,
@@ -121,7 +122,7 @@ def _cause(cause: Cause, shown: Entry, library: Library, write: Writer, say: Say
         "plain_title": say.text(cause.title).replace("`", ""),
         "prior": say(f"prior.{cause.prior}"),
         "explanation": write.paragraphs(say.text(cause.explanation)),
-        "signs": library.signs.open(cause, shown.causes, write, say),
+        "signs": [_evidence(one, library, write, say) for one in shown_open],
         "evidence": [
             (heading, [_evidence(one, library, write, say) for one in chosen])
             for heading, chosen in (
