@@ -70,9 +70,11 @@
     });
   }
 
+  function every(addresses) { return Promise.all(addresses.split(" ").map(load)); }
+
   /* Load and unpack what any log takes, once. */
   function prepare() {
-    ready = ready || load(root.dataset.core).then(() => {
+    ready = ready || every(root.dataset.core).then(() => {
       const data = distkb.diagnoseTable, words = distkb.diagnoseWords, table = distkb.likelihood(data);
       engine = {
         data, words, table, session: distkb.session(table, data),
@@ -93,8 +95,8 @@
 
   /* Load what a description in somebody's words takes beside, once: a log does without it. */
   function prepareSpoken() {
-    spoken = spoken || load(root.dataset.spoken).then(() => {
-      const index = distkb.text.open(/^.*\//.exec(root.dataset.spoken)[0]);
+    spoken = spoken || every(root.dataset.spoken).then(() => {
+      const index = distkb.text.open(/^\S*\//.exec(root.dataset.spoken)[0]);
       engine.wording = distkb.wording(distkb.diagnoseWording, index);
       engine.hearing = distkb.reading(distkb.withSaid(distkb.diagnosePatterns, distkb.diagnoseSaid), engine.table.isEcho);
     });

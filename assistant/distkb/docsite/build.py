@@ -276,14 +276,12 @@ def linked(page: Page, base: str) -> str:
         "@context": "https://schema.org",
         "@type": "TechArticle",
         "headline": page.title,
-        "description": page.description,
         "inLanguage": page.lang,
         "url": base + page.path,
-        "isPartOf": {"@type": "WebSite", "name": "distkb", "url": base},
     }
     if modified := page.values.get("modified"):
         told["dateModified"] = modified
-    return json.dumps(told, ensure_ascii=False).replace("<", "\\u003c")
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _sitemap(pages: Sequence[Page], base: str) -> str:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 BUNDLES: Mapping[str, tuple[str, ...]] = {
-    f"diagnose-core-{lang}.js": (
+    "diagnose-page.js": ("site.js", "diagnose.js"),
+    "diagnose-core.js": (
         "text.js",
         "affinity.js",
         "wording.js",
@@ -25,13 +26,12 @@ BUNDLES: Mapping[str, tuple[str, ...]] = {
         "reading.js",
         "session.js",
         "diagnose-table.js",
-        f"diagnose-words-{lang}.js",
         "diagnose-patterns.js",
-    )
-    for lang in LANGUAGES
-} | {"diagnose-spoken.js": ("search-index.js", "diagnose-wording.js", "diagnose-said.js")}
-"""Scripts that the page loads at once: what any log takes, and what a description in somebody's words takes beside."""
-APART = frozenset({"text.js", "search-index.js"})
+    ),
+    "diagnose-spoken.js": ("diagnose-wording.js", "diagnose-said.js"),
+}
+"""Scripts that the page loads at once: its own, what any log takes, and what a description in words takes beside."""
+APART = frozenset({"site.js", "text.js"})
 """Parts of bundles that other pages load by themselves."""
 
 

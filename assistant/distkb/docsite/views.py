@@ -21,7 +21,7 @@ from distkb.report.entry import TELLS
 from distkb.report.meaning import Meanings
 from distkb.report.page import unified
 
-MOST_FOR, MOST_AGAINST = 9, 5
+MOST_FOR, MOST_AGAINST = 7, 4
 """So much of what speaks for a cause and against it stands on its page, the strongest first; nobody reads 40 lines."""
 
 
