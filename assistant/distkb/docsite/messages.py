@@ -188,7 +188,7 @@ def _values(one: Line, library: Library, known: dict[str, Line], write: Writer, 
         "role": say(f"site.role.{signature.role}"),
         "whose": say(f"site.message.{signature.role}", printer=say(f"site.printer.{signature.printed_by}")),
         "versions": ", ".join(versions),
-        "rows": [_row(cause, beside, signature.id, library, write, say) for cause in beside],
+        "rows": list(_rows(beside, signature.id, library, write, say)),
         "more": len(one.causes) - len(chosen),
         "fix": views.fix_of(fix, write, say) if fix else None,
         "first": write.link(first[1].id) if first else "",
@@ -198,16 +198,20 @@ def _values(one: Line, library: Library, known: dict[str, Line], write: Writer, 
     }
 
 
-def _row(cause: Cause, beside: Sequence[Cause], line: str, library: Library, write: Writer, say: Say) -> dict[str, str]:
-    """Return a cause as the page of a line tells it apart from the others."""
-    ranked = [o for o in library.signs.usual(cause, beside) if o != line]
-    telling = next((o for o in ranked if library.signs.kind(o) != "said"), next(iter(ranked), None))
-    return {
-        "id": cause.id,
-        "title": write.code_only(say.text(cause.title)),
-        "check": library.signs.check(telling, write, say),
-        **views.first_fix(cause, write, say),
-    }
+def _rows(causes: Sequence[Cause], line: str, library: Library, write: Writer, say: Say) -> Iterator[dict[str, str]]:
+    """Yield each cause as the page of a line tells it apart from the others: by something of its own where it can."""
+    used = {line}
+    for cause in causes:
+        ranked = sorted(library.signs.usual(cause, causes), key=used.__contains__)
+        telling = next((o for o in ranked if library.signs.kind(o) != "said" and o not in used), None)
+        telling = telling or next((o for o in ranked if o != line), None)
+        used |= {telling} if telling else set()
+        yield {
+            "id": cause.id,
+            "title": write.code_only(say.text(cause.title)),
+            "check": library.signs.check(telling, write, say),
+            **views.first_fix(cause, write, say),
+        }
 
 
 def _near(one: Line, every: Iterable[Line]) -> list[Line]:
