@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -140,7 +140,7 @@ def pages(library: Library, lang: Language) -> Iterator[Page]:
         yield make_page(lang, group_address(name), "errors", heading, lead, values)
     for identity, one in known.items():
         where = address(identity)
-        values = _values(one, library, known, at(library, lang, where), say)
+        values = _values(one, library, at(library, lang, where), say)
         crumbs = ((say("site.errors"), "errors.html"), (names[one.group], group_address(one.group)))
         means = say.text(one.signature.means)
         yield make_page(lang, where, "message", one.text, f"{means} {values['about']}", values | {"crumbs": crumbs})
@@ -174,7 +174,7 @@ def _listed(one: Line, write: Writer, say: Say) -> dict[str, str]:
     }
 
 
-def _values(one: Line, library: Library, known: dict[str, Line], write: Writer, say: Say) -> dict[str, Any]:
+def _values(one: Line, library: Library, write: Writer, say: Say) -> dict[str, Any]:
     signature = one.signature
     chosen = one.causes[:CAUSES]
     beside = [cause for _, cause in chosen]
@@ -192,7 +192,7 @@ def _values(one: Line, library: Library, known: dict[str, Line], write: Writer, 
         "more": len(one.causes) - len(chosen),
         "fix": views.fix_of(fix, write, say) if fix else None,
         "first": write.link(first[1].id) if first else "",
-        "near": [(address(other.signature.id), cut(other.text, WIDTH)) for other in _near(one, known.values())],
+        "near": [(address(other.signature.id), cut(other.text, WIDTH)) for other in _near(library)[signature.id]],
         "about": say("site.message.about", n=len(one.causes)) if one.causes else "",
         "modified": max((r.accessed for entry, _ in chosen for r in entry.references), default=""),
     }
@@ -214,14 +214,19 @@ def _rows(causes: Sequence[Cause], line: str, library: Library, write: Writer, s
         }
 
 
-def _near(one: Line, every: Iterable[Line]) -> list[Line]:
-    """Return lines that repeat this one, or come of the same causes."""
-    mine = {cause.id for _, cause in one.causes[:CAUSES]}
+@lru_cache(maxsize=2)
+def _near(library: Library) -> dict[str, list[Line]]:
+    """Return, by id, lines that repeat each line, or come of the same causes."""
+    known = lines(library)
+    causes = {identity: {cause.id for _, cause in one.causes[:CAUSES]} for identity, one in known.items()}
 
-    def worth(other: Line) -> tuple[bool, int]:
-        same = other.signature.group is not None and other.signature.group == one.signature.group
-        return same, len(mine & {cause.id for _, cause in other.causes[:CAUSES]})
+    def worth(one: str, other: str) -> tuple[bool, int]:
+        group = known[one].signature.group
+        return group is not None and group == known[other].signature.group, len(causes[one] & causes[other])
 
-    found = [(worth(other), other) for other in every if other is not one]
-    ranked = sorted((pair for pair in found if any(pair[0])), key=lambda pair: (pair[0], pair[1].text), reverse=True)
-    return [other for _, other in ranked[:NEAR]]
+    out = {}
+    for one in known:
+        found = [(worth(one, other), other) for other in known if other != one]
+        ranked = sorted((pair for pair in found if any(pair[0])), reverse=True)
+        out[one] = [known[other] for _, other in ranked[:NEAR]]
+    return out

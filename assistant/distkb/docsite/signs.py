@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from distkb.catalogue.model import PROBABILITY, Cause, Evidence
@@ -55,10 +55,17 @@ class Signs:
         self._examples = {s.id: s.example or "" for s in catalogue.signatures}
         self._printed = {s.id for s in catalogue.signatures if s.example and s.where != ("report",)}
         self._facts = {f"{fact.id}={value.value}": (fact, value) for fact in catalogue.facts for value in fact.values}
+        self._ranked: dict[tuple[str, ...], list[Evidence]] = {}
         self._findings = {finding.id for finding in catalogue.findings}
 
-    def ranked(self, cause: Cause, beside: Iterable[Cause] = ()) -> list[Evidence]:
+    def ranked(self, cause: Cause, beside: Sequence[Cause] = ()) -> list[Evidence]:
         """Return what shows a cause, the most telling first; what causes beside it share tells less."""
+        key = (cause.id, *(other.id for other in beside))
+        if key not in self._ranked:
+            self._ranked[key] = self._rank(cause, beside)
+        return self._ranked[key]
+
+    def _rank(self, cause: Cause, beside: Sequence[Cause]) -> list[Evidence]:
         shared = Counter(e.observation for other in beside for e in other.evidence if self._meanings.lift(e) >= TELLS)
 
         def worth(e: Evidence) -> float:
@@ -97,7 +104,7 @@ class Signs:
             used |= {one for one in (seen, checked) if one}
             yield {"seen": self._seen(seen, write, say), "check": self.check(checked, write, say)}
 
-    def usual(self, cause: Cause, beside: Iterable[Cause]) -> list[str]:
+    def usual(self, cause: Cause, beside: Sequence[Cause]) -> list[str]:
         """Return what shows a cause, the most telling first; what shows seldom comes last."""
         ranked = self.ranked(cause, beside)
         return [e.observation for e in sorted(ranked, key=lambda e: PROBABILITY[e.likelihood] < USUAL)]

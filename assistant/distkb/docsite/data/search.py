@@ -246,8 +246,7 @@ def _unlisted(rows: Sequence[SignatureRow], library: Library) -> Iterator[Signat
     """Yield rows for the lines that have a page and speak for no entry, which the program does not search."""
     listed = {row.id for row in rows}
     for identity, line in messages.lines(library).items():
-        literals = required_literals(line.signature.pattern)
-        if identity not in listed and literals:
+        if identity not in listed and (literals := required_literals(line.signature.pattern)):
             yield SignatureRow(identity, line.signature.pattern, tuple(literals), ())
 
 
