@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import posixpath
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 TITLE = 60
 """Characters of a title that search engines show."""
+WRITTEN = 70
+"""Characters of a title as it is written in HTML."""
 DESCRIPTION = 155
 """Characters of a description that search engines show."""
 
@@ -38,6 +41,11 @@ class Page:
     values: dict[str, Any]
     root: str = ""
     """Address of the site's root, where the page is shown at any depth, as that of a missing page is."""
+
+    @property
+    def heading(self) -> str:
+        """The title as HTML: quotes mean nothing there, and would count as six characters each."""
+        return html.escape(self.title, quote=False)
 
     @property
     def path(self) -> str:
@@ -82,7 +90,10 @@ def make_page(
     lang: Language, address: str, template: str, title: str, description: str, values: dict[str, Any]
 ) -> Page:
     """Return a page whose title and description are cut to what search engines show."""
-    return Page(address, lang, template, cut(title, TITLE), cut(description, DESCRIPTION), values)
+    room = TITLE
+    while len(html.escape(cut(title, room), quote=False)) > WRITTEN:
+        room -= 1
+    return Page(address, lang, template, cut(title, room), cut(description, DESCRIPTION), values)
 
 
 def named(lang: Language, name: str, values: dict[str, Any]) -> Page:
