@@ -25,7 +25,7 @@ MOST_FOR, MOST_AGAINST = 7, 4
 """So much of what speaks for a cause and against it stands on its page, the strongest first; nobody reads 40 lines."""
 
 
-OPENING = 40
+OPENING = 25
 """Characters that the first sentence of a summary has at least; the table of fixes follows it."""
 
 
