@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _PART = 3_000
 """Characters of a part: what a search loads for a word that nobody asked for yet."""
-_LINES = 24_000
+_LINES = 9_000
 """The same of patterns, of which a printed line that nobody foresaw takes many."""
 _RESIDUE = 2.0**22
 """Rarities are computed in the browser from rounded weights; what they are off by is kept in this unit."""
