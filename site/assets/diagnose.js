@@ -133,9 +133,9 @@
   }
 
   /* Read a text and return what it shows. A newer text ends the reading of an older one. */
-  async function evidenceOf(text) {
+  async function evidenceOf(text, asReport) {
     const number = ++running;
-    const asks = text.trim() && await slices(engine.reading.asks(text), number);
+    const asks = text.trim() && (asReport || await slices(engine.reading.asks(text), number));
     if (asks) await prepareSpoken();
     const read = await slices((asks ? engine.hearing : engine.reading).read(text), number);
     const evidence = { observations: read.observations, affinity: {}, logCoverage: 0 };
@@ -690,8 +690,8 @@
     state.textContent = say("shared");
   });
   begin().catch(() => {});
-  /* For tests: the ranking of a text by the page's own engine. */
-  distkb.rank = text => prepare().then(() => evidenceOf(text)).then(evidence => {
+  /* For tests: the ranking of a text, read as a report, by the page's own engine. */
+  distkb.rank = text => prepare().then(() => evidenceOf(text, true)).then(evidence => {
     const found = engine.session.view(text.trim() ? [{ type: "evidence-added", label: "description", evidence }] : []);
     return { entries: found.answer.entries.map(entry => entry.id), verdict: found.answer.verdict };
   });
