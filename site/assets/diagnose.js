@@ -6,8 +6,9 @@
   const root = document.getElementById("diagnose");
   if (!root) return;
   const box = root.querySelector("#d-text"), state = root.querySelector("#d-state");
-  const LARGE = 60000, SLICE = 30, SHOWN = 5;
-  let engine = null, ready = null, events = [], held = "", took = 0, asked = 0, running = 0, shown = null, view = null;
+  const LARGE = 60000, SLICE = 30, SHOWN = 5, KEPT = "distkb-session", PASTED = "distkb-paste", LINK = "#s=";
+  const KINDS = ["answered", "dont-know", "evidence-added", "probe-result", "step-declined", "fix-tried", "withdrawn", "Undone", "Redone"];
+  let engine = null, ready = null, spoken = null, events = [], held = "", took = 0, asked = 0, running = 0, shown = null, view = null;
 
   /* ---- elements and words ---- */
 
@@ -48,8 +49,7 @@
 
   /* A link to an entry, a cause or a fix: it opens beside the page, since leaving would forget the session. */
   function link(id, text) {
-    const [entry, ...rest] = id.split(".");
-    const anchor = rest.length ? `#${rest.join("-")}` : "";
+    const entry = id.split(".")[0], anchor = entry === id ? "" : `#${id}`;
     return element("a", {
       href: `${root.dataset.home}e/${entry}.html${anchor}`, target: "_blank", rel: "noopener",
       title: say("new-page")
@@ -70,15 +70,15 @@
     });
   }
 
-  /* Load and unpack everything, once. */
+  function every(addresses) { return Promise.all(addresses.split(" ").map(load)); }
+
+  /* Load and unpack what any log takes, once. */
   function prepare() {
-    ready = ready || Promise.all(root.dataset.scripts.trim().split(/\s+/).map(load)).then(() => {
-      const data = distkb.diagnoseTable, words = distkb.diagnoseWords;
-      const table = distkb.likelihood(data), folder = /^.*\//.exec(root.dataset.scripts.trim().split(/\s+/)[0])[0];
-      const index = distkb.text.open(folder);
+    ready = ready || every(root.dataset.core).then(() => {
+      const data = distkb.diagnoseTable, words = distkb.diagnoseWords, table = distkb.likelihood(data);
       engine = {
-        index, data, words, table, wording: distkb.wording(distkb.diagnoseWording, index),
-        session: distkb.session(table, data), reading: distkb.reading(distkb.diagnosePatterns, table.isEcho),
+        data, words, table, session: distkb.session(table, data),
+        reading: distkb.reading(distkb.diagnosePatterns, table.isEcho),
         titles: new Map(data.entries.map((id, n) => [id, words.entries[n]])),
         places: new Map(data.observations.map((one, n) => [one[0], n])),
         facts: new Map(data.facts.map((fact, n) => [fact[0], words.facts[n]]))
@@ -93,17 +93,22 @@
     return ready;
   }
 
-  /* While nothing else is to do: load the words, and read a first text, so that what is pasted then is read at once. */
+  /* Load what a description in somebody's words takes beside, once: a log does without it. */
+  function prepareSpoken() {
+    spoken = spoken || every(root.dataset.spoken).then(() => {
+      const index = distkb.text.open(/^\S*\//.exec(root.dataset.spoken)[0]);
+      engine.wording = distkb.wording(distkb.diagnoseWording, index);
+      engine.hearing = distkb.reading(distkb.withSaid(distkb.diagnosePatterns, distkb.diagnoseSaid), engine.table.isEcho);
+    });
+    spoken.catch(() => { spoken = null; });
+    return spoken;
+  }
+
+  /* While nothing else is to do: read a first text, so that what is pasted then is read at once. */
   async function warm() {
     const number = running, lines = engine.data.lines.filter((_, n) => n % 6 === 0).map(line => line[1]).join("\n");
     const sample = `${box.placeholder}\n${lines}\nTraceback (most recent call last):\n  File "a.py", line 1, in f\nE: 1\n`;
     await slices(engine.reading.read(sample), number);
-    for (const word of engine.index.core.cuts) {
-      await distkb.text.settled(engine.index, () => distkb.text.strengths(engine.index, new Map([[word, 1]]), 0));
-      await new Promise(done => setTimeout(done, 0));
-      if (number !== running) return;
-    }
-    await engine.wording(sample, sample);
     root.dataset.warm = "";
   }
 
@@ -128,11 +133,13 @@
   }
 
   /* Read a text and return what it shows. A newer text ends the reading of an older one. */
-  async function evidenceOf(text) {
+  async function evidenceOf(text, asReport) {
     const number = ++running;
-    const read = await slices(engine.reading.read(text), number);
+    const asks = text.trim() && (asReport || await slices(engine.reading.asks(text), number));
+    if (asks) await prepareSpoken();
+    const read = await slices((asks ? engine.hearing : engine.reading).read(text), number);
     const evidence = { observations: read.observations, affinity: {}, logCoverage: 0 };
-    if (text.trim()) evidence.affinity = await engine.wording(read.telling, read.own);
+    if (asks) evidence.affinity = await engine.wording(read.telling, read.own);
     return evidence;
   }
 
@@ -164,6 +171,7 @@
     events = events.concat([event]);
     shown = null;
     draw();
+    keep();
     if (!quietly) announce();
   }
 
@@ -434,9 +442,8 @@
   /* A command with a button that copies it, as on the other pages. */
   function command(text) {
     const block = element("pre", { className: "cmd", tabIndex: 0, translate: false }, element("code", {}, text));
-    if (!navigator.clipboard) return block;
     const said = document.querySelector(".said").dataset;
-    const copy = button(said.copy, () => navigator.clipboard.writeText(text).then(() => {
+    const copy = button(said.copy, () => distkb.copied(text).then(() => {
       copy.textContent = state.textContent = said.copied;
     }));
     copy.className = "copy";
@@ -604,16 +611,87 @@
   root.querySelector("#d-over").addEventListener("click", () => {
     events = [];
     held = box.value = "";
+    forgetAll();
     note();
     root.querySelector("#d-result").hidden = true;
     state.textContent = "";
     box.focus();
   });
   root.querySelector("#d-copy").addEventListener("click", () => {
-    navigator.clipboard.writeText(markdown()).then(() => { state.textContent = say("copied"); });
+    distkb.copied(markdown()).then(() => { state.textContent = say("copied"); });
   });
-  /* For tests: the ranking of a text by the page's own engine. */
-  distkb.rank = text => prepare().then(() => evidenceOf(text)).then(evidence => {
+  /* ---- what a reload, the other language and a link keep ---- */
+
+  /* This tab remembers the session until it is closed or begun anew; nothing else does. */
+  function keep() {
+    try { sessionStorage.setItem(KEPT, JSON.stringify({ events, text: box.value })); } catch (error) { forgetAll(); }
+  }
+
+  function forgetAll() {
+    try { sessionStorage.removeItem(KEPT); } catch (error) { /* storage is off */ }
+    if (location.hash.startsWith(LINK)) history.replaceState(null, "", location.pathname + location.search);
+  }
+
+  async function through(stream, bytes) {
+    return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
+  }
+
+  /* A session as the end of an address: what was read out of the text, not the text. */
+  async function linkOf() {
+    const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(events)));
+    const text = btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(""));
+    return LINK + text.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+  }
+
+  async function eventsOf(hash) {
+    const text = atob(hash.slice(LINK.length).replace(/-/g, "+").replace(/_/g, "/"));
+    const bytes = await through(new DecompressionStream("deflate-raw"), Uint8Array.from(text, char => char.charCodeAt(0)));
+    return JSON.parse(new TextDecoder().decode(bytes));
+  }
+
+  /* Show events that came from outside: what the page does not know of it drops all of them. */
+  async function resume(given) {
+    if (!Array.isArray(given) || !given.every(event => event && KINDS.includes(event.type))) throw new Error("events");
+    await prepare();
+    const before = events;
+    try {
+      events = given;
+      shown = null;
+      draw();
+    } catch (error) {
+      events = before;
+      root.querySelector("#d-result").hidden = true;
+      throw error;
+    }
+  }
+
+  async function begin() {
+    const stored = name => { try { return sessionStorage.getItem(name); } catch (error) { return null; } };
+    const pasted = stored(PASTED), kept = stored(KEPT);
+    if (pasted) {
+      sessionStorage.removeItem(PASTED);
+      if (pasted.length > LARGE) return hold(pasted);
+      box.value = pasted;
+      return diagnose();
+    }
+    if (location.hash.startsWith(LINK)) {
+      await eventsOf(location.hash).then(resume).catch(() => { state.textContent = root.dataset.link; });
+    } else if (kept) {
+      const { events: given, text } = JSON.parse(kept);
+      await resume(given).catch(forgetAll);
+      if (events.length) box.value = String(text || "");
+    }
+  }
+
+  root.querySelector("#d-share").addEventListener("click", async () => {
+    const hash = await linkOf();
+    history.replaceState(null, "", hash);
+    await distkb.copied(location.href);
+    state.textContent = say("shared");
+  });
+  begin().catch(() => {});
+  /* For tests: the ranking of a text, read as a report, by the page's own engine. */
+  distkb.rank = text => prepare().then(() => evidenceOf(text, true)).then(evidence => {
     const found = engine.session.view(text.trim() ? [{ type: "evidence-added", label: "description", evidence }] : []);
     return { entries: found.answer.entries.map(entry => entry.id), verdict: found.answer.verdict };
   });

@@ -33,6 +33,9 @@
 
   function lastPart(name) { return name.slice(name.lastIndexOf(".") + 1); }
 
+  /* Lines that a text of output alone has at least, and what a person's sentence has. */
+  var PRINTED = 4, SENTENCE = /[\uac00-\ud7a3]|\b(?:we|it|but|when|after|does|hangs?|training|please|why|how)\b.*\s.*\s/i;
+
   distkb.reading = (data, isEcho) => {
     var numbers = data.numbers;
     var rules = {};
@@ -138,6 +141,13 @@
         output.push(kind === "output" ? clean : "");
       }
       return { prose: prose.join("\n"), setup: setup.join("\n"), output: output.join("\n"), lines: lines };
+    }
+
+    /* Whether a text is what programs print, with nothing that a person says in it: its words describe nothing. */
+    function isOutput(parts) {
+      var printed = parts.output.split("\n").filter(strip).length, others = parts.prose.split("\n").filter(strip);
+      return printed >= PRINTED && printed >= others.length &&
+        !others.some(line => rules.spoken.test(line) || SENTENCE.test(line));
     }
 
     /* The sentences and error lines; all of it where hardly anything is left. */
@@ -539,7 +549,7 @@
 
     var wordPatterns = null;
     function makeWords() {
-      function compile(sources) { return sources.map(source => source && new RegExp(source, "giu")); }
+      function compile(sources) { return sources.map(source => source && new RegExp(source.split(data.space[0]).join(data.space[1]), "giu")); }
       return data.words.map(fact => {
         return {
           id: fact[0], setup: data.names.setup.includes(fact[0]), tried: data.names.tried.includes(fact[0]),
@@ -714,10 +724,22 @@
       var facts = yield* factsOf(parts);
       var rest = own(text, seen);
       var told = yield* telling(rest === text ? parts : yield* takeApart(rest));
-      return { observations: merge(seen.concat(traced, facts)), telling: told, own: rest };
+      return { observations: merge(seen.concat(traced, facts)), telling: told, own: rest, isOutput: isOutput(parts) };
     }
 
-    return { read: read, quote: quote };
+    /* The same without reading more of it than that takes. */
+    function* asks(text) {
+      return !isOutput(yield* takeApart(text));
+    }
+
+    return { read: read, quote: quote, asks: asks };
+  };
+
+  /* The patterns with those of what people say, each at its place: a log does without them. */
+  distkb.withSaid = (data, said) => {
+    var all = data.signatures.slice();
+    said.forEach(one => { all.splice(one[0], 0, one[1]); });
+    return Object.assign({}, data, { signatures: all });
   };
 
   /* Do all of it now. */

@@ -32,14 +32,41 @@
     });
   });
 
-  document.querySelectorAll("pre.cmd, .guide pre").forEach(function (block) {
-    if (!navigator.clipboard || !said) return;
+  /* Copy a text; where the page may not use the clipboard (no secure context) the old way does. */
+  function copied(text) {
+    if (navigator.clipboard && isSecureContext) return navigator.clipboard.writeText(text);
+    return new Promise(function (done, failed) {
+      var area = document.createElement("textarea"), back = document.activeElement;
+      area.value = text;
+      area.className = "said";
+      area.setAttribute("aria-hidden", "true");
+      document.body.append(area);
+      area.select();
+      var fine = document.execCommand("copy");
+      area.remove();
+      if (back) back.focus({ preventScroll: true });
+      if (fine) done(); else failed(new Error("copy"));
+    });
+  }
+  var distkb = window.distkb = window.distkb || {};
+  distkb.copied = copied;
+
+  /* What a block gives to copy: of a change of code what comes and stays, without its signs. */
+  function textOf(block) {
+    var code = block.querySelector("code");
+    if (!block.matches(".diff")) return code.textContent;
+    return code.textContent.split("\n").filter(function (line) { return line[0] !== "-"; })
+      .map(function (line) { return line.replace(/^[+ ]/, ""); }).join("\n");
+  }
+
+  document.querySelectorAll("pre.cmd, pre.diff, pre.log, .guide pre").forEach(function (block) {
+    if (!said || block.closest(".answer")) return;
     var button = document.createElement("button");
     button.type = "button";
     button.className = "copy";
     button.textContent = said.dataset.copy;
     button.addEventListener("click", function () {
-      navigator.clipboard.writeText(block.querySelector("code").textContent).then(function () {
+      copied(textOf(block)).then(function () {
         said.textContent = said.dataset.copied;
         button.textContent = said.dataset.copied;
         setTimeout(function () { button.textContent = said.dataset.copy; said.textContent = ""; }, 2000);
@@ -50,6 +77,12 @@
     block.replaceWith(frame);
     frame.append(block, button);
   });
+
+  /* Addresses of before: `#b-1` is `#D21.b.1` now. */
+  var former = /^#([a-z])(?:-(\d+))?$/.exec(location.hash), entry = document.querySelector("article.entry h1 .id");
+  if (former && entry && !document.getElementById(location.hash.slice(1))) {
+    location.replace("#" + [entry.textContent, former[1]].concat(former[2] || []).join("."));
+  }
 
   /* The menu of a narrow window closes with Escape. The contents stand open where there is room beside the text, and
      say which part is being read. */
@@ -83,24 +116,85 @@
     }, { passive: true });
   });
 
-  document.querySelectorAll("[data-filter]").forEach(function (list) {
-    var input = document.createElement("input");
-    var wrap = document.createElement("label");
+  /* What is typed into a filter stands in the address, so that it can be sent on. */
+  function remember(query) {
+    try { history.replaceState(null, "", (query ? "?filter=" + encodeURIComponent(query) : location.pathname) + location.hash); }
+    catch (error) { /* a file opened from disk may keep its address */ }
+  }
+
+  /* A field that narrows: `narrow` gets the words and answers with how many are left; the number is said. */
+  function filterField(before, label, count, none, narrow) {
+    var input = document.createElement("input"), wrap = document.createElement("label");
+    var state = document.createElement("p");
     input.type = "search";
     wrap.className = "filter";
-    wrap.textContent = list.dataset.filter + " ";
+    wrap.textContent = label + " ";
     wrap.append(input);
-    list.before(wrap);
+    state.className = "faint";
+    state.setAttribute("role", "status");
+    before.before(wrap, state);
+    var run = function () {
+      var words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      Promise.resolve(narrow(words)).then(function (left) {
+        state.textContent = !words.length ? "" : left ? count.replace("{n}", left) : none;
+      });
+    };
+    input.addEventListener("input", function () { remember(input.value.trim()); run(); });
+    input.value = new URLSearchParams(location.search).get("filter") || "";
+    if (input.value) run();
+  }
+
+  function holds(text) {
+    return function (word) { return text.includes(word); };
+  }
+
+  document.querySelectorAll("[data-filter]").forEach(function (list) {
     var rows = Array.prototype.map.call(list.children, function (row) {
       return [row, row.textContent.toLowerCase()];
     });
-    input.addEventListener("input", function () {
-      var words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-      rows.forEach(function (pair) {
-        pair[0].hidden = !words.every(function (word) { return pair[1].includes(word); });
-      });
+    filterField(list, list.dataset.filter, list.dataset.count, list.dataset.none, function (words) {
+      return rows.filter(function (pair) {
+        var fits = words.every(holds(pair[1]));
+        pair[0].hidden = !fits;
+        return fits;
+      }).length;
     });
   });
+
+  /* The filter of the index of messages goes over all of its pages: their lines come with a script. */
+  var over = document.querySelector("[data-over]");
+  if (over) {
+    var rest = Array.prototype.slice.call(document.querySelectorAll(".places, .places ~ *"));
+    var every = null;
+    var rowOf = function (one) {
+      var row = document.createElement("li"), link = document.createElement("a"), means = document.createElement("p");
+      link.href = over.dataset.home + one[0] + ".html";
+      link.textContent = one[1];
+      link.translate = false;
+      means.textContent = one[2];
+      row.append(link, means);
+      return row;
+    };
+    filterField(over, over.dataset.label, over.dataset.count, over.dataset.none, function (words) {
+      every = every || new Promise(function (done) {
+        var script = document.createElement("script");
+        script.src = over.dataset.over;
+        script.onload = function () {
+          done(distkb.messages.map(function (one) { return [one, one.join(" ").toLowerCase()]; }));
+        };
+        document.head.append(script);
+      });
+      return every.then(function (rows) {
+        var left = words.length ? rows.filter(function (pair) { return words.every(holds(pair[1])); }) : [];
+        var list = document.createElement("ul");
+        list.className = "rows lines";
+        list.append.apply(list, left.map(function (pair) { return rowOf(pair[0]); }));
+        over.replaceChildren.apply(over, left.length ? [list] : []);
+        rest.forEach(function (part) { part.hidden = words.length > 0; });
+        return left.length;
+      });
+    });
+  }
 
   /* The search: what it takes is loaded when its box is first used, or when the address holds words. */
   var box = document.querySelector("form.search");
@@ -114,13 +208,37 @@
       document.head.append(script);
     };
     box.elements.q.addEventListener("focus", fetchSearch);
+
+    /* A log is handed over to the diagnosis; it stays in this tab. */
+    distkb.isLog = function (text) {
+      var lines = text.split(/[\r\n]+/).filter(function (line) { return line.trim(); });
+      var ranks = new Set(text.match(/\[(?:rank|default)\s*\d+\]|\brank[ =:]?\d+/gi) || []);
+      return lines.length > 3 || (ranks.size > 1 && lines.length > 1);
+    };
+    distkb.diagnose = function (text) {
+      try { sessionStorage.setItem("distkb-paste", text); } catch (error) { /* storage is off: the page opens empty */ }
+      location.assign(box.dataset.home + "diagnose.html");
+    };
+    box.querySelectorAll("[data-example]").forEach(function (chip) {
+      chip.addEventListener("click", function () {
+        box.elements.q.value = chip.dataset.example;
+        box.elements.q.focus();
+        box.elements.q.dispatchEvent(new Event("input"));
+      });
+    });
+    box.querySelectorAll("[data-diagnose]").forEach(function (button) {
+      button.addEventListener("click", function () { distkb.diagnose(box.elements.q.value); });
+    });
     box.addEventListener("submit", function (event) {
       event.preventDefault();
-      if (box.elements.q.value) location.assign(box.getAttribute("action") + "?q=" + encodeURIComponent(box.elements.q.value));
+      if (distkb.isLog(box.elements.q.value)) distkb.diagnose(box.elements.q.value);
+      else if (box.elements.q.value) location.assign(box.getAttribute("action") + "?q=" + encodeURIComponent(box.elements.q.value));
     });
     document.addEventListener("keydown", function (event) {
       var typing = event.target.closest && event.target.closest("input, textarea, select, [contenteditable]");
-      if (event.key !== "/" || typing || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+      var plain = event.key === "/" && !typing && !event.ctrlKey && !event.metaKey;
+      var chord = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
+      if (event.isComposing || event.altKey || !(plain || chord)) return;
       event.preventDefault();
       box.elements.q.focus();
       box.elements.q.select();

@@ -445,19 +445,38 @@ distkb.text = (() => {
     return new Set([...named].map(([, id]) => ids.indexOf(id.toUpperCase())).filter(n => n >= 0));
   }
 
-  /* Return what the signatures that match add to the entries that list them. */
-  function signatureBoosts(index, query) {
-    const boosts = new Map(), lowered = query.toLowerCase(), lines = query.split(LINES);
+  /* Return the rows of the signatures that a line of the query matches. */
+  function matching(index, query) {
+    const found = [], lowered = query.toLowerCase(), lines = query.split(LINES);
     const held = index.core.pieces.map(piece => lowered.includes(piece));
     for (const hint of index.hints) {
       if (!hint.pieces.some(n => held[n])) continue;
       const rows = need(index, "searchLines" + hint.part, index.core.patterns[hint.part]);
       if (!rows) continue;
-      const [source, flags, weights] = rows[hint.row], pattern = hint.pattern || (hint.pattern = new RegExp(source, flags));
-      if (!lines.some(line => pattern.test(line))) continue;
+      const row = rows[hint.row], pattern = hint.pattern || (hint.pattern = new RegExp(row[0], row[1]));
+      if (lines.some(line => pattern.test(line))) found.push(row);
+    }
+    return found;
+  }
+
+  /* Return what the signatures that match add to the entries that list them. */
+  function signatureBoosts(index, query) {
+    const boosts = new Map();
+    for (const [, , weights] of matching(index, query)) {
       for (let n = 0; n < weights.length; n += 2) raise(boosts, weights[n], numbers.signature * weights[n + 1]);
     }
     return boosts;
+  }
+
+  const wordsOf = words => new Set((words.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []).filter(word => !lists.stop.has(word)));
+
+  /* Return id and text of the known lines that a query holds, first the one with most in common with it. */
+  function knownLines(index, query) {
+    const asked = wordsOf(query);
+    return matching(index, cut(query)).filter(row => row[3]).map(([, , , id, text]) => {
+      const own = wordsOf(text), same = [...own].filter(word => asked.has(word)).length;
+      return [same / (own.size + asked.size - same || 1), same, id, text];
+    }).sort((a, b) => b[0] - a[0] || b[1] - a[1]).map(row => row.slice(2));
   }
 
   const ranked = scores => [...scores].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
@@ -493,7 +512,7 @@ distkb.text = (() => {
   }
 
   return {
-    load, open, settled, search, pieces, concepts, queryWords, normalise, cut, strengths, bagScores, bestPassages, add,
+    load, open, settled, search, knownLines, namedEntries, wordsOf, pieces, concepts, queryWords, normalise, cut, strengths, bagScores, bestPassages, add,
     raise, conceptWeight, numbers, kinds
   };
 })();

@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-BUDGET = 5.0
+BUDGET = 6.0
 """Seconds for the whole catalogue."""
 SHOWN = 5
 

@@ -25,7 +25,7 @@ function run(file) {
   vm.runInContext(fs.readFileSync(file, "utf8"), context, { filename: file });
 }
 
-["diagnose-patterns.js", "diagnose-table.js", "search-index.js", "text.js", "affinity.js", "diagnose-wording.js", "wording.js", "reading.js", "belief.js", "session.js"]
+["diagnose-patterns.js", "diagnose-said.js", "diagnose-table.js", "search-index.js", "text.js", "affinity.js", "diagnose-wording.js", "wording.js", "reading.js", "belief.js", "session.js"]
   .forEach((name) => run(folder + name));
 const distkb = context.distkb;
 
@@ -54,7 +54,7 @@ function viewed(view) {
 async function main() {
   const table = distkb.likelihood(distkb.diagnoseTable);
   const session = distkb.session(table, distkb.diagnoseTable);
-  const reading = distkb.reading(distkb.diagnosePatterns, table.isEcho);
+  const reading = distkb.reading(distkb.withSaid(distkb.diagnosePatterns, distkb.diagnoseSaid), table.isEcho);
   const wording = distkb.wording(distkb.diagnoseWording, distkb.text.open(folder));
   const read = [];
   for (const text of asked.texts) {

@@ -22,7 +22,7 @@ SHARDS = 8
 """Parts into which the pages are divided, so that all processes have something to do until the end."""
 TREE = int(os.environ.get("DISTKB_TEST_ALIKE", "12"))
 """Pages of one kind that are all made alike, of which about this many are judged in each language; 1000 takes all."""
-ALIKE = ("tree/",)
+ALIKE = ("tree/", "m/")
 """Folders of such pages."""
 TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 COLOURS = ("color-contrast", "link-in-text-block")

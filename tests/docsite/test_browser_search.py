@@ -24,7 +24,7 @@ pytest_plugins = ("browser",)
 pytestmark = pytest.mark.browser
 
 OPTION = "#found [role=option]"
-ENTRIES = "#found [role=group]:first-child [role=option] .id"
+ENTRIES = "#found [data-group=entries] [role=option] .id"
 TRACEBACK = (
     "Traceback (most recent call last):\n"
     '  File "/home/user/train.py", line 52, in main\n'
@@ -78,7 +78,7 @@ def test_nothing_is_loaded_before_the_box_is_used(site: Site, page: Page) -> Non
 )
 def test_the_box_finds_what_the_program_finds(site: Site, page: Page, index: Index, lang: str, words: str) -> None:
     """The entries below the box are the first of the program's own, in its order."""
-    page.goto(site.url(f"{lang}/index.html"))
+    page.goto(site.url(f"{lang}/about.html"))
     ask(page, words)
     expected = [hit.id for hit in search(index, words, 6, lang)]  # type: ignore[arg-type]
     assert page.locator(ENTRIES).all_text_contents() == expected
@@ -119,7 +119,7 @@ def test_keys_choose_a_result(site: Site, page: Page) -> None:
 
 def test_the_number_of_results_is_said(site: Site, page: Page) -> None:
     """What is shown is announced, and so is that nothing was found."""
-    page.goto(site.url("ko/index.html"))
+    page.goto(site.url("ko/about.html"))
     ask(page, "배리어")
     shown = page.locator(OPTION).count() - 1
     assert page.locator(".said").text_content() == f"결과 {shown}개"
@@ -177,7 +177,7 @@ def test_results_have_an_address(site: Site, page: Page, index: Index) -> None:
 
 def test_settings_terms_and_guides_are_found(site: Site, page: Page) -> None:
     """A variable leads to its place among the settings, a term to the glossary, an id to its guide."""
-    page.goto(site.url("en/index.html"))
+    page.goto(site.url("en/about.html"))
     ask(page, "export NCCL_TIMEOUT=1800 barrier G1")
     addresses = page.locator(OPTION).evaluate_all("links => links.map(link => link.getAttribute('href'))")
     assert "settings.html#NCCL_TIMEOUT" in addresses
@@ -187,7 +187,7 @@ def test_settings_terms_and_guides_are_found(site: Site, page: Page) -> None:
 
 def test_a_pasted_traceback_keeps_its_lines(site: Site, page: Page, index: Index) -> None:
     """A whole traceback is searched line by line, as the program would, although the box shows one line."""
-    page.goto(site.url("en/index.html"))
+    page.goto(site.url("en/about.html"))
     page.keyboard.press("/")
     page.get_by_role("combobox").evaluate(
         """(box, text) => {
@@ -230,7 +230,7 @@ def test_without_scripts_another_way_is_shown(site: Site, open_page: Callable[..
 def test_what_cannot_be_loaded_is_said(site: Site, open_page: Callable[..., Page]) -> None:
     """Where a part of the index does not come the box says so."""
     page = open_page()
-    page.goto(site.url("en/index.html"))
+    page.goto(site.url("en/about.html"))
     page.get_by_role("combobox").focus()
     page.wait_for_function("() => window.distkb && distkb.searchIndex && distkb.searchNames")
     page.evaluate(
@@ -277,7 +277,7 @@ def test_keystrokes_are_answered_at_once(site: Site, page: Page) -> None:
     rows = [json.loads(line) for line in golden.read_text(encoding="utf-8").splitlines()][::12]
     opened = []
     for _ in range(3):
-        page.goto(site.url("en/index.html"))
+        page.goto(site.url("en/about.html"))
         opened.append(page.evaluate(OPEN))
     assert min(opened) <= 100
     times = page.evaluate(ANSWER, [row[lang] for row in rows for lang in ("en", "ko")])

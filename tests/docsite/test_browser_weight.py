@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from site_tools import FOLDER, node
 
+from distkb.catalogue.places import builtin
+
 if TYPE_CHECKING:
     from browser import Site
     from playwright.sync_api import Page
@@ -18,7 +20,15 @@ if TYPE_CHECKING:
 pytest_plugins = ("browser",)
 pytestmark = pytest.mark.browser
 
-SAMPLE = ("en/index.html", "ko/e/D1.html", "en/errors.html", "ko/settings.html", "en/diagnose.html", "ko/diagnose.html")
+SAMPLE = (
+    "en/index.html",
+    "ko/e/D1.html",
+    "en/errors.html",
+    "ko/settings.html",
+    "en/diagnose.html",
+    "ko/diagnose.html",
+    "en/m/torch.nccl.watchdog-timeout.html",
+)
 REQUESTS = 4
 """What a page may load before anybody has touched it: itself, the style, two scripts. (An icon is not counted.)"""
 PROGRAMS = ("diagnose.html", "advise.html", "search.html")
@@ -36,6 +46,20 @@ def test_a_first_visit_loads_little(served: Site, open_page: Callable[..., Page]
     page.goto(served.url(path), wait_until="networkidle")
     assert len([url for url in asked if not url.endswith(".svg")]) <= REQUESTS + path.endswith(PROGRAMS), asked
     assert {urlsplit(url).netloc for url in asked} == {urlsplit(served.base).netloc}
+
+
+def test_a_log_takes_one_bundle(served: Site, open_page: Callable[..., Page]) -> None:
+    """A log of five kilobytes is diagnosed with at most six requests and 300 kB, compressed as servers send them."""
+    log = (builtin() / "incidents" / "I2-frozen-after-validation" / "logs" / "console.log").read_text(encoding="utf-8")
+    page = open_page()
+    loaded: list[tuple[str, int]] = []
+    page.on("response", lambda answer: loaded.append((answer.url, int(answer.headers.get("content-length", 0)))))
+    page.goto(served.url("en/diagnose.html"))
+    page.fill("#d-text", log)
+    page.click("#diagnose form button.main")
+    page.wait_for_selector("#d-causes > li")
+    assert len([url for url, _ in loaded if not url.endswith(".svg")]) <= 6, loaded
+    assert sum(size for _, size in loaded) <= 300_000
 
 
 @pytest.mark.timeout(600)

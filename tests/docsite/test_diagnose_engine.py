@@ -192,7 +192,7 @@ def test_reports_lead_to_the_same_causes(
 def test_a_browser_ranks_reports_the_same(
     engine: Engine, texts: list[tuple[str, str]], evidence: list[Evidence], site: Site, page: Page
 ) -> None:
-    """In Chromium, from file://, at least 99 of 100 reports have the same first three entries."""
+    """In Chromium, from file://, read as reports, at least 99 of 100 texts have the same first three entries."""
     page.goto(site.url("ko/diagnose.html"))
     differing = []
     for (name, text), read_ in zip(texts, evidence, strict=True):

@@ -181,15 +181,45 @@ def test_nothing_is_wider_than_the_window(site: Site, open_page: Callable[..., P
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_nothing_is_kept(site: Site, page: Page) -> None:
-    """Neither in storage nor in the address, and a reload shows an empty page."""
+def test_only_the_tab_keeps_a_session(site: Site, page: Page) -> None:
+    """A reload and the other language show it again; beginning anew forgets it, and nothing else ever held it."""
     page.goto(site.url("en/diagnose.html"))
     paste(page, "The training hangs in all_reduce, secret-name-4711.")
-    kept = page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])")
+    first = page.locator("#d-causes > li a").first.text_content()
+    page.reload()
+    page.locator("#d-causes > li").first.wait_for()
+    assert "4711" in page.locator("#d-text").input_value()
+    page.click("a.lang")
+    page.wait_for_url(site.url("ko/diagnose.html"))
+    page.locator("#d-causes > li").first.wait_for()
+    assert page.locator("#d-causes > li a").first.text_content() == first
+    kept = page.evaluate("JSON.stringify([{ ...localStorage }, document.cookie, location.href])")
     assert "4711" not in kept
+    page.locator("#d-over").click()
+    assert page.evaluate("JSON.stringify({ ...sessionStorage })") == "{}"
     page.reload()
     assert page.locator("#d-text").input_value() == ""
     assert not page.locator("#d-result").is_visible()
+
+
+def test_a_link_holds_a_session(site: Site, open_page: Callable[..., Page]) -> None:
+    """Its fragment shows the same causes in another tab, without the text; a damaged one is said to be none."""
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    page.goto(site.url("en/diagnose.html"))
+    paste(page, REPORT["en"])
+    page.locator("#d-share").click()
+    expect(page.locator("#d-state")).to_have_text(re.compile("^Copied: the link"))
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert "#s=" in link
+    other = open_page()
+    other.goto(link)
+    other.locator("#d-causes > li").first.wait_for()
+    shown = [one.locator("#d-causes > li").first.inner_text() for one in (page, other)]
+    assert shown[0] == shown[1]
+    assert other.locator("#d-text").input_value() == ""
+    third = open_page()
+    third.goto(link[: len(link) // 2])
+    expect(third.locator("#d-state")).to_have_text("This link holds no session that can be read.")
 
 
 def test_no_step_of_a_session_has_a_barrier(site: Site, page: Page) -> None:

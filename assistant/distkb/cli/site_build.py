@@ -23,16 +23,18 @@ from distkb.cli.session import session
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="option.site-out")
 @click.option("--base-url", metavar="URL", help="option.base-url")
+@click.option("--repository", metavar="URL", help="option.site-repository")
 @click.pass_context
-def command(ctx: click.Context, out: Path, base_url: str | None) -> ExitCode:
+def command(ctx: click.Context, out: Path, base_url: str | None, repository: str | None) -> ExitCode:
     """Write the site."""
     from importlib.util import find_spec
 
     current = session(ctx)
     if find_spec("jinja2") is None:
         raise Failure("error.no-jinja", code=ExitCode.UNABLE)
-    if base_url is not None and not base_url.startswith(("https://", "http://")):
-        raise Failure("error.base-url", given=base_url)
+    for given in (base_url, repository):
+        if given is not None and not given.startswith(("https://", "http://")):
+            raise Failure("error.base-url", given=given)
     from distkb.catalogue.guide import load_guides
     from distkb.catalogue.incident import load_incidents
     from distkb.catalogue.places import knowledge_bases
@@ -48,7 +50,7 @@ def command(ctx: click.Context, out: Path, base_url: str | None) -> ExitCode:
         catalogue, tuple(guides), Meanings(catalogue), compiled.search_index(), incidents=tuple(incidents)
     )
     try:
-        pages = build(library, out, base_url=base_url)
+        pages = build(library, out, base_url=base_url, repository=repository)
     except NotOursError:
         raise Failure("error.site-folder", path=out) from None
     note(current.say("site.built", pages=pages, path=out), current.say)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import html
+import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from distkb import __version__
 from distkb.catalogue.places import checkout
 from distkb.catalogue.records import LANGUAGES, Language, Text
-from distkb.docsite import advise, diagnose, families, finding, incidents, messages, symptoms, tree, views
+from distkb.docsite import advise, diagnose, families, finding, incidents, machines, messages, symptoms, tree, views
 from distkb.docsite.data import generated
 from distkb.docsite.diagrams import keeps
 from distkb.docsite.markdown import render
 from distkb.docsite.scripts import address, slim
-from distkb.docsite.site import Page, at, entry_address, make_page, named, settings_address, writer
+from distkb.docsite.site import Page, at, cut, entry_address, make_page, named, named_address, settings_address, writer
 from distkb.docsite.views import Library
 from distkb.locale import Say
 
@@ -38,6 +42,14 @@ MARKER = ".distkb-site"
 """A file that says that a folder was written by this program, and may be replaced by it."""
 
 
+@dataclass(frozen=True)
+class Places:
+    """Where the site will stand, and where its sources do; either may be empty."""
+
+    base: str
+    repository: str
+
+
 class NotOursError(ValueError):
     """The folder to write into holds something else."""
 
@@ -48,12 +60,12 @@ def sources() -> Path:
     return repository / "site" if repository else Path(__file__).parents[1] / "_site"
 
 
-def build(library: Library, out: Path, *, base_url: str | None = None) -> int:
+def build(library: Library, out: Path, *, base_url: str | None = None, repository: str | None = None) -> int:
     """Write the site into `out` and return the number of pages.
 
     An existing folder is replaced if an earlier build made it, or if it is empty. Raises NotOursError otherwise.
     """
-    files = dict(rendered(library, base_url=base_url))
+    files = dict(rendered(library, base_url=base_url, repository=repository))
     if out.exists() and any(out.iterdir()) and not (out / MARKER).is_file():
         raise NotOursError(str(out))
     if out.exists():
@@ -65,9 +77,15 @@ def build(library: Library, out: Path, *, base_url: str | None = None) -> int:
     return sum(path.endswith(".html") for path in files)
 
 
-def rendered(library: Library, *, base_url: str | None = None) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of every file of the site."""
+def rendered(
+    library: Library, *, base_url: str | None = None, repository: str | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of every file of the site.
+
+    `base_url` is where it will stand, `repository` where its entries can be edited and wrong answers reported.
+    """
     base = f"{base_url.rstrip('/')}/" if base_url else ""
+    places = Places(base, (repository or "").rstrip("/"))
     assets = _assets(sources() / "assets", library)
     environment = _environment(sources() / "templates")
     yield MARKER, b"written by distkb site build\n"
@@ -76,7 +94,13 @@ def rendered(library: Library, *, base_url: str | None = None) -> Iterator[tuple
     pages += tree.pages(library)
     there = frozenset(page.address for page in pages)
     for page in pages:
-        yield page.path, _render(page, library, environment, assets, base, there).encode()
+        yield page.path, _render(page, library, environment, assets, places, there).encode()
+    yield from machines.files(library, base)
+    if base:
+        # a host shows this for any address that it does not have, so that no link of it may be relative
+        missing = next(page for page in pages if page.template == "missing")
+        lost = replace(missing, root=urlsplit(base).path)
+        yield "404.html", _render(lost, library, environment, assets, places, there).encode()
     root = environment.get_template("root.html.j2").render(asset=lambda name: assets[name][0])
     yield "index.html", root.encode()
     yield "robots.txt", (f"User-agent: *\nAllow: /\n{f'Sitemap: {base}sitemap.xml' if base else ''}").encode()
@@ -88,7 +112,7 @@ def _assets(folder: Path, library: Library) -> dict[str, tuple[str, bytes]]:
     """Return, by name, each asset's path with a digest in it, and its content: files, and scripts of data."""
     contents = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     contents = {name: slim(c.decode()).encode() if name.endswith(".js") else c for name, c in contents.items()}
-    contents |= dict(generated(library))
+    contents = diagnose.bundled(contents | dict(generated(library)))
     return {name: (address(name, content), content) for name, content in contents.items()}
 
 
@@ -105,7 +129,7 @@ def _render(
     library: Library,
     environment: jinja2.Environment,
     assets: dict[str, tuple[str, bytes]],
-    base: str,
+    places: Places,
     there: frozenset[str],
 ) -> str:
     say = Say(page.lang)
@@ -115,7 +139,13 @@ def _render(
         "languages": LANGUAGES,
         "names": NAMES,
         "nav": NAV,
-        "base_url": base,
+        "base_url": places.base,
+        "repository": places.repository,
+        "linked": linked(page, places.base) if places.base else "",
+        "crumbs": (),
+        "named": named_address,
+        "version": __version__,
+        "newest": machines.newest(library),
         "has": there.__contains__,
         "known": {one.id for one in library.entries},
         "asset": lambda name: page.to(assets[name][0]),
@@ -136,6 +166,7 @@ def _pages(library: Library, lang: Language) -> Iterator[Page]:
         "question": say.text(fact.question) if fact else "",
         "families": views.families(library, say),
         "guides": library.guides,
+        "examples": _examples(library, say),
         "incidents": incidents.listed(library, say),
     }
     lead = say("site.home.lead")
@@ -163,6 +194,23 @@ def _pages(library: Library, lang: Language) -> Iterator[Page]:
     yield from families.pages(library, lang)
 
 
+EXAMPLES = ("torch.nccl.watchdog-timeout", "torch.ddp.reduction-unfinished")
+"""Lines that the home page offers to try."""
+EXAMPLE_SIZE = 6_000
+"""Bytes of a recorded log that it offers at most."""
+
+
+def _examples(library: Library, say: Say) -> list[tuple[str, str]]:
+    """Return name and text of what can be tried: printed lines, the output of several ranks, and a description."""
+    known = messages.lines(library)
+    found = [(cut(known[one].text, 44), known[one].signature.example or "") for one in EXAMPLES if one in known]
+    for incident in library.incidents:
+        log = incident.directory / "logs" / "console.log"
+        if log.is_file() and log.stat().st_size <= EXAMPLE_SIZE:
+            found.append((say("site.home.log", id=incident.incident.id), log.read_text(encoding="utf-8")))
+    return [*found, (say("site.home.described"), say("site.home.described"))]
+
+
 def _entries(library: Library, lang: Language) -> Iterator[Page]:
     say = Say(lang)
     ordered: Sequence[Any] = library.entries
@@ -171,6 +219,8 @@ def _entries(library: Library, lang: Language) -> Iterator[Page]:
         values = views.entry(one, library, at(library, lang, address), say)
         values["before"] = ordered[index - 1] if index else None
         values["after"] = ordered[index + 1] if index + 1 < len(ordered) else None
+        values["crumbs"] = ((say(f"family.{one.family}"), families.address(one.family)),)
+        values["modified"] = values["read"]
         title = f"{one.id} {say.text(one.title)}"
         yield make_page(lang, address, "entry", title, say.text(one.summary), values)
 
@@ -202,7 +252,7 @@ def _guides(library: Library, lang: Language) -> Iterator[Page]:
         title = say.text(guide.title)
         body, contents = render(say.text(guide.body), at(library, lang, address), title)
         body = _drawn(body, [anchor for anchor, _ in contents], SHARDED_GUIDES.get(guide.id), say)
-        values = {"guide": guide, "body": body, "contents": contents}
+        values = {"guide": guide, "body": body, "contents": contents, "crumbs": ()}
         yield make_page(lang, address, "guide", f"{guide.id} {title}", _first(guide.body, say), values)
 
 
@@ -220,7 +270,26 @@ def _first(body: Text, say: Say) -> str:
     return next((part for part in say.text(body).split("\n\n") if part and part[0] not in "#`|-"), say.text(body))
 
 
-def _sitemap(pages: Iterable[Page], base: str) -> str:
+def linked(page: Page, base: str) -> str:
+    """Return what search engines read of a page as JSON-LD, safe inside a script element."""
+    told = {
+        "@context": "https://schema.org",
+        "@type": "TechArticle",
+        "headline": page.title,
+        "inLanguage": page.lang,
+        "url": base + page.path,
+    }
+    if modified := page.values.get("modified"):
+        told["dateModified"] = modified
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _sitemap(pages: Sequence[Page], base: str) -> str:
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">']
-    lines += [f"<url><loc>{base}{page.path}</loc></url>" for page in pages if page.template not in ("missing", "print")]
+    newest = max((page.values.get("modified", "") for page in pages), default="")
+    for page in pages:
+        if page.template not in ("missing", "print", "search"):
+            date = page.values.get("modified") or newest
+            told = f"<lastmod>{date}</lastmod>" if date else ""
+            lines.append(f"<url><loc>{base}{page.path}</loc>{told}</url>")
     return "\n".join([*lines, "</urlset>", ""])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from distkb.catalogue.records import LANGUAGES, Language
@@ -16,9 +16,40 @@ if TYPE_CHECKING:
     from distkb.docsite.views import Library
 
 
+BUNDLES: Mapping[str, tuple[str, ...]] = {
+    "diagnose-page.js": ("site.js", "diagnose.js"),
+    "diagnose-core.js": (
+        "text.js",
+        "affinity.js",
+        "wording.js",
+        "belief.js",
+        "reading.js",
+        "session.js",
+        "diagnose-table.js",
+        "diagnose-patterns.js",
+    ),
+    "diagnose-spoken.js": ("diagnose-wording.js", "diagnose-said.js"),
+}
+"""Scripts that the page loads at once: its own, what any log takes, and what a description in words takes beside."""
+APART = frozenset({"site.js", "text.js"})
+"""Parts of bundles that other pages load by themselves."""
+
+
+def bundled(contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files of the site, by name, with the bundles in place of their parts."""
+    whole = {name: b"".join(contents[part] for part in parts) for name, parts in BUNDLES.items()}
+    inside = {part for parts in BUNDLES.values() for part in parts} - APART
+    return {name: content for name, content in contents.items() if name not in inside} | whole
+
+
 def scripts(library: Library) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each script of data: what is read by, what is thought with, and the words of both."""
-    yield "diagnose-patterns.js", script("diagnosePatterns", patterns(library))
+    every = patterns(library)
+    said = {s.id for s in library.catalogue.signatures if s.where == ("report",)}
+    told_rows = [[place, row] for place, row in enumerate(every["signatures"]) if row[0] in said]
+    printed = [row for row in every["signatures"] if row[0] not in said]
+    yield "diagnose-patterns.js", script("diagnosePatterns", every | {"signatures": printed})
+    yield "diagnose-said.js", script("diagnoseSaid", told_rows)
     yield "diagnose-table.js", script("diagnoseTable", table(library))
     yield "diagnose-wording.js", script("diagnoseWording", told(library))
     for lang in LANGUAGES:

@@ -6,13 +6,28 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from distkb.catalogue.records import LANGUAGES, Language
-from distkb.docsite import incidents
+from distkb.docsite import incidents, messages, views
 from distkb.docsite.scripts import script
 from distkb.docsite.site import Page, named, settings_address
 from distkb.locale import Say
 
 if TYPE_CHECKING:
     from distkb.docsite.views import Library
+
+SAID = (
+    "none",
+    "all",
+    "lines",
+    "entries",
+    "settings",
+    "terms",
+    "texts",
+    "by-line",
+    "by-id",
+    "by-words",
+    "by-meaning",
+)
+"""Words around the results: the names of the groups, and why a result was found."""
 
 
 def pages(_: Library, lang: Language) -> Iterator[Page]:
@@ -23,7 +38,15 @@ def pages(_: Library, lang: Language) -> Iterator[Page]:
 def scripts(library: Library) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of the script of names in each language."""
     for lang in LANGUAGES:
-        yield f"search-names-{lang}.js", script("searchNames", names(library, Say(lang)))
+        say = Say(lang)
+        yield f"search-names-{lang}.js", script("searchNames", names(library, say))
+        yield f"search-texts-{lang}.js", script("searchTexts", texts(library, say))
+        yield f"messages-{lang}.js", script("messages", messages.told(library, say))
+
+
+def texts(library: Library, say: Say) -> list[str]:
+    """Return how each entry begins, which a page of results shows below its title."""
+    return [_plain(views.opening(say.text(one.summary))[0]) for one in library.entries]
 
 
 def names(library: Library, say: Say) -> dict[str, Any]:
@@ -45,7 +68,7 @@ def names(library: Library, say: Say) -> dict[str, Any]:
     return {
         "said": {
             "count": say("site.search.count", n="{n}"),
-            **{key: say(f"site.search.{key}") for key in ("none", "all", "entries", "settings", "terms", "texts")},
+            **{key: say(f"site.search.{key}", words="{words}") for key in SAID},
         },
         "entries": [_plain(say.text(one.title)) for one in library.entries],
         "places": [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distkb.catalogue.incident import Found, Hypothesis, Incident, Moment, Variant
 from distkb.catalogue.records import Language
 from distkb.docsite.diagrams import timeline, when, who
-from distkb.docsite.site import Page, at, entry_address, make_page
+from distkb.docsite.site import Page, at, make_page, named_address
 from distkb.locale import Say
 
 if TYPE_CHECKING:
@@ -106,10 +106,9 @@ def _steps(answer: str | None, library: Library, write: Writer, say: Say) -> lis
     for entry in library.entries:
         for cause in entry.causes:
             if cause.id == answer:
-                anchor = cause.id.partition(".")[2]
                 return [
                     (
-                        f"{entry_address(entry.id)}#{anchor}-{fix.id.rsplit('.', 1)[-1]}",
+                        named_address(fix.id),
                         write.code_only(say.text(fix.title)),
                         write.inline(say.text(fix.verify)),
                     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import posixpath
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from distkb.catalogue.records import Language
@@ -15,8 +17,15 @@ if TYPE_CHECKING:
 
 TITLE = 60
 """Characters of a title that search engines show."""
+WRITTEN = 70
+"""Characters of a title as it is written in HTML."""
 DESCRIPTION = 155
 """Characters of a description that search engines show."""
+
+
+@lru_cache(maxsize=65_536)
+def _relative(target: str, folder: str) -> str:
+    return posixpath.relpath(target, folder)
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,13 @@ class Page:
     title: str
     description: str
     values: dict[str, Any]
+    root: str = ""
+    """Address of the site's root, where the page is shown at any depth, as that of a missing page is."""
+
+    @property
+    def heading(self) -> str:
+        """The title as HTML: quotes mean nothing there, and would count as six characters each."""
+        return html.escape(self.title, quote=False)
 
     @property
     def path(self) -> str:
@@ -39,9 +55,11 @@ class Page:
     def to(self, path: str) -> str:
         """Return the relative address of a path of the site, which may carry a fragment, from this page."""
         target, mark, fragment = path.partition("#")
+        if self.root:
+            return self.root + path
         if target == self.path or not target:
             return f"#{fragment}" if mark else posixpath.basename(self.path)
-        return posixpath.relpath(target, posixpath.dirname(self.path)) + mark + fragment
+        return _relative(target, posixpath.dirname(self.path)) + mark + fragment
 
     def near(self, address: str) -> str:
         """Return the relative address of a page in the same language."""
@@ -57,6 +75,12 @@ def entry_address(identity: str) -> str:
     return f"e/{identity}.html"
 
 
+def named_address(identity: str) -> str:
+    """Return where an entry, a cause or a fix stands, by its id: the fragment is the id as it is shown."""
+    entry, mark, _ = identity.partition(".")
+    return entry_address(entry) + (f"#{identity}" if mark else "")
+
+
 def settings_address(place: str) -> str:
     """Return the address of the page of the settings that are written in a place."""
     return "settings.html" if place == "environment" else f"settings-{place}.html"
@@ -66,7 +90,10 @@ def make_page(
     lang: Language, address: str, template: str, title: str, description: str, values: dict[str, Any]
 ) -> Page:
     """Return a page whose title and description are cut to what search engines show."""
-    return Page(address, lang, template, cut(title, TITLE), cut(description, DESCRIPTION), values)
+    room = TITLE
+    while len(html.escape(cut(title, room), quote=False)) > WRITTEN:
+        room -= 1
+    return Page(address, lang, template, cut(title, room), cut(description, DESCRIPTION), values)
 
 
 def named(lang: Language, name: str, values: dict[str, Any]) -> Page:
@@ -86,8 +113,8 @@ def cut(text: str, room: int) -> str:
 def writer(page: Page, library: Library) -> Writer:
     """Return what writes texts for a page, with links from there to the entries."""
 
-    def href(identity: str, anchor: str) -> str:
-        return page.near(entry_address(identity)) + (f"#{anchor}" if anchor else "")
+    def href(identity: str) -> str:
+        return page.near(named_address(identity))
 
     return Writer({one.id for one in library.entries}, href)
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Collection
 
 _CODE = re.compile(r"`([^`\n]+)`")
-_ID = re.compile(r"(?<![\w.#/-])((?:D|MN|M|U)\d{1,3})(?:\.([a-z]))?(?![\w-])")
+_ID = re.compile(r"(?<![\w.#/-])((?:D|MN|M|U)\d{1,3})(?:\.[a-z])?(?![\w-])")
 
-Href = Callable[[str, str], str]
-"""Id of an entry and an anchor (may be empty) to an address."""
+Href = Callable[[str], str]
+"""Id of an entry, a cause or a fix to an address."""
 
 
 class Writer:
@@ -52,7 +52,7 @@ class Writer:
             out.append(html.escape(text[position : match.start()]))
             position = match.end()
             if match[1] in self._entries:
-                address = html.escape(self._href(match[1], match[2] or ""))
+                address = html.escape(self._href(match[0]))
                 out.append(f'<a href="{address}">{html.escape(match[0])}</a>')
             else:
                 out.append(html.escape(match[0]))

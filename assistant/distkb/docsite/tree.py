@@ -22,7 +22,7 @@ from distkb.diagnosis.propose import Candidate, questions, worthwhile
 from distkb.diagnosis.questions import LINES, Question
 from distkb.diagnosis.repair import plan
 from distkb.diagnosis.session import Answered, DontKnow, Event
-from distkb.docsite.site import Page, at, entry_address, make_page
+from distkb.docsite.site import Page, at, entry_address, make_page, named_address
 from distkb.locale import Say
 
 if TYPE_CHECKING:
@@ -257,7 +257,6 @@ def _causes(
     """Yield causes of one entry with what would show each, beyond what was told, and the first fix of each."""
     used = set(told)
     for cause in causes:
-        address, anchor = entry_address(cause.id.partition(".")[0]), cause.id.partition(".")[2]
         fix = next(iter(cause.fixes), None)
         telling = max(
             (e for e in cause.evidence if e.observation not in used and _can_be_seen(e, guide)),
@@ -267,12 +266,12 @@ def _causes(
         used |= {telling.observation} if telling else set()
         signature = guide.signatures.get(telling.observation) if telling else None
         yield {
-            "href": f"{address}#{anchor}",
+            "href": named_address(cause.id),
             "title": write.code_only(say.text(cause.title)),
             "telling": write.inline(library.meanings.sentence(telling.observation, say)) if telling else "",
             "example": (signature.example or "") if signature and cause is causes[0] else "",
             "fix": write.code_only(say.text(fix.title)) if fix else "",
-            "fix_href": f"{address}#{anchor}-{fix.id.rsplit('.', 1)[-1]}" if fix else "",
+            "fix_href": named_address(fix.id) if fix else "",
         }
 
 

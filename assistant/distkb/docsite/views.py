@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from distkb.catalogue.guide import Guide
 from distkb.catalogue.incident import Found
-from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Entry, Evidence, Fix, Signature
+from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Confusion, Entry, Evidence, Fix, Signature
 from distkb.catalogue.records import Language, Text
 from distkb.docsite.diagrams import drawing
+from distkb.docsite.signs import OPEN, Signs
 from distkb.docsite.text import Writer
 from distkb.locale import Say
 from distkb.report.entry import TELLS
 from distkb.report.meaning import Meanings
 from distkb.report.page import unified
 
-MOST_FOR, MOST_AGAINST = 12, 5
+MOST_FOR, MOST_AGAINST = 7, 4
 """So much of what speaks for a cause and against it stands on its page, the strongest first; nobody reads 40 lines."""
 
 
-@dataclass(frozen=True)
+OPENING = 25
+"""Characters that the first sentence of a summary has at least; the table of fixes follows it."""
+
+
+@dataclass(frozen=True, eq=False)
 class Library:
     """Everything that the pages are made from."""
 
@@ -38,21 +45,30 @@ class Library:
         """The entries in the order of the catalogue."""
         return self.catalogue.entries
 
+    @cached_property
+    def signs(self) -> Signs:
+        """What chooses the signs of causes."""
+        return Signs(self.catalogue, self.meanings)
+
 
 def entry(shown: Entry, library: Library, write: Writer, say: Say, *, drawn: str = "drawn") -> dict[str, Any]:
     """Return the values of an entry's page; `drawn` begins the ids of its drawing."""
+    lead, rest = opening(say.text(shown.summary))
     return {
         "entry": shown,
         "family": say(f"family.{shown.family}"),
         "status": say(f"status.{shown.status}"),
         "read": max((reference.accessed for reference in shown.references), default=""),
+        "lead": write.inline(lead),
+        "rest": write.paragraphs(rest),
         "summary": write.paragraphs(say.text(shown.summary)),
+        "rows": list(_rows(shown, library, write, say)),
         "symptoms": [write.inline(say.text(text)) for text in shown.symptoms],
         "messages": [_message(signature, write, say) for signature in shown.signatures if signature.example],
-        "causes": [_cause(cause, library.meanings, write, say) for cause in shown.causes],
+        "causes": [_cause(cause, shown, library, write, say) for cause in shown.causes],
         "useless": [write.inline(say.text(text)) for text in shown.does_not_help],
         "related": [(identity, library.meanings.title(identity, say)) for identity in shown.related],
-        "versions": [_version(version, say) for version in shown.applies_to],
+        "versions": [version(one, say) for one in shown.applies_to],
         "references": shown.references,
         "repro": _repro(shown, library, write, say),
         "drawing": drawing(drawn, shown.diagram, say) if shown.diagram else "",
@@ -65,50 +81,81 @@ def _message(signature: Signature, write: Writer, say: Say) -> dict[str, str]:
     return {
         "means": write.inline(say.text(signature.means)),
         "example": signature.example or "",
-        "versions": ", ".join(_version(version, say) for version in signature.seen_in),
+        "address": f"m/{signature.id}.html" if "log" in signature.where else "",
+        "versions": ", ".join(version(one, say) for one in signature.seen_in),
     }
 
 
-def _cause(cause: Cause, meanings: Meanings, write: Writer, say: Say) -> dict[str, Any]:
+_SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z가-힣`])")
+
+
+def opening(text: str) -> tuple[str, str]:
+    """Return the first sentence of a text, and the rest; what is short or holds code across the cut stays whole."""
+    for match in _SENTENCE.finditer(text):
+        first = text[: match.start()]
+        if len(first) >= OPENING and first.count("`") % 2 == 0 and first.count("(") == first.count(")"):
+            return first, text[match.end() :]
+    return text, ""
+
+
+def _rows(shown: Entry, library: Library, write: Writer, say: Say) -> Iterator[dict[str, str]]:
+    """Yield the row of each cause: what one sees, what to check, and the first fix."""
+    for cause, told in zip(shown.causes, library.signs.rows(shown.causes, write, say), strict=True):
+        yield told | {"id": cause.id, "title": write.code_only(say.text(cause.title)), **first_fix(cause, write, say)}
+
+
+def first_fix(cause: Cause, write: Writer, say: Say) -> dict[str, str]:
+    """Return id and title of the fix to try first; both are empty where there is none."""
+    fix = next(iter(cause.fixes), None)
+    return {"fix": fix.id if fix else "", "fix_title": write.code_only(say.text(fix.title)) if fix else ""}
+
+
+def _cause(cause: Cause, shown: Entry, library: Library, write: Writer, say: Say) -> dict[str, Any]:
+    meanings = library.meanings
     ranked = sorted(cause.evidence, key=meanings.lift)
-    speaks_for = [one for one in reversed(ranked) if meanings.lift(one) >= TELLS][:MOST_FOR]
+    shown_open = library.signs.ranked(cause, shown.causes)[:OPEN]
+    speaks_for = [one for one in reversed(ranked) if meanings.lift(one) >= TELLS and one not in shown_open][:MOST_FOR]
     speaks_against = [one for one in ranked if meanings.lift(one) <= 1.0 / TELLS][:MOST_AGAINST]
     return {
         "id": cause.id,
-        "anchor": cause.id.partition(".")[2],
         "title": write.inline(say.text(cause.title)),
         "plain_title": say.text(cause.title).replace("`", ""),
         "prior": say(f"prior.{cause.prior}"),
         "explanation": write.paragraphs(say.text(cause.explanation)),
+        "signs": [_evidence(one, library, write, say) for one in shown_open],
         "evidence": [
-            (heading, [_evidence(one, meanings, write, say) for one in chosen])
+            (heading, [_evidence(one, library, write, say) for one in chosen])
             for heading, chosen in (
                 (say("entry.speaks-for"), speaks_for),
                 (say("entry.speaks-against"), speaks_against),
             )
             if chosen
         ],
-        "confused": [
-            (write.link(one.id), meanings.title(one.id, say), write.inline(say.text(one.how_to_tell)))
-            for one in cause.confused_with
-        ],
-        "fixes": [_fix(fix, cause, write, say) for fix in cause.fixes],
+        "confused": [_confusion(one, meanings, write, say) for one in cause.confused_with],
+        "fixes": [fix_of(fix, write, say) for fix in cause.fixes],
     }
 
 
-def _evidence(evidence: Any, meanings: Meanings, write: Writer, say: Say) -> dict[str, str]:
+def _confusion(one: Confusion, meanings: Meanings, write: Writer, say: Say) -> str:
+    """Return how to tell an entry apart; it is named where its sentence does not name it."""
+    how = say.text(one.how_to_tell)
+    if re.search(rf"(?<![\w.]){re.escape(one.id.partition('.')[0])}(?!\w)", how):
+        return write.inline(how)
+    return f"{write.link(one.id)} {write.inline(meanings.title(one.id, say))}: {write.inline(how)}"
+
+
+def _evidence(evidence: Evidence, library: Library, write: Writer, say: Say) -> dict[str, str]:
     return {
-        "text": write.inline(meanings.sentence(evidence.observation, say)),
-        "likelihood": say(f"likelihood.{evidence.likelihood}"),
+        "text": library.signs.sentence(evidence.observation, write, say),
+        "likelihood": say(f"site.sign.{evidence.likelihood}"),
         "why": write.inline(say.text(evidence.why)) if evidence.why else "",
     }
 
 
-def _fix(fix: Fix, cause: Cause, write: Writer, say: Say) -> dict[str, Any]:
-    number = fix.id.rsplit(".", 1)[-1]
+def fix_of(fix: Fix, write: Writer, say: Say) -> dict[str, Any]:
+    """Return what a page shows of a fix."""
     return {
         "id": fix.id,
-        "anchor": f"{cause.id.partition('.')[2]}-{number}",
         "title": write.inline(say.text(fix.title)),
         "terms": say("fix.terms", cost=say(f"cost.{fix.cost}"), risk=say(f"risk.{fix.risk}")),
         "workaround": say("fix.workaround") if fix.workaround else "",
@@ -133,13 +180,14 @@ def diff(fix: Fix) -> str:
     return "\n".join(out)
 
 
-def _version(version: Any, say: Say) -> str:
-    since, until = version.since, version.until
+def version(given: Any, say: Say) -> str:
+    """Return a range of versions of a component in words."""
+    since, until = given.since, given.until
     if since and until:
-        return say("version.between", component=version.component, since=since, until=until)
+        return say("version.between", component=given.component, since=since, until=until)
     if since:
-        return say("version.since", component=version.component, since=since)
-    return say("version.until", component=version.component, until=until) if until else str(version.component)
+        return say("version.since", component=given.component, since=since)
+    return say("version.until", component=given.component, until=until) if until else str(given.component)
 
 
 def _repro(shown: Entry, library: Library, write: Writer, say: Say) -> dict[str, Any] | None:
@@ -183,53 +231,17 @@ def symptoms(library: Library, say: Say) -> list[dict[str, Any]]:
     return out
 
 
-_PRIOR = {"very-common": 16, "common": 8, "uncommon": 4, "rare": 2, "very-rare": 1}
+PRIOR = {"very-common": 16, "common": 8, "uncommon": 4, "rare": 2, "very-rare": 1}
 
 
 def _shows(shown: Entry, observation: str) -> float:
     weights = [
-        PROBABILITY[evidence.likelihood] * _PRIOR[cause.prior]
+        PROBABILITY[evidence.likelihood] * PRIOR[cause.prior]
         for cause in shown.causes
         for evidence in cause.evidence
         if evidence.observation == observation and PROBABILITY[evidence.likelihood] >= 0.5
     ]
     return max(weights, default=0.0)
-
-
-def messages(library: Library, write: Writer, say: Say) -> list[dict[str, Any]]:
-    """Return each printed message with the entries that it speaks for, in order of its text."""
-    named: dict[str, list[str]] = {}
-    for one in library.entries:
-        for cause in one.causes:
-            for evidence in cause.evidence:
-                if library.meanings.lift(evidence) >= TELLS:
-                    ids = named.setdefault(evidence.observation, [])
-                    if one.id not in ids:
-                        ids.append(one.id)
-    out = []
-    for signature in library.catalogue.signatures:
-        if not signature.example or "log" not in signature.where:
-            continue
-        own = [one.id for one in library.entries if any(mine.id == signature.id for mine in one.signatures)]
-        given = [
-            cause.partition(".")[0]
-            for word, causes in signature.given.items()
-            if library.meanings.lift(Evidence(observation=signature.id, likelihood=word)) >= TELLS
-            for cause in causes
-        ]
-        ids = list(dict.fromkeys([*own, *named.get(signature.id, []), *given]))[:6]
-        if ids:
-            out.append(
-                {
-                    "id": signature.id,
-                    "example": signature.example,
-                    "means": write.inline(say.text(signature.means)),
-                    "role": say(f"site.role.{signature.role}"),
-                    "versions": ", ".join(_version(version, say) for version in signature.seen_in),
-                    "entries": [(identity, library.meanings.title(identity, say)) for identity in ids],
-                }
-            )
-    return sorted(out, key=lambda row: row["example"].lower().lstrip("[] 0123456789rank:e"))
 
 
 def settings(library: Library, write: Writer, say: Say) -> list[dict[str, Any]]:
@@ -243,7 +255,7 @@ def settings(library: Library, write: Writer, say: Say) -> list[dict[str, Any]]:
             "status": one.status,
             "status_text": say(f"setting.status.{one.status}"),
             "means": write.inline(say.text(one.means)),
-            "read_by": ", ".join(_version(version, say) for version in one.read_by),
+            "read_by": ", ".join(version(each, say) for each in one.read_by),
             "defaults": ", ".join(_default(default, say) for default in one.defaults),
             "allowed": ", ".join(one.allowed),
             "replaced_by": one.replaced_by,
@@ -256,8 +268,8 @@ def settings(library: Library, write: Writer, say: Say) -> list[dict[str, Any]]:
 
 
 def _default(default: Any, say: Say) -> str:
-    version = _version(default, say) if getattr(default, "component", None) else ""
-    return f"{default.value} ({version})" if version else str(default.value)
+    where = version(default, say) if getattr(default, "component", None) else ""
+    return f"{default.value} ({where})" if where else str(default.value)
 
 
 def glossary(library: Library, lang: Language) -> list[Any]:

@@ -17,20 +17,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from distkb.docsite import messages
 from distkb.docsite.data.packed import ALPHABET, fronts, number, numbers, signed, steps
 from distkb.docsite.data.regex import Expression, translate
 from distkb.docsite.data.signatures import PIECE, cover
 from distkb.docsite.scripts import address, script
+from distkb.evidence.scanner.literals import required_literals
 from distkb.search import affinity, keyboard, query, tokens, weights, words
 from distkb.search.forms import is_topic
-from distkb.search.index import IMPACT_UNIT, Index, Payload, Term, load
+from distkb.search.index import IMPACT_UNIT, Index, Payload, SignatureRow, Term, load
 
 if TYPE_CHECKING:
     from distkb.docsite.views import Library
-    from distkb.search.index import SignatureRow
 
 _PART = 3_000
 """Characters of a part: what a search loads for a word that nobody asked for yet."""
+_LINES = 9_000
+"""The same of patterns, of which a printed line that nobody foresaw takes many."""
 _RESIDUE = 2.0**22
 """Rarities are computed in the browser from rounded weights; what they are off by is kept in this unit."""
 _MANTISSA = 2**22
@@ -86,8 +89,8 @@ def scripts(library: Library) -> Iterator[tuple[str, bytes]]:
         cuts.append(first)
     known = _by_initial((*index.latin_words, *index.hangul_words))
     typos = [(f"search-typos-{n}.js", script(f"searchTypos{n}", fronts(some))) for n, some in enumerate(known.values())]
-    pieces, lines = _lines(index.signatures, _said(library))
-    line_parts = _line_parts([row for row, _ in lines])
+    pieces, lines = _lines([*index.signatures, *_unlisted(index.signatures, library)], _said(library))
+    line_parts = _line_parts([row for row, _ in lines], messages.shown(library))
     patterns = [(f"search-lines-{n}.js", script(f"searchLines{n}", rows)) for n, rows in enumerate(line_parts)]
     core: dict[str, Any] = {
         "ids": index.ids,
@@ -239,6 +242,14 @@ def _by_initial(known: Iterable[str]) -> dict[str, list[str]]:
     return groups
 
 
+def _unlisted(rows: Sequence[SignatureRow], library: Library) -> Iterator[SignatureRow]:
+    """Yield rows for the lines that have a page and speak for no entry, which the program does not search."""
+    listed = {row.id for row in rows}
+    for identity, line in messages.lines(library).items():
+        if identity not in listed and (literals := required_literals(line.signature.pattern)):
+            yield SignatureRow(identity, line.signature.pattern, tuple(literals), ())
+
+
 def _said(library: Library) -> list[str]:
     """Return how people may put their questions, by what the catalogue says of its entries."""
     texts = [text for entry in library.catalogue.entries for text in (entry.title, *entry.symptoms)]
@@ -264,16 +275,17 @@ def _lines(rows: Sequence[SignatureRow], said: Sequence[str]) -> tuple[list[str]
     return pieces, [(rows[n], hints[n]) for n in order]
 
 
-def _line_parts(rows: Sequence[SignatureRow]) -> list[list[list[Any]]]:
-    """Return the signatures with their entries and translated patterns, in parts."""
+def _line_parts(rows: Sequence[SignatureRow], shown: Mapping[str, str]) -> list[list[list[Any]]]:
+    """Return the signatures with their entries and translated patterns, in parts; id and text where one has a page."""
     parts: list[list[list[Any]]] = [[]]
     size = 0
     for row in rows:
         expression = lighter(translate(row.pattern, line=True))
-        if parts[-1] and size + len(expression.source) > 3 * _PART:
+        if parts[-1] and size + len(expression.source) > _LINES:
             parts.append([])
             size = 0
-        parts[-1].append([*expression, [n for pair in row.entries for n in pair]])
+        page = [row.id, shown[row.id]] if row.id in shown else []
+        parts[-1].append([*expression, [n for pair in row.entries for n in pair], *page])
         size += len(expression.source)
     return parts
 

@@ -60,6 +60,9 @@ NAMES: Mapping[ModuleType, tuple[str, ...]] = {
     watchdog: ("_ALONE", "_ONE_SIZE"),
 }
 
+MARK = "\ue000"
+"""Stands for what is white space, which is long and comes often, until a script puts it back."""
+SPACE = translate(r"\s").source.strip("[]")
 PIECE = 4
 """Characters of a piece: shorter ones are found everywhere, longer ones are shared by fewer patterns."""
 
@@ -97,6 +100,7 @@ def patterns(library: Library) -> dict[str, Any]:
             if "frame" in signature.where
         ],
         "words": [_words(fact) for fact in catalogue.facts],
+        "space": [MARK, SPACE],
     }
 
 
@@ -137,7 +141,7 @@ def _said(en: tuple[str, ...], ko: tuple[str, ...]) -> list[str | None]:
     """Return the sources of the two patterns; None where a language has no words for the value."""
     found: list[str | None] = [None, None]
     for pattern, korean in words.patterns_of(en, ko):
-        found[korean] = translate(pattern.pattern, pattern.flags).source
+        found[korean] = translate(pattern.pattern, pattern.flags).source.replace(SPACE, MARK)
     return found
 
 
