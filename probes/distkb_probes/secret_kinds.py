@@ -32,7 +32,8 @@ _WORDS = (
 )
 """What stands where a value would and is none."""
 _NUMBER = r"(?!\d{1,18}(?:\.\d{0,9})?(?:[\s,;:.)\]}\"'&]|$))"
-_SEPARATOR = r"[\\]{0,2}[\"']?\]?\s{0,4}(?:=>|:=|[=:])\s{0,4}"
+_SEPARATOR = r"[\\]{0,8}[\"']?\]?\s{0,4}(?:=>|:=|[=:])\s{0,4}"
+_QUOTE = r"[\\]{0,8}[\"']"
 _BARE = r"[^\s\"',;&)}\]\\]"
 
 
@@ -40,7 +41,7 @@ def _named(name: str, least: int, also: str = "") -> tuple[str, str, str]:
     """Return the expressions for a value behind a name: in double quotes, in single ones, and bare."""
     head = rf"(?i)({name}{_SEPARATOR}"
     return (
-        rf"{head}[\\]{{0,2}}\"){_WORDS}{also}(?=[^\"\\]{{{least}}})[^\"\\]{{1,400}}",
+        rf"{head}[\\]{{0,8}}\"){_WORDS}{also}(?=[^\"\\]{{{least}}})[^\"\\]{{1,400}}",
         rf"{head}'){_WORDS}{also}(?=[^']{{{least}}})[^']{{1,400}}",
         rf"{head})(?![\"'\\]){_WORDS}{also}{_BARE}{{{least},}}",
     )
@@ -50,7 +51,7 @@ _NO_TOKEN = (
     r"(?<!(?:pad|eos|bos|unk|sep|cls|end|new|max|per|num|any|bad|eot|eom|one)[_ .-])(?<!(?:mask|stop|next|last|each|text)[_ .-])"
     r"(?<!(?:start|image|first|audio|video|added|input)[_ .-])(?<!(?:special|decoder|current|unknown)[_ .-])"
 )
-_PASSWORD = r"(?:(?-i:(?<![A-Za-z])PASS(?==))|passw(?:or)?d\d?|passphrase|(?<![A-Za-z])pwd|(?<=_)pass|\b(?:db|my|ssh|smtp|ftp|user|root|admin)pass)"
+_PASSWORD = r"(?:passw(?:or)?d\d?|passphrase|(?<![A-Za-z])pwd|(?<=_)pass|\b(?:db|my|ssh|smtp|ftp|user|root|admin)pass)"
 _OPENED = r"(?!\s{0,2}/|~/|\.{0,2}/)"
 """PWD is where a shell stands, too."""
 _SECRET = (
@@ -175,7 +176,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     ),
     (
         "password",
-        _named(_PASSWORD, 1, _OPENED),
+        (*_named(_PASSWORD, 1, _OPENED), rf"((?<![A-Za-z])PASS=[\"']?){_WORDS}{_OPENED}[^\s\"']{{1,400}}"),
         (
             "password: |Pw1",
             "password=|48151623",
@@ -234,11 +235,12 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
         "pair of a name and a secret",
         (
             r"(?i)(\b(?:basic|http|proxy)_?auth[\"']?\s{0,2}[:=]\s{0,2}[\"']?[^\s:\"'/]{1,80}:)(?!//|\*\*\*)[^\s\"',]{2,200}",
-            r"(?i)([\"']auth[\"']\s{0,2}:\s{0,2}[\"'])[A-Za-z0-9+/=]{12,}",
-            r"(?i)([\"']username[\"']\s{0,2}:\s{0,2}[\"'][^\"'\n]{1,100}[\"'],\s{0,4}[\"']key[\"']\s{0,2}:\s{0,2}[\"'])[^\"'\n]{8,200}",
+            rf"(?i)({_QUOTE}auth{_QUOTE}\s{{0,2}}:\s{{0,2}}{_QUOTE})[A-Za-z0-9+/=]{{12,}}",
+            rf"(?i)({_QUOTE}username{_QUOTE}\s{{0,2}}:\s{{0,2}}{_QUOTE}[^\"'\n]{{1,100}}{_QUOTE},\s{{0,4}}{_QUOTE}key{_QUOTE}\s{{0,2}}:"
+            rf"\s{{0,2}}{_QUOTE})[^\"'\\\n]{{8,200}}",
             r"(?i)(<(?:password|passwd|secret|token|api_?key)>)(?=[^<\n]{1,400}</)[^<\n]{1,400}",
-            r"(?i)(?<![\w.-])(?<![A-Za-z0-9]\s)((?:pass|pw)[\"']?\s{0,2}[:=]\s{0,2}[\"']?)(?=\S{0,40}\d)(?=[^A-Za-z\s]{0,40}[A-Za-z])"
-            r"(?!\d{1,9}(?:\.\d{1,9})?\s?(?:[mun]?s|%|[kmg]i?b|it|x|sec)\b)[^\s\"',;]{6,200}",
+            r"(?<![\w.-])((?:(?<![a-z0-9]\s)[Pp]ass|[Pp][Ww])[\"']?\s{0,2}[:=]\s{0,2}[\"']?)(?=\S{0,40}\d)(?=[^A-Za-z\s]{0,40}[A-Za-z])"
+            r"(?!\d{1,9}(?:\.\d{1,9})?\s?(?:[mun]?s|%|[kKmMgG]i?[bB]|it|x|sec)\b)[^\s\"',;]{6,200}",
         ),
         ("basic_auth: me:|hunter22", '"auth": "|dXNlcjpwYXNzd29yZA=="', "<password>|hunter22</password>", "  pass: |hunter22"),
         ("backward pass: 12.3ms", "pass: 3/4", "special token <token> is added", "first pass: step12"),

@@ -87,17 +87,19 @@ def mask_lines(lines: Iterable[str]) -> Iterator[str]:
     inside = False
     for line in lines:
         shown = mask(line)
-        body = _KEY_BODY.match(line)
-        if inside and body:
-            shown = f"{body[1]}{MASK}{line[body.end() :]}"
-        inside = "PRIVATE KEY" in line and "-----BEGIN" in line and "-----END" not in line or (
-            inside and (body is not None or not line.strip() or ": " in line)
-        ) or (body is not None and body[1] + MASK in shown)
+        body = _KEY_BODY.match(shown)
+        if inside and body is not None:
+            shown = f"{body[1]}{MASK}{shown[body.end() :]}"
+        begins = "-----BEGIN" in line and "PRIVATE KEY" in line and "-----END" not in line
+        goes_on = inside and (body is not None or not line.strip() or ": " in line)
+        inside = begins or goes_on or (body is not None and body[2] == MASK and len(line) > len(shown) + 50)
         yield shown
 
 
-_KEY_BODY = re.compile(r"((?:[^\n]{0,60}[\s\"'|>:])?)[A-Za-z0-9+/]{2,100}={0,2}(?=(?:\\n)?[\"',]{0,3}\s*$)")
-"""A line of a key: what a program or a file puts before it, and letters of base64 to its end."""
+_KEY_BODY = re.compile(
+    r"((?:\[[^\]\n]{1,40}\]:?|[^\s:|=]{1,40}[:|=])?[\s\"'|>]{0,40})([A-Za-z0-9+/]{2,100}|\*\*\*)={0,2}(?=(?:\\n)?[\"',]{0,3}\s*$)"
+)
+"""A line of a key: the label or the quotes that stand before it, and letters of base64 to its end, masked or not."""
 
 
 def quote_text(text: str, start: int = 0, end: int = 0, width: int = WIDTH) -> str:
