@@ -242,7 +242,12 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             r"(?<![\w.-])((?:(?<![a-z0-9]\s)[Pp]ass|[Pp][Ww])[\"']?\s{0,2}[:=]\s{0,2}[\"']?)(?=\S{0,40}\d)(?=[^A-Za-z\s]{0,40}[A-Za-z])"
             r"(?!\d{1,9}(?:\.\d{1,9})?\s?(?:[mun]?s|%|[kKmMgG]i?[bB]|it|x|sec)\b)[^\s\"',;]{6,200}",
         ),
-        ("basic_auth: me:|hunter22", '"auth": "|dXNlcjpwYXNzd29yZA=="', "<password>|hunter22</password>", "  pass: |hunter22"),
+        (
+            "basic_auth: me:|hunter22",
+            '"auth": "|dXNlcjpwYXNzd29yZA=="',
+            "<password>|hunter22</password>",
+            "  pass: |hunter22",
+        ),
         ("backward pass: 12.3ms", "pass: 3/4", "special token <token> is added", "first pass: step12"),
     ),
     (

@@ -1,7 +1,7 @@
 """How many secrets are shown, and how much that is harmless is masked: `python tests/benchmarks/secret_strings.py`.
 
-The secrets are drawn anew from `secret_shapes.yaml`, the formats that the providers document, not from the expressions
-that look for them; the harmless strings are lines of the recorded and healthy logs, of the examples in the knowledge base, and odd ones.
+The secrets are drawn from `secret_shapes.yaml`, what providers document and people write; the harmless strings are
+lines of the recorded and healthy logs, of the examples in the knowledge base, and odd ones.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ import string
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
-
 from distkb.evidence.text.clean import mask, plain, quote_text
 
 ROOT = Path(__file__).parents[2]
 LOGS = ("tests/replay/recorded", "tests/healthy/logs", "tests/evidence/data", "kb")
 ALNUM = string.ascii_letters + string.digits
 
-SHAPES = yaml.safe_load(Path(__file__).with_name("secret_shapes.yaml").read_text(encoding="utf-8"))
+SHAPES = Path(__file__).with_name("secret_shapes.yaml")
 """Tokens that are known by their own form wherever they stand, and secrets known by what stands beside them."""
 ALPHABETS = {
     "letters": string.ascii_letters,
@@ -73,12 +71,15 @@ ODD = (
 
 def positive() -> Iterator[tuple[str, str]]:
     """Yield a text with a secret in it, and the secret."""
+    import yaml
+
     source = random.Random(23)
-    for shape, alphabet, length in SHAPES["anywhere"]:
+    shapes = yaml.safe_load(SHAPES.read_text(encoding="utf-8"))
+    for shape, alphabet, length in shapes["anywhere"]:
         for around in ANYWHERE:
             secret = shape.replace("{}", _made(source, ALPHABETS[alphabet], length))
             yield around.replace("{}", secret), secret
-    for shape, alphabet, length in SHAPES["beside"]:
+    for shape, alphabet, length in shapes["beside"]:
         for around in AROUND:
             secret = _made(source, ALPHABETS[alphabet], length)
             yield around.replace("{}", shape.replace("{}", secret)), secret

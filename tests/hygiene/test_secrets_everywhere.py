@@ -40,6 +40,7 @@ RANKS = 100
 """Ranks of one run: each fails with an error that holds a secret."""
 PLANTED = list(enumerate(positive()))[::3]
 RUNS = [PLANTED[at : at + RANKS] for at in range(0, len(PLANTED), RANKS)]
+THREAD = 'Thread 1 (active): "MainThread"\n    f (a.py:1)\n'
 ERROR = """\
 [rank{rank}]: starting with {text} t{tag}a
 [rank{rank}]: Traceback (most recent call last):
@@ -66,13 +67,13 @@ def _plant(folder: Path, run: list[tuple[int, tuple[str, str]]]) -> str:
         filled = {"rank": rank, "text": planted, "tag": number, "script": script, "line": len(rows)}
         (folder / f"rank{rank}.log").write_text(ERROR.format(**filled), encoding="utf-8")
         settings.append(f"export T{number}E='{planted}'")
-        stacks.append(f'Process {rank}: python t{number}f {planted}\nThread 1 (active): "MainThread"\n    f (a.py:{rank})\n')
+        stacks.append(f"Process {rank}: python t{number}f {planted}\n{THREAD}")
         told.append(f"RuntimeError t{number}g {planted}")
         key.append(planted)
     script.write_text("\n".join(rows) + "\n", encoding="utf-8")
     (folder / "job.sbatch").write_text("#!/bin/bash\n" + "\n".join(settings) + "\nsrun python train.py\n", "utf-8")
     (folder / "stacks.txt").write_text("\n".join(stacks), encoding="utf-8")
-    (folder / "ds_config.json").write_bytes(msgspec.json.encode({"train_batch_size": "x", "tags": key, "wandb": key[0]}))
+    (folder / "ds_config.json").write_bytes(msgspec.json.encode({"train_batch_size": "x", "tags": key}))
     return "\n".join(told)
 
 
@@ -116,7 +117,9 @@ def _written(folder: Path, report: str, out: Path) -> Iterator[tuple[str, str]]:
     bundle.document("environment.json", {"env": dict(enumerate(map(str, report.splitlines())))})
     raw = RawDocument(schema="distkb.probe-raw/1", probe="stacks", status="ok")
     frames = [{"name": line, "filename": line, "line": 1} for line in report.splitlines()]
-    save(bundle.path / "stacks", Collected(documents=({"rank": 0, "pid": 1, "frames": frames},), taken=(), unread=(), recorders=(), raw=raw, seconds=1.0))
+    dumps = ({"rank": 0, "pid": 1, "frames": frames},)
+    taken = Collected(documents=dumps, taken=(), unread=(), recorders=(), raw=raw, seconds=1.0)
+    save(bundle.path / "stacks", taken)
     for path in bundle.path.rglob("*"):
         if path.is_file():
             yield f"bundle {path.name}", path.read_text(encoding="utf-8")
