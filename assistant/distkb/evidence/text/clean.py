@@ -91,11 +91,12 @@ def mask_lines(lines: Iterable[str]) -> Iterator[str]:
         if inside and body is not None:
             shown = f"{body[1]}{MASK}{shown[body.end() :]}"
         begins = "-----BEGIN" in line and "PRIVATE KEY" in line and "-----END" not in line
-        goes_on = inside and (body is not None or not line.strip() or ": " in line)
+        goes_on = inside and (body is not None or not line.strip() or _KEY_HEADER.search(line) is not None)
         inside = begins or goes_on or (body is not None and body[2] == MASK and len(line) > len(shown) + 50)
         yield shown
 
 
+_KEY_HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
 _KEY_BODY = re.compile(
     r"((?:\[[^\]\n]{1,40}\]:?|[^\s:|=]{1,40}[:|=])?[\s\"'|>]{0,40})([A-Za-z0-9+/]{2,100}|\*\*\*)={0,2}(?=(?:\\n)?[\"',]{0,3}\s*$)"
 )
