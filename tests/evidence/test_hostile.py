@@ -353,7 +353,7 @@ def test_a_script_with_odd_code_is_read_in_silence(tmp_path: Path, recwarn: pyte
 
 def test_the_longest_report_is_read_in_good_time() -> None:
     """What is longer than an issue may be is cut, and what is left of it costs time by its length alone."""
-    words = ["hangs", "rank", "step", "timeout", "NCCL", "all", "reduce", "학습이", "멈춥니다", "torchrun", "loss", "nan", "watchdog"]
+    words = ["hangs", "rank", "step", "timeout", "NCCL", "all", "reduce", "학습이", "멈춥니다", "torchrun", "nan"]
     source = random.Random(5)
     text = " ".join(source.choice(words) for _ in range(200_000))
     assert sum(map(len, take_apart(text).lines)) == MAX_CHARACTERS
