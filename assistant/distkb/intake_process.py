@@ -7,6 +7,7 @@ end, each as four bytes of length and the message in msgpack. A child whose pare
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -76,7 +77,7 @@ class Reading:
         stdin = self._process.stdin
         if stdin is not None:
             with contextlib.suppress(BrokenPipeError):
-                stdin.write(msgspec.json.encode(request))
+                stdin.write(json.dumps(msgspec.to_builtins(request)).encode())  # names of files may be no text
                 stdin.close()
 
     def result(self) -> Evidence:
@@ -132,7 +133,7 @@ def _send(descriptor: int, message: Message) -> None:
 
 def main() -> None:
     """Serve one request from stdin."""
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
+    request = msgspec.convert(json.loads(sys.stdin.buffer.read()), Request)
     out = os.dup(1)
     os.dup2(2, 1)  # nothing that is printed by accident gets between the messages
     try:

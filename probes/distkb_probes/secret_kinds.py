@@ -31,8 +31,9 @@ _WORDS = (
     r"(?!<\||<\w{0,40}>|\$\{|\$\(|\$[A-Z_]{2}|%\(|\{)"
 )
 """What stands where a value would and is none."""
-_NUMBER = r"(?!\d{1,9}(?:[^\w]|$))"
-_SEPARATOR = r"[\\]{0,2}[\"']?\s{0,4}(?:=>|:=|[=:])\s{0,4}"
+_NUMBER = r"(?!\d{1,18}(?:\.\d{0,9})?(?:[\s,;:.)\]}\"'&]|$))"
+_SEPARATOR = r"[\\]{0,8}[\"']?\]?\s{0,4}(?:=>|:=|[=:])\s{0,4}"
+_QUOTE = r"[\\]{0,8}[\"']"
 _BARE = r"[^\s\"',;&)}\]\\]"
 
 
@@ -40,7 +41,7 @@ def _named(name: str, least: int, also: str = "") -> tuple[str, str, str]:
     """Return the expressions for a value behind a name: in double quotes, in single ones, and bare."""
     head = rf"(?i)({name}{_SEPARATOR}"
     return (
-        rf"{head}[\\]{{0,2}}\"){_WORDS}{also}(?=[^\"\\]{{{least}}})[^\"\\]{{1,400}}",
+        rf"{head}[\\]{{0,8}}\"){_WORDS}{also}(?=[^\"\\]{{{least}}})[^\"\\]{{1,400}}",
         rf"{head}'){_WORDS}{also}(?=[^']{{{least}}})[^']{{1,400}}",
         rf"{head})(?![\"'\\]){_WORDS}{also}{_BARE}{{{least},}}",
     )
@@ -55,13 +56,14 @@ _OPENED = r"(?!\s{0,2}/|~/|\.{0,2}/)"
 """PWD is where a shell stands, too."""
 _SECRET = (
     r"(?:api[_-]?keys?|(?:access|private|auth|secret|signing|encryption|account|shared|license|master|subscription)[_-]?key"
-    r"(?:[_-]id)?|secret(?:[_-](?:access|token|value))?|credentials?|webhook[_-]url|connection[_-]?string|(?<![A-Za-z])dsn)"
+    r"(?:[_-]id)?|secret(?:[_-](?:access|token|value))?|client-key-data|(?:kaggle|wandb|comet|hf|openai|azure|s3|minio|ngc|fernet|hmac|jwt|session|app)[_-]?key"
+    r"|credentials?|webhook[_-]url|connection[_-]?string|(?<![A-Za-z])dsn)"
 )
 _KOREAN_PASSWORD = r"(?:비밀\s?번호|비번|패스워드|암호)(?:는|은)?"
-_KOREAN_SECRET = r"(?:토큰|시크릿|비밀\s?키|인증\s?키|액세스\s?키|API\s?키)(?:는|은)?"
+_KOREAN_SECRET = r"(?:토큰|시크릿(?:\s?키)?|비밀\s?키|인증\s?키|액세스\s?키|API\s?키)(?:는|은)?"
 
 _PREFIXED = (
-    r"hf_[A-Za-z0-9]{8,}|api_org_[A-Za-z0-9]{16,}"
+    r"hf_(?:(?=[a-z]{0,40}[A-Z0-9])[A-Za-z0-9]{8,}|[a-z]{20,})|api_org_[A-Za-z0-9]{16,}"
     r"|sk-(?:[A-Za-z0-9]{20,}|(?=[a-z_-]{0,100}[0-9A-Z])[\w-]{16,})"
     r"|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[\w-]{16,}"
     r"|(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}|xox[abceoprs](?:\.xox[abp])?-[\w-]{10,}|xapp-\d-[\w-]{10,}"
@@ -71,7 +73,11 @@ _PREFIXED = (
     r"|SG\.[\w-]{16,}\.[\w-]{16,}|r8_[A-Za-z0-9]{20,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|lsv2_(?:pt|sk)_\w{16,}"
     r"|ATATT[\w=-]{20,}|dop_v1_[0-9a-f]{32,}|rpa_[A-Z0-9]{20,}|glsa_\w{16,}|tskey-[\w-]{16,}|AGE-SECRET-KEY-1[0-9A-Z]{20,}"
     r"|pul-[0-9a-f]{40}|shp(?:at|ss|ca|pa)_[0-9a-f]{32}|sq0(?:atp|csp)-[\w-]{20,}|figd_[\w-]{20,}|lin_api_\w{20,}|sbp_[0-9a-f]{32,}"
-    r"|key-[0-9a-f]{32}(?![\w-])|\d{8,10}:AA[\w-]{30,}|[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.[\w-]{27,}"
+    r"|key-[0-9a-f]{32}(?![\w-])|(?:bot)?\d{8,10}:AA[\w-]{30,}|[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.[\w-]{27,}"
+    r"|[\w~.-]{3}\dQ~[\w~.-]{31,40}|SK[0-9a-f]{32}(?![\w-])|HRKU-[\w-]{30,}|nfp_[A-Za-z0-9]{30,}|pscale_(?:tkn|pw|oauth)_[\w.-]{20,}"
+    r"|ntn_[A-Za-z0-9]{30,}|PMAK-[0-9a-f]{24}[0-9a-f-]*|dp\.(?:pt|st|ct|scim|audit)\.[\w.-]{30,}|[A-Za-z0-9]{14}\.atlasv1\.[\w-]*"
+    r"|glc_[\w+/=]{30,}|NRAK-[A-Z0-9]{20,}|sntry[su]_[\w+/=-]{30,}|pcsk_\w{30,}|pplx-[A-Za-z0-9]{30,}|tgp_v1_[\w-]{30,}"
+    r"|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{20,}|phc_[A-Za-z0-9]{30,}|[0-9a-f]{32}-us\d{1,2}\b|oy2[a-z0-9]{43}|rubygems_[0-9a-f]{32,}"
     r"|eyJ[A-Za-z0-9+/_-]{12,}={0,2}(?:\.[\w-]*){0,2}"
 )
 
@@ -87,7 +93,8 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
         "key body",
         (
             r"()(?<![\w+/])MII[A-Za-z0-9+/]{40,}={0,2}",
-            r"()^(?=[^A-Z\n]{0,63}[A-Z])(?=[^a-z\n]{0,63}[a-z])(?=[^0-9\n]{0,63}[0-9])[A-Za-z0-9+/]{64}$",
+            r"((?:^|[\s\"'|>:=]))(?=[A-Za-z0-9+/]{60,80}(?:[=\\\"',\s]|$))(?=[^A-Z\s]{0,63}[A-Z])(?=[^a-z\s]{0,63}[a-z])"
+            r"(?=[^0-9\s]{0,63}[0-9])[A-Za-z0-9+/]{60,80}",
         ),
         ("|MIIEpAIBAAKCAQEAabcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ",),
         ("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "MIIMetrics"),
@@ -116,9 +123,10 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     (
         "login in an address",
         (
-            r"(?i)(\b[a-z][a-z0-9+.-]{1,20}://(?!\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}:)[^\s/@:\"'<>]{0,100}:)(?!\d{1,5}/)[^\s@\"'<>]{1,300}@",
-            r"(?i)(\bhttps?://)(?:[^\s/@:\"'<>]{20,200}|(?=[^\s/@:\d]{0,100}\d)[^\s/@:\"'<>]{12,200})@",
-            r"(?<![\w/.:@=-])([A-Za-z][\w.-]{0,40}:)(?!\d{1,12}@)(?!//)[^\s:/@\"'<>(),]{2,200}@(?!sha256)(?=[A-Za-z0-9-]{1,60}(?:\.[A-Za-z0-9-]|:\d|/|\s|$))",
+            r"(?i)(\b[a-z][a-z0-9+.-]{1,20}://(?!\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}:)[^\s/@:\"'<>]{0,100}:)(?!\d{1,5}/)"
+            r"(?:(?:[^\s@/\"'<>]{1,100}@){1,2}[^\s@/\"'<>]{1,100}|[^\s@\"'<>]{1,300})(?=@)",
+            r"(?i)(\bhttps?://)(?:[^\s/@:\"'<>]{20,200}|(?=[^\s/@:\d]{0,100}\d)[^\s/@:\"'<>]{12,200})(?=@)",
+            r"(?<![\w/.:@=-])(?!mailto:)([A-Za-z][\w.-]{0,40}:)(?!\d{1,12}@)(?!//)[^\s:/@\"'<>(),]{2,200}(?=@(?!sha256)[A-Za-z0-9-]{1,60}(?:\.[A-Za-z0-9-]|:\d|/|\s|$))",
         ),
         ("https://user:|s3cr3t@host/x", "https://|TOKENonlyUSER123456@git.example.com/x", "redis://:|pw@redis:6379/0"),
         (
@@ -168,7 +176,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     ),
     (
         "password",
-        _named(_PASSWORD, 1, _OPENED),
+        (*_named(_PASSWORD, 1, _OPENED), rf"((?<![A-Za-z])PASS=[\"']?){_WORDS}{_OPENED}[^\s\"']{{1,400}}"),
         (
             "password: |Pw1",
             "password=|48151623",
@@ -186,28 +194,34 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     ),
     (
         "token",
-        _named(_NO_TOKEN + "token", 8, r"(?!\d{1,18}(?:[^\w]|$))"),
+        _named(_NO_TOKEN + "token", 8, _NUMBER),
         ("HF_TOKEN=|abcdefghijkl", '{"access_token": "|JSONTOKsecret12"}', "    token: |KUBEtokABCDEFG"),
         ("eos_token: <|im_end|>", 'pad_token="<|endoftext|>"', "token: 151936", "num_tokens: 123456789012"),
     ),
     (
         "비밀번호",
-        (*_named(_KOREAN_PASSWORD, 1, _OPENED), *_named(_KOREAN_SECRET, 4, _NUMBER)),
-        ("비밀번호: |한글비번99", "토큰=|secret99xyz", "비번은: |abcd"),
+        (
+            *_named(_KOREAN_PASSWORD, 1, _OPENED),
+            *_named(_KOREAN_SECRET, 4, _NUMBER),
+            rf"({_KOREAN_PASSWORD}\s{{1,4}}[\"'`]?)(?=[!-~]{{0,100}}\d)(?=[!-~]{{0,100}}[A-Za-z])[!-~]{{4,400}}",
+            rf"({_KOREAN_SECRET}\s{{1,4}}[\"'`]?)(?=[!-~]{{0,100}}\d)(?=[!-~]{{0,100}}[A-Za-z])[!-~]{{12,400}}",
+        ),
+        ("비밀번호: |한글비번99", "토큰=|secret99xyz", "비번은: |abcd", "암호는 |abc123입니다"),
         ("토큰: 512", "비밀번호가 틀렸습니다", "토큰 수: 4096"),
     ),
     (
         "option",
         (
-            r"(?i)(--?(?:\w{1,20}[-_]){0,3}(?:password|passwd|passphrase|pass|pw|pwd|secret|(?:api|access|secret|private)[-_]?key"
+            r"(?i)((?<![\w-])--?(?:\w{1,20}[-_]){0,3}(?:password|passwd|passphrase|pass|pw|pwd|secret|(?:api|access|secret|private|wandb|hf|openai)[-_]?key"
             rf"|credentials?|auth[-_]?token)(?:=|\s{{1,4}})[\"']?){_WORDS}(?!-)[^\s\"']{{1,400}}",
             rf"(?i)(--(?:[a-z]{{1,20}}[-_]){{0,3}}{_NO_TOKEN}token(?:=|\s{{1,4}})[\"']?){_WORDS}(?!-)(?!\d{{1,18}}(?:\s|$))[^\s\"']{{4,400}}",
             r"(?i)(\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)\b[^\n|;&]{0,120}?\s-p)(?!\*\*\*)[^\s\"']{1,200}",
             r"(?i)(\bsshpass\s{1,4}(?:-[ve]\s{1,4}){0,3}-p\s{0,4}[\"']?)(?!\*\*\*)[^\s\"']{1,200}",
             r"(?i)(\b(?:(?:docker|podman|nerdctl|helm registry|az|buildah|skopeo)\s{1,4}login|twine|mongo|mongosh|mongodump|ldapsearch)\b"
-            r"[^\n|;&]{0,120}?\s-[pw]\s{1,4}[\"']?)(?!\*\*\*)[^\s\"'-][^\s\"']{0,400}",
+            r"[^\n|;&]{0,120}?\s-[pw]\s{0,4}[\"']?)(?!\*\*\*)[^\s\"'-][^\s\"']{0,400}",
             r"(?i)(\bredis-cli\b[^\n|;&]{0,120}?\s-a\s{1,4}[\"']?)(?!\*\*\*)[^\s\"']{1,400}",
-            r"(?i)(\bcurl\b[^\n|;&]{0,160}?\s(?:-u|--user)\s{0,4}[\"']?[^\s:\"']{1,100}:)(?!\*\*\*)[^\s\"']{1,400}",
+            r"(?i)(\bsmbclient\b[^\n|;&]{0,120}?\s(?:-U|--user)[\s=]{0,4}[\"']?[^\s%\"']{1,100}%)(?!\*\*\*)[^\s\"']{1,400}",
+            r"(?i)(\b(?:curl|http|https|xh)\b[^\n|;&]{0,160}?\s(?:-u|--user|-a|--auth)\s{0,4}[\"']?[^\s:\"']{1,100}:)(?!\*\*\*)[^\s\"']{1,400}",
         ),
         (
             "mysql -uroot -p|secret55",
@@ -218,8 +232,31 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
         ("docker run -p 8080:80 image", "mkdir -p logs", "--max-token 512", "--pad_token <pad>"),
     ),
     (
+        "pair of a name and a secret",
+        (
+            r"(?i)(\b(?:basic|http|proxy)_?auth[\"']?\s{0,2}[:=]\s{0,2}[\"']?[^\s:\"'/]{1,80}:)(?!//|\*\*\*)[^\s\"',]{2,200}",
+            rf"(?i)({_QUOTE}auth{_QUOTE}\s{{0,2}}:\s{{0,2}}{_QUOTE})[A-Za-z0-9+/=]{{12,}}",
+            rf"(?i)({_QUOTE}username{_QUOTE}\s{{0,2}}:\s{{0,2}}{_QUOTE}[^\"'\n]{{1,100}}{_QUOTE},\s{{0,4}}{_QUOTE}key{_QUOTE}\s{{0,2}}:"
+            rf"\s{{0,2}}{_QUOTE})[^\"'\\\n]{{8,200}}",
+            r"(?i)(<(?:password|passwd|secret|token|api_?key)>)(?=[^<\n]{1,400}</)[^<\n]{1,400}",
+            r"(?<![\w.-])((?:(?<![a-z0-9]\s)[Pp]ass|[Pp][Ww])[\"']?\s{0,2}[:=]\s{0,2}[\"']?)(?=\S{0,40}\d)(?=[^A-Za-z\s]{0,40}[A-Za-z])"
+            r"(?!\d{1,9}(?:\.\d{1,9})?\s?(?:[mun]?s|%|[kKmMgG]i?[bB]|it|x|sec)\b)[^\s\"',;]{6,200}",
+        ),
+        (
+            "basic_auth: me:|hunter22",
+            '"auth": "|dXNlcjpwYXNzd29yZA=="',
+            "<password>|hunter22</password>",
+            "  pass: |hunter22",
+        ),
+        ("backward pass: 12.3ms", "pass: 3/4", "special token <token> is added", "first pass: step12"),
+    ),
+    (
         "password behind a word",
         (
+            r"(?i)(\bidentified\s{1,3}by\s{1,3}(?:password\s{1,3})?[\"'])(?!\*\*\*)[^\"'\n]{1,200}",
+            rf"(?i)(\bpassword for \S{{1,100}}:\s{{1,3}}){_WORDS}\S{{1,200}}",
+            r"(?i)(\b(?:aws_secret_access_key|aws_session_token|(?:auth|access|api|bot)_token|api_key|secret_key)\s{1,4}[\"']?)"
+            r"(?=[^\s\d]{0,200}\d)(?=[^\sA-Za-z]{0,200}[A-Za-z])[^\s\"'=:().]{16,}",
             r"(?i)(\blogin\s{1,4}\S{1,100}\s{1,4}password\s{1,4})(?!\*\*\*)\S{1,400}",
             r"(?i)(\b(?:password|passwd|passphrase)\s{1,4}(?:is\s{1,4})?[\"']?)(?=[^\s\d]{0,100}\d)(?=[^\sA-Za-z]{0,100}[A-Za-z])[^\s\"']{6,400}",
         ),
@@ -241,7 +278,7 @@ def kinds() -> tuple[Kind, ...]:
 
 TELLTALE = re.compile(
     r"(?i)key|secret|passw|passphrase|pass\b|pass[=:\"']|pwd|pw|credential|token|authoriz|bearer|login|cookie|hook|sig|auth"
-    r"|code=|dsn|connection|mysql|maria|curl|redis-cli|mongo|twine|ldap|[\uac00-\ud7a3]"
+    r"|code=|dsn|connection|identified|smb|mysql|maria|curl|redis-cli|mongo|twine|ldap|[\uac00-\ud7a3]"
 )
 """Without any of these only secrets of their own form, and those in addresses, need be looked for."""
 SELF_EVIDENT = ("key block", "key body", "provider", "login in an address")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,15 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
     document, problems = read(path)
     assert document.value is INVALID
     assert [problem.message for problem in problems] == ["is larger than 1 MiB"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_what_is_no_regular_file_is_not_opened(tmp_path: Path) -> None:
+    """A FIFO and a link to a device in an overlay are a problem each, and nobody waits for them."""
+    os.mkfifo(tmp_path / "a.yaml")
+    (tmp_path / "b.yaml").symlink_to("/dev/zero")
+    for name in ("a.yaml", "b.yaml"):
+        assert [problem.message for problem in read(tmp_path / name)[1]] == ["cannot be read: no regular file"]
 
 
 def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 import re
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -174,3 +176,23 @@ def test_a_report_never_waits_without_end(tmp_path: Path, crash: Path, monkeypat
         assert result.exit_code == 1
         assert reason in result.stderr
         assert "D8" in result.stdout.splitlines()[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_a_pipe_that_drips_is_read_until_its_time_is_over(
+    tmp_path: Path, crash: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that adds a little for ever does not keep the diagnosis waiting, and what it wrote counts."""
+    monkeypatch.setattr("distkb.cli.reports.LONGEST_S", 0.5)
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    writes = "while True: print('It hangs.', file=f, flush=True); time.sleep(0.05)"
+    drip = f"import time\nwith open({str(pipe)!r}, 'w') as f:\n  {writes}"
+    writer = subprocess.Popen([sys.executable, "-c", drip], stderr=subprocess.DEVNULL)
+    try:
+        result = invoke("diagnose", str(crash), "--report", str(pipe), "--json")
+    finally:
+        writer.kill()
+        writer.wait()
+    assert result.exit_code == 1
+    assert "symptom=hang" in result.stdout

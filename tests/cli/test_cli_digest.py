@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_calls import invoke
 
+from distkb.intake_process import Reading, Request
 from distkb.report.digest.tokens import tokens
 
 RANKS, STEPS, ODD = 12, 900, 7
@@ -187,3 +190,15 @@ def test_a_healthy_run_is_told_too(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "step 0 loss 1.0000" in result.stdout
     assert "step 59 loss 0.0167" in result.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes there")
+def test_a_file_whose_name_is_no_text_is_read_and_shown(tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 in a log's name end neither a digest nor a diagnosis, nor the reading for the screen."""
+    named = tmp_path / os.fsdecode(b"rank0-\xff\xfe.log")
+    named.write_text("[rank0]: RuntimeError: Timed out waiting 5000ms for recv operation to complete\n")
+    for command in ("digest", "diagnose"):
+        for form in ((), ("--json",)):
+            result = invoke(command, str(tmp_path), *form)
+            assert "Timed out waiting 5000ms" in re.sub(r"\s+", " ", result.stdout), result.stderr
+    assert Reading(Request(paths=(str(named),))).result().observations

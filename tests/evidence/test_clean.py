@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distkb.evidence.text.clean import WIDTH, mask, plain, quote_text
+from distkb.evidence.text.clean import WIDTH, mask, mask_lines, plain, quote_text
 
 HF = "hf_" + "AbCdEfGhIjKlMnOpQrStUvWx"
 WANDB = "0123456789abcdef0123456789abcdef01234567"
@@ -77,3 +77,21 @@ def test_cut_keeps_the_match() -> None:
     assert "AbCd" not in quote
     assert quote.startswith("…")
     assert quote.endswith("…")
+
+
+@pytest.mark.parametrize("label", ["", "    ", "[rank0]: ", "| ", "'''"])
+def test_of_a_key_over_several_lines_no_line_is_left(label: str) -> None:
+    """Also where only its middle and its short end are seen, and whatever lines begin with; what follows stays."""
+    body = ["b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW", "QyNTUxOQAAACDy7Zq3b/K+s="]
+    key = [
+        "-----BEGIN OPENSSH PRIVATE KEY-----",
+        *body,
+        "-----END OPENSSH PRIVATE KEY-----",
+        "step 1 loss 0.5",
+        "hello",
+    ]
+    lines = [label + line for line in key]
+    for first in (0, 1):
+        shown = list(mask_lines(lines[first:]))
+        assert not any(part in " ".join(shown) for line in body for part in (line, line[:12]))
+        assert shown[-2:] == lines[-2:]

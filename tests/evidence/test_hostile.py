@@ -28,7 +28,7 @@ from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.error_files import parse_error_file, parse_table
 from distkb.evidence.readers.flight_recorder import read_flight_recorder
 from distkb.evidence.readers.probe_answers import read_document
-from distkb.evidence.readers.report.read import ReportReader, take_apart
+from distkb.evidence.readers.report.read import MAX_CHARACTERS, ReportReader, take_apart
 from distkb.evidence.readers.stacks.read import parse
 from distkb.evidence.text.opening import open_text
 from distkb.evidence.text.patience import Patience
@@ -342,3 +342,22 @@ def test_documents_of_probes_lose_what_misleads() -> None:
     observations = read_document(data)
     assert observations is not None
     assert [o.id for o in observations] == ["ab", "cd"]
+
+
+def test_a_script_with_odd_code_is_read_in_silence(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """What Python warns of in somebody's script is not printed: the script is theirs."""
+    (tmp_path / "train.py").write_text('from accelerate import Accelerator\na = Accelerator()\nassert (a, "\\d")\n')
+    found = artifacts.read_artifacts(take_stock([tmp_path]), (), {})
+    assert tmp_path / "train.py" in found.files
+    assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_the_longest_report_is_read_in_good_time() -> None:
+    """What is longer than an issue may be is cut, and what is left of it costs time by its length alone."""
+    words = ["hangs", "rank", "step", "timeout", "NCCL", "all", "reduce", "학습이", "멈춥니다", "torchrun", "nan"]
+    source = random.Random(5)
+    text = " ".join(source.choice(words) for _ in range(200_000))
+    assert sum(map(len, take_apart(text).lines)) == MAX_CHARACTERS
+    reader = ReportReader(SIGNATURES)
+    reader.observations(take_apart(text), None)
+    assert reader.given_up == 0

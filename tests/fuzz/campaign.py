@@ -7,6 +7,7 @@ more than two seconds or 300 MB, or whose time grows much faster than its length
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import random
 import resource
@@ -44,6 +45,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.inputs = 0
+        self.slowest = 0.0
         self.faults: list[Fault] = []
 
     def feed(self, name: str, data: bytes) -> float:
@@ -56,6 +58,7 @@ class Tally:
         except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
             self._note(Fault(name, traceback.format_exc(limit=-4), data))
         took = time.process_time() - began
+        self.slowest = max(self.slowest, took)
         if took > SLOWEST_S:
             self._note(Fault(name, f"{took:.1f} s", data))
         if _memory() - memory > MOST_MB:
@@ -77,6 +80,8 @@ def run(name: str, seconds: float, seed: int, tally: Tally) -> None:
     """Feed one target for some seconds of processor time, at least once."""
     source = random.Random(f"{name} {seed}")
     start = list(seeds(name))
+    with quiet(), contextlib.suppress(Exception):
+        TARGETS[name](start[-1])  # what is compiled once
     for data in (b"", *start):
         tally.feed(name, data)
     until = time.process_time() + seconds
@@ -112,15 +117,16 @@ def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     names = sys.argv[2:] or list(TARGETS)
     seed = time.time_ns()
-    tally = Tally()
+    inputs = faults = 0
     for name in names:
-        before = tally.inputs
+        tally = Tally()
         run(name, seconds / len(names), seed, tally)
-        print(f"{name}: {tally.inputs - before} inputs", flush=True)  # noqa: T201
-    for fault, path in zip(tally.faults, keep(tally.faults), strict=True):
-        print(f"{fault.target} {path.name}: {fault.what}")  # noqa: T201
-    print(f"{tally.inputs} inputs, {len(tally.faults)} faults (seed {seed})")  # noqa: T201
-    sys.exit(1 if tally.faults else 0)
+        print(f"{name}: {tally.inputs:,} inputs, slowest {tally.slowest:.2f} s, peak {_memory():.0f} MB", flush=True)  # noqa: T201
+        for fault, path in zip(tally.faults, keep(tally.faults), strict=True):
+            print(f"  {path.name}: {fault.what}", flush=True)  # noqa: T201
+        inputs, faults = inputs + tally.inputs, faults + len(tally.faults)
+    print(f"{inputs:,} inputs, {faults} faults (seed {seed})")  # noqa: T201
+    sys.exit(1 if faults else 0)
 
 
 if __name__ == "__main__":

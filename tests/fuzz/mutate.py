@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 _TOKEN = re.compile(rb"[A-Za-z_]+|\d+|\s+|.", re.DOTALL)
 _NUMBER = re.compile(rb"\d+")
@@ -16,9 +20,50 @@ _ODD = (
 )  # fmt: skip
 
 
+_VALUES: tuple[Any, ...] = (
+    None, True, 0, -1, 1 << 70, 0.5, 1e308, "", "x", "9" * 30, "\u202e\x1b[31m", "password=Pw1", [], {}, [[]], [{}],
+    {"": {}}, ["x", 1, None],
+)  # fmt: skip
+
+
+def reshaped(source: random.Random, seed: bytes) -> bytes:
+    """Return a JSON document with a few of its values in place of others, or others in their place."""
+    try:
+        document = json.loads(seed)
+    except (ValueError, RecursionError):
+        lines = seed.split(b"\n")  # a document a line
+        at = source.randrange(len(lines))
+        return seed if len(lines) < 2 else b"\n".join([*lines[:at], reshaped(source, lines[at]), *lines[at + 1 :]])
+    places = list(_places(document))
+    for _ in range(source.choice((1, 1, 2, 4))):
+        if not places:
+            break
+        inside, at = source.choice(places)
+        with contextlib.suppress(KeyError, IndexError, TypeError):
+            match source.randrange(4):
+                case 0:
+                    del inside[at]
+                case 1:
+                    other, there = source.choice(places)
+                    inside[at] = copy.deepcopy(other[there])
+                case _:
+                    inside[at] = copy.deepcopy(source.choice(_VALUES))
+    return json.dumps(document).encode()
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for at, item in inside:
+        yield value, at
+        yield from _places(item)
+
+
 def mutated(source: random.Random, seeds: Sequence[bytes], most: int = 1 << 14) -> bytes:
-    """Return a few changes of one seed, or of two put together."""
-    data = bytearray(source.choice(seeds)[:most])
+    """Return a few changes of one seed, or of two put together; of a JSON document often of its values."""
+    seed = source.choice(seeds)
+    if seed[:1] in (b"{", b"[") and len(seed) <= 4 * most and source.random() < 0.6:
+        return reshaped(source, seed)
+    data = bytearray(seed[:most])
     for _ in range(source.choice((1, 1, 2, 4, 8))):
         if not data:
             data += source.choice(_ODD)

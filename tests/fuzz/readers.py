@@ -7,15 +7,18 @@ import contextlib
 import functools
 import gzip
 import io
+import json
 import lzma
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
+
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).parent / "kept"
 """Inputs that once found something, in a folder for each target."""
-SIZES = {"report": 2 << 10, "quotes": 2 << 10, "whole": 4 << 10}
+SIZES = {"report": 2 << 10, "quotes": 2 << 10, "whole": 4 << 10, "digested": 4 << 10}
 """Bytes of an input to begin with, where a reader takes long on a whole one."""
 SEEDS = Path(__file__).parent / "seeds"
 """Inputs that no recording holds, in a folder for each target."""
@@ -37,6 +40,10 @@ RECORDED: dict[str, tuple[str, ...]] = {
     "packed": LOGS,
     "quotes": LOGS,
     "whole": LOGS,
+    "digested": LOGS,
+    "answers": ("tests/report/golden/*.json",),
+    "session": (),
+    "watched": LOGS,
 }
 Target = Callable[[bytes], None]
 
@@ -202,10 +209,107 @@ def whole(data: bytes) -> None:
             raise AssertionError("a control character is shown")
 
 
+def digested(data: bytes) -> None:
+    """A digest of a log in all its sections, one rank of it, and the lines around a place."""
+    from distkb import intake
+    from distkb.catalogue.places import cache_directory
+    from distkb.diagnosis.batch import diagnose
+    from distkb.evidence.run.closeup import Wish
+    from distkb.evidence.text.around import lines_around
+    from distkb.evidence.text.opening import UnreadableError
+    from distkb.locale import Say
+    from distkb.report.digest import json, text
+    from distkb.report.digest.build import around, digest
+    from distkb.report.digest.model import HANDLES
+
+    guide, _, meanings = _knowledge()
+    path = _file("rank1.log", data)
+    say = Say("ko")
+    evidence = intake.read(_catalogue(), [path], cache_dir=cache_directory(), look_near=True, wish=Wish(rank=1))
+    found = diagnose(guide, evidence)
+    made = [digest(found, meanings, say, budget=3000, more=more) for more in (None, *HANDLES)]
+    made.append(digest(found, meanings, say, budget=500, rank=1))
+    with contextlib.suppress(UnreadableError):
+        made.append(around(lines_around(path, 3), 3, "rank1.log", say, budget=3000))
+    for one in made:
+        json.write(one)
+        if any(ord(character) < 32 and character != "\n" for character in text.write(one, say)):
+            raise AssertionError("a control character is shown")
+
+
+def answers(data: bytes) -> None:
+    """What comes back from probes, from the nodes of a job and from the sockets of ranks."""
+    import base64
+    import zlib
+
+    from distkb.evidence.readers.stacks.judge import judge
+    from distkb.locale import Say
+    from distkb.probing.collect import _collected
+    from distkb.probing.document import RawDocument
+    from distkb.probing.judge import answer
+    from distkb.report import probe
+    from distkb_probes._report import Report, Stopped
+    from distkb_probes.stack import nodes
+    from distkb_probes.stack.fault import threads_of
+    from distkb_probes.stack.reach import Reach
+
+    threads_of(data.decode("utf-8", "replace"))
+    nodes._answer(data.decode("utf-8", "replace"))
+    part = base64.b64encode(zlib.compress(data)).decode()
+    said = nodes._answer(f"noise\ndistkb-node 1/1 {part}\n")
+    report = Report("stacks")
+    with contextlib.suppress(Stopped):
+        nodes._merge([Reach("a", ["true"], said), Reach("b", ["true"], said)], report)
+    for body in (json.dumps(report.document()).encode(), data):
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raw = msgspec.json.decode(body, type=RawDocument)
+            taken = _collected(raw)
+            judge(taken.dumps())
+            shown = answer(raw, _catalogue().findings)
+            for language in ("en", "ko"):
+                probe.write(shown, Say(language))
+
+
+def session(data: bytes) -> None:
+    """A session that was saved: listed, resumed, shown and exported, or refused."""
+    from distkb.diagnosis.view import view
+    from distkb.locale import Say
+    from distkb.sessions import export, store
+
+    guide, _, _ = _knowledge()
+    folder = _folder() / "sessions"
+    folder.mkdir(exist_ok=True)
+    (folder / "x.jsonl").write_bytes(data)
+    store.list_sessions(folder)
+    with contextlib.suppress(store.SessionError):
+        saved = store.load("x", folder)
+        shown = view(saved, guide)
+        export.json(saved, shown)
+        for language in ("en", "ko"):
+            export.markdown(saved, shown, guide, Say(language))
+            export.upstream(saved, shown, guide, Say(language))
+
+
+def watched(data: bytes) -> None:
+    """The end of what a job writes, in which counters are looked for."""
+    from distkb.watching.bundle import _masked
+    from distkb.watching.outputs import Outputs
+
+    outputs = Outputs()
+    path = _file("job.out", b"")
+    outputs.follow([path])
+    path.write_bytes(data)
+    outputs.look()
+    _masked(data)
+
+
 TARGETS: dict[str, Target] = {
     one.__name__: one
-    for one in (log, report, recorder, stacks, trace, script, config, documents, packed, quotes, whole)
-}
+    for one in (
+        log, report, recorder, stacks, trace, script, config, documents, packed, quotes, whole, digested, answers,
+        session, watched,
+    )
+}  # fmt: skip
 
 
 def seeds(name: str) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,6 +143,48 @@ def test_a_strangers_socket_is_not_believed(tmp_path: Path, monkeypatch: pytest.
         stranger.bind(str(tmp_path / f"{process.pid}.sock"))
         stranger.listen()
         assert ask.stacks(process.pid, os.getuid()).code == "stranger"
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        (None, "silent"),
+        (b"\x00\xff" * 4096, "error"),
+        (b"HTTP/1.0 200 OK\r\n\r\n" + b"\xff" * (1 << 20), "many-threads"),
+        (b"HTTP/1.0 200 OK\r\n\r\n" + b"[" * 100_000, "many-threads"),
+        (iter(lambda: b"x", None), "silent"),
+    ],
+    ids=["never", "garbage", "noise", "nested", "drips"],
+)
+def test_whatever_a_socket_answers_is_an_answer_in_time(
+    said: bytes | Iterator[bytes] | None, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rank whose socket answers nonsense, a byte now and then or never is passed over with a code."""
+    monkeypatch.setattr(ask, "directory", lambda _uid: tmp_path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / f"{os.getpid()}.sock"))
+        listener.listen()
+
+        def serve_all() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    caller, _ = listener.accept()
+                    threading.Thread(target=reply, args=(caller,), daemon=True).start()
+
+        def reply(caller: socket.socket) -> None:
+            with contextlib.suppress(OSError), caller:
+                caller.recv(1 << 16)
+                for part in (said,) if isinstance(said, bytes) else said or ():
+                    caller.sendall(part)
+                    time.sleep(0.001)
+                if said is None:
+                    caller.recv(1)
+
+        threading.Thread(target=serve_all, daemon=True).start()
+        answer = ask.stacks(os.getpid(), os.getuid(), limit_s=0.3)
+        assert (answer.threads, answer.code) == (None, code)
+        assert ask.flight_recorder(os.getpid(), os.getuid(), limit_s=0.3) is None
+        listener.shutdown(socket.SHUT_RDWR)
 
 
 def test_a_stopped_rank_is_said_to_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from distkb_probes.stack.nodes import _answer
+from distkb_probes._report import Report
+from distkb_probes.stack.nodes import _answer, _merge
+from distkb_probes.stack.reach import Reach
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -183,3 +187,24 @@ def test_damaged_answers_of_a_node_are_no_answer() -> None:
     assert _answer("distkb-node 1/2 AAAA\nhello\n") is None
     assert _answer("distkb-node 1/1 AAAA\n") is None
     assert _answer("distkb-node 1/1 ====\n") is None
+
+
+def _said(document: object) -> str:
+    return f"distkb-node 1/1 {base64.b64encode(zlib.compress(json.dumps(document).encode())).decode()}\n"
+
+
+@pytest.mark.parametrize(
+    "odd", [None, 3, "x", [1], ["x"], {"a": 1}, [{"id": 3}], [{"id": "x", "values": 3, "quotes": "x"}]]
+)
+def test_a_node_that_answers_nonsense_costs_its_own_part_only(odd: Any) -> None:
+    """Whatever stands in a node's answer in place of what belongs there, the answers of the others count."""
+    facts = dict.fromkeys(("dumps", "taken", "unread", "recorders", "failed", "capture_s", "seconds"), odd)
+    bad = _answer(_said({"facts": facts, "found": odd, "clear": odd, "reason": odd}))
+    good = _answer(
+        _said({"facts": {"dumps": [{"pid": 1, "rank": 0}]}, "found": [{"id": "stacks.x", "values": {"a": 1}}]})
+    )
+    report = Report("stacks")
+    _merge([Reach("n1", ["true"], bad), Reach("n2", ["true"], good)], report)
+    document = report.document()
+    assert {"pid": 1, "rank": 0} in document["facts"]["dumps"]
+    assert {"id": "stacks.x", "values": {"a": "1"}, "quotes": []} in document["found"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -74,7 +75,10 @@ def read(path: Path) -> tuple[Document, list[Problem]]:
     """
     document = Document(path)
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        size = status.st_size
+        if not stat.S_ISREG(status.st_mode):
+            return document, [Problem(str(path), 1, 1, "cannot be read: no regular file")]
         data = path.read_bytes() if size <= MAX_BYTES else b""
     except OSError as error:
         return document, [Problem(str(path), 1, 1, f"cannot be read: {error.strerror or error}")]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import time
 
 from distkb.cli.diagnostics import note
 from distkb.locale import Say
 
 MOST_BYTES = 4 << 20
 """A description is read up to this size; longer output belongs into PATHS, where it is read as logs."""
-SILENCE_S = 10
+SILENCE_S = 4.0
 """Seconds that a named pipe may stay silent; `-` waits as long as whoever writes to it."""
+LONGEST_S = 20.0
+"""Seconds that a named pipe may take for all of it, however often a little comes."""
 
 
 class _Unread(Exception):  # noqa: N818 - an outcome
@@ -46,25 +49,28 @@ def _content(source: str) -> bytes:
             return file.read(MOST_BYTES)
         if not stat.S_ISFIFO(mode):
             raise _Unread("skip.not-a-file", "")
-        parts: list[bytes] = []
-        while sum(map(len, parts)) < MOST_BYTES:
-            part = _from_pipe(descriptor)
-            if not part:
-                break
-            parts.append(part)
-        return b"".join(parts)[:MOST_BYTES]
+        return _from_pipe(descriptor)
 
 
 def _from_pipe(descriptor: int) -> bytes:
+    """Return what is written to a pipe until its writers go, fall silent or take too long."""
     import select
 
-    readable, _, _ = select.select([descriptor], [], [], SILENCE_S)
-    if not readable:
-        raise _Unread("skip.silent", str(SILENCE_S))
-    try:
-        return os.read(descriptor, 1 << 16)
-    except BlockingIOError:
-        return b""
+    parts: list[bytes] = []
+    size, until = 0, time.monotonic() + LONGEST_S
+    while size < MOST_BYTES:
+        readable, _, _ = select.select([descriptor], [], [], max(0.0, min(SILENCE_S, until - time.monotonic())))
+        try:
+            part = os.read(descriptor, 1 << 16) if readable else b""
+        except BlockingIOError:
+            part = b""
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+    if not parts:
+        raise _Unread("skip.silent", f"{SILENCE_S:g}")
+    return b"".join(parts)[:MOST_BYTES]
 
 
 def _text(content: bytes) -> str:

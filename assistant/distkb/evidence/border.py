@@ -47,8 +47,8 @@ def _text(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _path(path: str) -> str:
-    """Return a name without a secret; what else is odd in it stays, for it has to be found again."""
-    return mask(path)
+    """Return a name without a secret and with a mark for bytes that are no text; what else is odd in it stays."""
+    return mask(path.encode("utf-8", "replace").decode("utf-8"))
 
 
 def fit_observation(one: Observation) -> Observation:

@@ -106,7 +106,7 @@ class ProbeRun:
             return self._failed("cancelled")
         try:
             document = msgspec.json.decode(printed, type=RawDocument)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._failed("no-document")
         return msgspec.structs.replace(document, probe=self._probe)
 
@@ -142,6 +142,6 @@ class ProbeRun:
 def _stage(line: str) -> Stage | None:
     try:
         stage = msgspec.json.decode(line[len(_STAGE_MARK) :], type=Stage)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return Stage(stage.stage, {name: quote_text(value) for name, value in stage.values.items()})

@@ -25,7 +25,22 @@ def write(diagnosis: Diagnosis, meanings: Meanings) -> str:
 
 def encode(value: Any) -> str:
     """Return any document as indented JSON with one line break at its end."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    try:
+        data = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        data = msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
+    return msgspec.json.format(data, indent=2).decode() + "\n"
+
+
+def _encodable(value: Any) -> Any:
+    """Return plain data with a mark for what no encoding knows, such as bytes in the name of a file."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(item) for item in value]
+    return value
 
 
 def document(diagnosis: Diagnosis, meanings: Meanings) -> dict[str, Any]:

@@ -13,13 +13,14 @@ import re
 import secrets
 import sys
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 import distkb
 from distkb.catalogue import places
 from distkb.diagnosis.session import Event, Session
+from distkb.evidence.border import fit
 from distkb.evidence.text.clean import mask, plain
 
 SCHEMA: Final = "distkb.session/1"
@@ -77,17 +78,20 @@ def new(title: str = "", directory: Path | None = None) -> Session:
     """Begin a session and save it; `SessionError` where that is not possible."""
     now = datetime.datetime.now(datetime.timezone.utc).astimezone()
     name = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-    shown = mask(plain(title)).strip()[:TITLE_WIDTH]
-    session = Session(id=name, started=now.isoformat(timespec="seconds"), title=shown)
+    session = Session(id=name, started=now.isoformat(timespec="seconds"), title=_title(title))
     save(session, directory)
     return session
+
+
+def _title(title: str) -> str:
+    return mask(plain(title)).strip()[:TITLE_WIDTH]
 
 
 def save(session: Session, directory: Path | None = None) -> Path:
     """Write a whole session in place of what was saved of it; the old file stays until the new one is complete."""
     path = _path(session.id, directory)
     header = Header(
-        schema=SCHEMA, id=session.id, started=session.started, title=session.title, version=distkb.__version__
+        schema=SCHEMA, id=session.id, started=session.started, title=_title(session.title), version=distkb.__version__
     )
     lines = [msgspec.json.encode(header), *(_encoded(event) for event in session.events)]
     beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(3)}")
@@ -193,21 +197,8 @@ def _header(line: bytes, name: str) -> Header:
 
 
 def _encoded(event: Event) -> bytes:
-    """Return an event as JSON; what no encoding knows, such as bytes in the name of a file, becomes a mark."""
-    try:
-        return msgspec.json.encode(event)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_encodable(msgspec.to_builtins(event)))
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_encodable(item) for item in value]
-    return value
+    """Return an event as JSON without secrets; what no encoding knows, such as bytes in a file's name, is a mark."""
+    return msgspec.json.encode(fit(msgspec.to_builtins(event)))
 
 
 def _ends_with_a_line(path: Path) -> bool:

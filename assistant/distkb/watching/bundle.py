@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from distkb.evidence.border import fit
-from distkb.evidence.text.clean import mask, strip_escapes
+from distkb.evidence.text.clean import mask_lines, strip_escapes
 from distkb.probing.collect import Collected, save
 
 LOG_HEAD, LOG_TAIL = 1 << 20, 7 << 20
@@ -92,6 +92,6 @@ def _ends(path: Path) -> bytes:
 
 
 def _masked(data: bytes) -> bytes:
-    """Return text without secrets, line by line; other control characters do no harm in a file."""
+    """Return text without secrets; other control characters do no harm in a file."""
     text = strip_escapes(data.decode("utf-8", "replace"))
-    return "".join(mask(line) for line in text.splitlines(keepends=True)).encode()
+    return "".join(mask_lines(text.splitlines(keepends=True))).encode()

@@ -68,17 +68,19 @@ def _post(pid: int, uid: int, handler: str, limit_s: float) -> bytes:
     try:
         with _connected(pid, uid, limit_s) as server:
             server.sendall(f"POST /handler/{handler} HTTP/1.0\r\nHost: rank\r\nContent-Length: 0\r\n\r\n".encode())
-            said = b""
-            while len(said) < _MOST_BYTES:
-                server.settimeout(max(0.01, until - time.monotonic()))
-                if not (more := server.recv(1 << 16)):
-                    break
+            said, ended = bytearray(), False
+            while not ended and len(said) < _MOST_BYTES and (left := until - time.monotonic()) > 0:
+                server.settimeout(left)
+                more = server.recv(1 << 16)
                 said += more
+                ended = not more
     except TimeoutError:
         raise _NoAnswerError("silent") from None
     except OSError:
         raise _NoAnswerError("error") from None
-    head, _, body = said.partition(b"\r\n\r\n")
+    if not ended and len(said) < _MOST_BYTES:
+        raise _NoAnswerError("silent")  # it drips
+    head, _, body = bytes(said).partition(b"\r\n\r\n")
     if b" 200 " not in head.split(b"\r\n", 1)[0]:
         raise _NoAnswerError("error" if head else "denied")
     return body

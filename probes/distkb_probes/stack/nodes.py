@@ -39,6 +39,7 @@ _SENT = (
 _PART = re.compile(r"distkb-node (\d{1,6})/(\d{1,6}) ([A-Za-z0-9+/=]+)\s*$")
 _WITH_HOST = frozenset({"stacks.rank-stopped", "stacks.unread", "stacks.environ-hidden", "stacks.others-ranks"})
 """Findings that name their host, or whose pids are words of a command."""
+_ROWS = ("dumps", "taken", "unread", "recorders", "failed")
 _MOST_AT_ONCE = 32
 _MORE_S = 10.0
 _LOOK_S = 0.2
@@ -164,18 +165,46 @@ def _answer(text: str) -> dict[str, Any] | None:
         document = json.loads(zlib.decompressobj().decompress(packed, reach.MOST_BYTES))
     except (ValueError, zlib.error, RecursionError):
         return None
-    whole = isinstance(document, dict) and isinstance(document.get("facts"), dict)
-    return document if whole else None
+    return _sound(document) if isinstance(document, dict) and isinstance(document.get("facts"), dict) else None
+
+
+def _sound(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a node's answer with only what has the right form: a node may run anything."""
+    facts = document["facts"]
+    times = {name: facts[name] for name in ("capture_s", "seconds") if isinstance(facts.get(name), (int, float))}
+    return {
+        "facts": {**{name: _rows(facts.get(name)) for name in _ROWS}, **times},
+        "found": [
+            {
+                "id": item["id"],
+                "values": item["values"] if isinstance(item.get("values"), dict) else {},
+                "quotes": [row for row in _rows(item.get("quotes")) if set(map(type, row.values())) <= {str}],
+            }
+            for item in _rows(document.get("found"))
+            if isinstance(item.get("id"), str)
+        ],
+        "clear": [name for name in _list(document.get("clear")) if isinstance(name, str)],
+        "reason": document.get("reason"),
+        "detail": document.get("detail"),
+    }
+
+
+def _rows(value: object) -> list[dict[str, Any]]:
+    return [row for row in _list(value) if isinstance(row, dict)]
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _merge(reaches: Sequence[Reach], report: Report) -> None:
     documents = [(one.node, one.said) for one in reaches if one.said is not None]
     lost = [(one.node, one.error) for one in reaches if one.said is None]
     facts = [document["facts"] for _, document in documents]
-    dumps = [dump for one in facts for dump in one.get("dumps") or ()]
+    dumps = [dump for one in facts for dump in one["dumps"]]
     _one_job(dumps, report)
-    for name in ("dumps", "taken", "unread", "recorders", "failed"):
-        report.fact(name, [item for one in facts for item in one.get(name) or ()])
+    for name in _ROWS:
+        report.fact(name, [item for one in facts for item in one[name]])
     for name in ("capture_s", "seconds"):
         report.fact(name, max((one.get(name) or 0.0 for one in facts), default=0.0))
     report.fact("nodes", [node for node, _ in documents])
@@ -185,12 +214,12 @@ def _merge(reaches: Sequence[Reach], report: Report) -> None:
         report.found("stacks.node-unread", values={"host": hosts, "error": error or "-"})
     clear: set[str] | None = None
     for node, document in documents:
-        for item in document.get("found") or ():
-            values = dict(item.get("values") or {})
+        for item in document["found"]:
+            values = dict(item["values"])
             if len(documents) > 1 and "pids" in values and item["id"] not in _WITH_HOST:
                 values["pids"] = f"{values['pids']} ({node})"
-            report.found(item["id"], values=values, quotes=item.get("quotes") or ())
-        clear = set(document.get("clear") or ()) & (clear if clear is not None else set(document.get("clear") or ()))
+            report.found(item["id"], values=values, quotes=item["quotes"])
+        clear = set(document["clear"]) & (clear if clear is not None else set(document["clear"]))
     report.clear(*sorted(clear or ()) if not lost else ())
     if not dumps:
         empty = next((document for _, document in documents if document.get("reason")), None)
@@ -203,11 +232,11 @@ def _merge(reaches: Sequence[Reach], report: Report) -> None:
 
 def _one_job(dumps: Sequence[Mapping[str, Any]], report: Report) -> None:
     """End where the ranks are of several jobs; ranks that name different masters and fit together are of one."""
-    jobs: dict[object, list[Mapping[str, Any]]] = {}
+    jobs: dict[str, list[Mapping[str, Any]]] = {}
     for dump in dumps:
-        jobs.setdefault(dump.get("job"), []).append(dump)
-    numbers = [dump.get("rank") for dump in dumps]
-    fits = len(set(numbers)) == len(numbers) and len({dump.get("world_size") for dump in dumps}) == 1
+        jobs.setdefault(str(dump.get("job")), []).append(dump)
+    numbers = [str(dump.get("rank")) for dump in dumps]
+    fits = len(set(numbers)) == len(numbers) and len({str(dump.get("world_size")) for dump in dumps}) == 1
     if len(jobs) > 1 and not fits:
         listed = ", ".join(f"{one[0].get('pid')} ({one[0].get('host')})" for one in list(jobs.values())[:6])
         report.fail("stacks-several-jobs", listed)

@@ -14,7 +14,10 @@ from distkb_probes.environment.processes import PROC
 from distkb_probes.stack.fault import threads_of
 
 _NAME = re.compile(r"^trace-(?:rank|pid)-\d+\.log$")
-_QUIET = re.compile(r"^distkb-trace v\d+ #\d+ time=(\S+) [^\n]*\bpid=(\d+)[^\n]* kind=(\w+) ", re.MULTILINE)
+_QUIET = re.compile(
+    r"^distkb-trace v\d{1,9} #\d{1,18} time=(\S{1,64}) [^\n]{0,400}?\bpid=(\d{1,12})[^\n]{0,400}? kind=(\w{1,40}) ",
+    re.MULTILINE,
+)
 _TAIL = 1 << 20
 
 

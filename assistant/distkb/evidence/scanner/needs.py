@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from functools import lru_cache
+from operator import add
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -71,7 +72,9 @@ class Needs:
     def _found(self, row: str) -> set[int]:
         """Return which literals a row holds."""
         literals, holders = self._tables.literals, self._tables.holders
-        pieces = {row[at : at + size] for size in range(1, _GRAM + 1) for at in range(len(row) - size + 1)}
+        two = list(map(add, row, row[1:]))
+        three = list(map(add, two, row[2:]))
+        pieces = {*row, *two, *three, *map(add, three, row[3:])}  # of up to `_GRAM` characters
         return {one for piece in holders.keys() & pieces for one in holders[piece] if literals[one] in row}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
 from distkb.evidence.observation import Passage, Row
-from distkb.evidence.text.clean import quote_text
+from distkb.evidence.text.clean import mask_lines, quote_text
 from distkb.evidence.text.opening import open_text
 
 ABOVE, BELOW = 25, 25
@@ -55,7 +55,7 @@ def lines_around(path: Path, line: int) -> Passage:
         OSError: the system refuses it.
     """
     first, last = max(1, line - ABOVE), line + BELOW
-    rows: list[Row] = []
+    found: list[bytes] = []
     raw, stream = open_text(path)
     with raw:
         number, rest = 1, b""
@@ -69,14 +69,11 @@ def lines_around(path: Path, line: int) -> Passage:
                 rest = data[data.rfind(b"\n") + 1 :][:_LONGEST] if ends else (rest + data)[:_LONGEST]
                 continue
             *whole, rest = (rest + data).split(b"\n")
-            for text in whole:
-                if first <= number <= last:
-                    rows.append(_row(number, text))
-                number += 1
+            found += (text[:_LONGEST] for text in whole[max(0, first - number) : max(0, last + 1 - number)])
+            number += len(whole)
+            rest = rest[:_LONGEST]
         if rest and first <= number <= last:
-            rows.append(_row(number, rest))
-    return Passage(path=str(path), rows=tuple(rows) if rows and rows[-1].number >= line else ())
-
-
-def _row(number: int, text: bytes) -> Row:
-    return Row(number=number, text=quote_text(text[:_LONGEST].decode("utf-8", "replace").rpartition("\r")[2] or ""))
+            found.append(rest)
+    texts = mask_lines(text.decode("utf-8", "replace").rpartition("\r")[2] for text in found)
+    rows = tuple(Row(number=number, text=quote_text(text)) for number, text in enumerate(texts, first))
+    return Passage(path=str(path), rows=rows if rows and rows[-1].number >= line else ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
 from distkb.evidence.scanner.literals import telling_literals
@@ -79,6 +80,27 @@ def mask_value(name: str, value: str) -> str:
     """Return the value of a setting as it may be shown: `***` where the name says that it is a secret."""
     shown = _mask(f"{name}={value}")
     return shown[len(name) + 1 :] if shown.startswith(f"{name}=") else MASK
+
+
+def mask_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines that follow each other without secrets; of a key over several lines no line is left."""
+    inside = False
+    for line in lines:
+        shown = mask(line)
+        body = _KEY_BODY.match(shown)
+        if inside and body is not None:
+            shown = f"{body[1]}{MASK}{shown[body.end() :]}"
+        begins = "-----BEGIN" in line and "PRIVATE KEY" in line and "-----END" not in line
+        goes_on = inside and (body is not None or not line.strip() or _KEY_HEADER.search(line) is not None)
+        inside = begins or goes_on or (body is not None and body[2] == MASK and len(line) > len(shown) + 50)
+        yield shown
+
+
+_KEY_HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
+_KEY_BODY = re.compile(
+    r"((?:\[[^\]\n]{1,40}\]:?|[^\s:|=]{1,40}[:|=])?[\s\"'|>]{0,40})([A-Za-z0-9+/]{2,100}|\*\*\*)={0,2}(?=(?:\\n)?[\"',]{0,3}\s*$)"
+)
+"""A line of a key: the label or the quotes that stand before it, and letters of base64 to its end, masked or not."""
 
 
 def quote_text(text: str, start: int = 0, end: int = 0, width: int = WIDTH) -> str:

@@ -13,7 +13,7 @@ Name = Literal[
     "course", "next", "scripts", "rank", "around",
 ]  # fmt: skip
 """The sections; each but the last two is a handle of `--more`."""
-HANDLES: tuple[str, ...] = tuple(name for name in get_args(Name) if name not in {"rank", "around"})
+HANDLES: tuple[Name, ...] = tuple(name for name in get_args(Name) if name not in {"rank", "around"})
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from distkb.evidence.readers.configs.item import MAX_NODES, UNKNOWN, Item, Kind, Part, Source, UnreadableConfigError
+from distkb.evidence.text.syntax import parse_python
 
 _ARGUMENTS = ("TrainingArguments", "Seq2SeqTrainingArguments")
 """Calls whose names end in one of these configure the Hugging Face Trainer."""
@@ -49,7 +50,7 @@ def read_python(source: Source, text: str) -> list[Part]:
     if _HINT.search(text) is None:
         return []
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         where = f"line {line}: " if line else ""

@@ -68,6 +68,10 @@ class Said(msgspec.Struct, frozen=True):
     end: int
 
 
+MOST_TOLD = 60_000
+"""Characters in which facts are looked for: nobody says more in their own words."""
+
+
 def inferred(prose: str, setup: str, output: str, facts: Sequence[Fact], path: str | None = None) -> list[Observation]:
     """Facts shown by the prose of a report; for how the run is set up, by its commands and code too.
 
@@ -75,8 +79,9 @@ def inferred(prose: str, setup: str, output: str, facts: Sequence[Fact], path: s
     words say in general: of "I get this error" and a line about memory, that memory ran out.
     """
     found: list[Observation] = []
+    told, typed = prose[:MOST_TOLD], setup[:MOST_TOLD]
     for fact in facts:
-        text = prose + "\n" + setup if fact.id in SETUP else prose
+        text = told + "\n" + typed if fact.id in SETUP else told
         said = _said(text, fact)
         certainty = SURE
         if not said:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from distkb.evidence.observation import Skipped
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.opening import SNIFF, UnreadableError, is_binary, open_regular, reason
+from distkb.evidence.text.syntax import parse_python
 
 MAX_BYTES = 2 << 20
 """Bytes of one script."""
@@ -55,9 +55,7 @@ def load_script(path: Path) -> Script | Skipped:
 def _parse(path: Path, data: bytes) -> Script | Skipped:
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in the file that is read are none of ours
-            tree = ast.parse(text)
+        tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         what = getattr(error, "msg", None) or "unreadable"
