@@ -110,9 +110,9 @@ Role = Literal["primary", "collateral", "context"]
 """`primary`: the line is the failure itself. `collateral`: its echo on a rank that is a witness.
 `context`: says what the run was doing or how it is set up, and is no failure."""
 Place = Literal[
-    "log", "report", "frame", "alone", "unequal", "last", "last-differs", "differs", "agrees", "constant",
-    "ends-at-zero", "stands-out", "drifts", "starts-over", "rises-again", "falls-behind", "far-apart", "settles-early",
-    "grows", "ends-alone-at-zero", "unexplained",
+    "log", "report", "frame", "alone", "unequal", "last", "last-differs", "last-renamed", "differs", "agrees",
+    "constant", "ends-at-zero", "stands-out", "drifts", "starts-over", "rises-again", "falls-behind", "far-apart",
+    "settles-early", "grows", "ends-alone-at-zero", "unexplained",
 ]  # fmt: skip
 """Where a pattern is looked for: program output, a person's words, the user's frames of a traceback; in the ranks'
 output side by side: `alone`, lines that only a few ranks printed, `unequal`, that some printed more often, `last`, the

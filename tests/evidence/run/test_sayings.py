@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_samples import TEXTS, lines, spoken
 
-from distkb.evidence.run.sayings import alone, by_members, say
+from distkb.evidence.run.sayings import alone, by_members, last_differ, renamed, say
 
 SAID = st.dictionaries(st.integers(0, 5), st.lists(TEXTS, min_size=1, max_size=8), min_size=1, max_size=5)
 
@@ -101,3 +101,15 @@ def test_columns_of_blanks_make_no_other_line() -> None:
     """Numbers of other lengths in a table that is filled up with blanks stand in the same line."""
     one, other = (say(line) for line in lines("lr 0.05      train 0.1", "lr 0.002     train 0.2"))
     assert one.template == other.template == "lr # train #"
+
+
+@pytest.mark.parametrize(
+    ("ends", "same"),
+    [
+        (("worker 0 | confusion damage: 200 images", "worker 1 | confusion species: 200 images"), True),
+        (("step 3 validation loss 0.5", "step 3 loss 0.7"), False),
+    ],
+)
+def test_last_lines_that_name_another_thing_differ_in_one_word(ends: tuple[str, str], same: bool) -> None:
+    """Ranks that do one thing in another order print one line with another name; others are only elsewhere."""
+    assert renamed(last_differ(spoken({rank: [text] for rank, text in enumerate(ends)}))) == same

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.run.sayings import Alone, Talk, alone, bare, by_members, last_differ, say, unequal
+from distkb.evidence.run.sayings import Alone, Talk, alone, bare, by_members, last_differ, renamed, say, unequal
 from distkb.evidence.run.series import RELATIONS, Cell, Column, columns
 from distkb.evidence.run.steps import counts_on
 from distkb.evidence.run.timeline import quote
@@ -113,7 +113,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         found.append(Observation(id="run.still-counting", source="log", quotes=quotes))
     for signature in signatures:
         relations = [relation for place, relation in RELATIONS.items() if place in signature.where]
-        if not relations and not {"alone", "last", "last-differs", "unequal"} & set(signature.where):
+        if not relations and not {"alone", "last", "last-differs", "last-renamed", "unequal"} & set(signature.where):
             continue
         pattern = re.compile(signature.pattern)
         said = [one for one in few if "alone" in signature.where and pattern.search(one.saying.line.text)]
@@ -128,6 +128,8 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
                 last
             )
         apart = differing if "last-differs" in signature.where else ()
+        if "last-renamed" in signature.where and renamed(differing):
+            apart = differing
         if apart and all(pattern.search(line.text) for _, line in apart):
             quotes = tuple(_quote(line, process, timeline) for process, line in apart[:QUOTES])
             found.append(Observation(id=signature.id, source="log", quotes=quotes))

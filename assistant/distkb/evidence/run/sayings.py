@@ -277,3 +277,11 @@ def last_differ(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
     for process, saying in last:
         first.setdefault(saying.template, (process, saying.line))
     return tuple(first.values())
+
+
+def renamed(ends: Sequence[tuple[Process, Line]]) -> bool:
+    """Whether lines are the same but for one word."""
+    said = [say(line).template.split() for _, line in ends]
+    if len({len(words) for words in said}) != 1:
+        return False
+    return sum(len(set(words)) > 1 for words in zip(*said, strict=True)) == 1
