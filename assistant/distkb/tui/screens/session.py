@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
@@ -17,13 +16,13 @@ from textual.widgets import Static
 
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
 from distkb.diagnosis.session import Event, FixTried, Redone, Session, StepDeclined, Undone, can_redo, can_undo
-from distkb.report.measure import percent
+from distkb.report.certainty import certainty
 from distkb.report.rollcall import lines as roll_call
 from distkb.report.story import tell
 from distkb.tui.desk import SessionChanged
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, voice
-from distkb.tui.widgets.causes import CauseList, bar
+from distkb.tui.widgets.causes import CauseList
 from distkb.tui.widgets.move import UNKNOWN, MovePanel, runnable
 from distkb.tui.widgets.trail import Trail
 
@@ -97,7 +96,6 @@ class SessionScreen(Screen[None]):
     def speak(self) -> None:
         """Say the headings; the parts speak for themselves."""
         say = voice(self)
-        self.query_one("#session-causes-title", Static).update(Content(say("tui.session.causes")))
         self.query_one("#session-trail-title", Static).update(Content(say("tui.session.trail")))
         self._title()
         if self.app.desk is not None and self.app.desk.view is not None:
@@ -107,15 +105,9 @@ class SessionScreen(Screen[None]):
         desk = self.app.desk
         if desk is None:
             return
-        say, view = voice(self), desk.view
-        share = 0.0 if view is None else view.progress.share
-        tail = say("tui.session.known", share=percent(share)) + " " + bar(share, 10)
-        room = max(10, self.app.size.width - cell_len(tail) - 12)
-        title = fit(desk.session.title or desk.session.id, room)
+        title = fit(desk.session.title or desk.session.id, max(10, self.app.size.width - 10))
         self.query_one("#session-title", Static).update(
-            Content.assemble(
-                ("distkb", "bold $accent"), "  ", title, " " * (room - cell_len(title)), "  ", (tail, "dim")
-            )
+            Content.assemble(("distkb", "bold $accent"), "  ", title)
         )
 
     # Showing
@@ -142,6 +134,8 @@ class SessionScreen(Screen[None]):
         roll = roll_call(evidence.ranks, say)[:shown]
         parts = [Content.styled(told, "bold")] if told else []
         parts += [Content.styled(f"  {line}", "dim") for line in roll]
+        sure = Content.assemble((say("tui.session.causes"), "bold underline"), "  ", certainty(view, say))
+        self.query_one("#session-causes-title", Static).update(sure)
         story.display = bool(parts)
         story.update(Content("\n").join(parts))
 
