@@ -12,6 +12,7 @@ from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, error, note
 from distkb.cli.reports import read_report
 from distkb.cli.session import Session, session
+from distkb.cli.stdin import with_stdin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         "distkb diagnose logs/",
         "distkb diagnose logs/ --fact symptom=hang --fact nodes=multi",
         "distkb diagnose --report problem.txt --json",
+        "kubectl logs my-job | distkb diagnose -",
     ),
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
@@ -51,6 +53,9 @@ def command(
         raise Failure("error.two-formats")
     if not paths and report is None and not facts:
         raise Failure("error.nothing-given")
+    if report == "-" and Path("-") in paths:
+        raise Failure("error.stdin-twice")
+    paths = with_stdin(paths)
     known = knowledge.Knowledge(knowledge.open_knowledge(current))
     given = parse_facts(facts, known.catalogue.facts)
     words = "" if report is None else read_report(report, current.say)

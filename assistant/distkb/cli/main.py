@@ -74,6 +74,8 @@ class Root(Group):
         """Find the command; an existing path stands for the screen with that path, or for `diagnose`."""
         if args[0] == "screen" and not Path(args[0]).exists():
             raise self.unknown(ctx, args[0])
+        if args[0] == "-":
+            return "diagnose", self.get_command(ctx, "diagnose"), args
         if args[0] not in self.modules and Path(args[0]).exists():
             options = {arg.partition("=")[0] for arg in args if arg.startswith("-")}
             plain = not output.is_interactive() or not options <= SCREEN_OPTIONS
@@ -82,7 +84,7 @@ class Root(Group):
         return super().resolve_command(ctx, args)
 
     def without_command(self, ctx: click.Context) -> None:
-        """Open the screen; where there is no terminal, print how to begin."""
+        """Open the screen; where there is no terminal, diagnose what is piped in, else print how to begin."""
         resume: str | None = ctx.params.get("resume")
         if output.is_interactive():
             from distkb.cli.screen import open_screen
@@ -90,6 +92,12 @@ class Root(Group):
             ctx.exit(open_screen(session(ctx), resume=resume))
         if resume is not None:
             raise Failure("error.no-terminal", code=ExitCode.UNABLE)
+        from distkb.cli import stdin
+
+        if stdin.is_given():
+            from distkb.cli.diagnose import command as diagnose
+
+            ctx.exit(ctx.invoke(diagnose, paths=(stdin.DASH,), report=None, facts=(), as_json=False, as_markdown=False))
         from distkb.cli.helptext import welcome
 
         output.write(welcome(self, session(ctx).say))
