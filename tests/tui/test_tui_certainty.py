@@ -16,8 +16,15 @@ from distkb.diagnosis.session import EvidenceAdded
 from distkb.locale import Language, Say
 from distkb.report.certainty import certainty
 
-GLOO = "[rank0]: RuntimeError: [/w/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 15000ms for recv operation to complete"
-NCCL = "[rank0]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600081 milliseconds before timing out."
+GLOO = (
+    "[rank0]: RuntimeError: [/w/gloo/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 15000ms for recv "
+    "operation to complete"
+)
+NCCL = (
+    "[rank0]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600081 milliseconds "
+    "before timing out."
+)
 
 
 @BOTH

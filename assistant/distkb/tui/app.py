@@ -95,7 +95,8 @@ class DistkbApp(App[int]):
         self.say = say
         self.knowledge: Knowledge | None = None
         self.desk: Desk | None = None
-        self._paths = tuple(paths)
+        self._given: tuple[str, tuple[Path, ...]] | None = ("", tuple(paths)) if paths else None
+        """What to begin with as soon as the catalogue is there: words and files."""
         self._overlays = tuple(overlays)
         self._resume = resume
 
@@ -130,8 +131,8 @@ class DistkbApp(App[int]):
                 ready()
         if self._resume is not None:
             self.resume_session(self._resume)
-        elif self._paths:
-            self.begin(paths=self._paths)
+        elif self._given is not None:
+            self.begin(*self._given)
 
     def on_distkb_app_knowledge_broken(self, message: KnowledgeBroken) -> None:
         """End with one line: without a catalogue there is nothing to show."""
@@ -146,8 +147,23 @@ class DistkbApp(App[int]):
         from distkb.tui.screens.reading import ReadingScreen
 
         if self.knowledge is None:
+            self._given = (description, tuple(paths))
             return
+        self._given = None
         self.push_screen(ReadingScreen(description=description, paths=tuple(paths)), self._read)
+
+    @work(thread=True, group="pasted", exclusive=True)
+    def begin_pasted(self, text: str, description: str = "") -> None:
+        """Start a session from a log that was pasted: it is kept in a file and read like one."""
+        from distkb.sessions import pasted
+
+        try:
+            path = pasted.keep(text)
+        except OSError as problem:
+            reason = problem.strerror or type(problem).__name__
+            self.post_message(self.Unsaved(saved.UnsavedError("unwritable", "", reason)))
+            return
+        self.call_from_thread(self.begin, description, (path,))
 
     def _read(self, read: tuple[Session, Event | None] | None) -> None:
         """Open the session that reading led to; None where it was cancelled."""

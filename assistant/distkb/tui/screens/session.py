@@ -15,7 +15,17 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
-from distkb.diagnosis.session import Event, FixTried, Redone, Session, StepDeclined, Undone, can_redo, can_undo
+from distkb.diagnosis.session import (
+    DontKnow,
+    Event,
+    FixTried,
+    Redone,
+    Session,
+    StepDeclined,
+    Undone,
+    can_redo,
+    can_undo,
+)
 from distkb.report.certainty import certainty
 from distkb.report.rollcall import lines as roll_call
 from distkb.report.story import tell
@@ -106,9 +116,7 @@ class SessionScreen(Screen[None]):
         if desk is None:
             return
         title = fit(desk.session.title or desk.session.id, max(10, self.app.size.width - 10))
-        self.query_one("#session-title", Static).update(
-            Content.assemble(("distkb", "bold $accent"), "  ", title)
-        )
+        self.query_one("#session-title", Static).update(Content.assemble(("distkb", "bold $accent"), "  ", title))
 
     # Showing
 
@@ -288,6 +296,15 @@ class SessionScreen(Screen[None]):
         from distkb.tui.screens.context import ContextScreen
 
         self.app.push_screen(ContextScreen(message.quote))
+
+    @on(Trail.FactChosen)
+    def _correct(self, message: Trail.FactChosen) -> None:
+        """Ask what was read wrongly; the answer counts in place of it."""
+        from distkb.tui.screens.change import ChangeScreen
+
+        self.app.push_screen(
+            ChangeScreen(DontKnow(question=message.fact)), lambda event: self.app.apply(event) if event else None
+        )
 
     @on(Trail.EventChosen)
     def _change_event(self, message: Trail.EventChosen) -> None:

@@ -16,15 +16,13 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from distkb.evidence.text.clean import plain
 from distkb.tui import saved
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill
+from distkb.tui.widgets.prompt import BREAK, Words
 
 if TYPE_CHECKING:
-    from textual.events import Paste
-
     from distkb.tui.app import DistkbApp
     from distkb.tui.saved import SavedSession
 
@@ -34,23 +32,8 @@ RESULTS = 8
 RECENT = 5
 """Earlier sessions that are listed."""
 
-BREAK = " ⏎ "
-"""How a line break in pasted text is shown in the one line of the input."""
-
 _WAYS = (("open", "F2"), ("check", "F3"), ("browse", "F4"), ("resume", "F5"), ("advise", "F6"))
 _SESSION = "session:"
-
-
-class Words(Input):
-    """The input; it keeps all lines of what is pasted."""
-
-    def on_paste(self, event: Paste) -> None:
-        """Put a pasted text in, its line breaks made visible."""
-        lines = [plain(line).rstrip() for line in event.text.splitlines()]
-        if len(lines) > 1:
-            event.prevent_default()
-            event.stop()
-            self.insert_text_at_cursor(BREAK.join(line for line in lines if line.strip()))
 
 
 class StartScreen(Screen[None]):
@@ -189,14 +172,18 @@ class StartScreen(Screen[None]):
         words = event.value.strip()
         if not words:
             return
-        if self.app.knowledge is None:
-            self.notify(voice(self)("tui.start.loading"), markup=False)
-            return
         path = existing(words)
         if path is not None:
             self.app.begin(paths=[path])
         else:
             self.app.begin(description=words.replace(BREAK, "\n"))
+
+    @on(Words.Pasted)
+    def _pasted(self, event: Words.Pasted) -> None:
+        """Read a pasted log at once; what was typed before it describes it."""
+        words = self.query_one(Input)
+        self.app.begin_pasted(event.text, words.value.replace(BREAK, "\n"))
+        words.value = ""
 
     def action_to_list(self) -> None:
         """Go from the input to the list below it."""

@@ -36,6 +36,13 @@ class Trail(OptionList):
             super().__init__()
             self.quote = quote
 
+    class FactChosen(Message):
+        """Something that was read from words or lines was chosen: it may be read wrongly."""
+
+        def __init__(self, fact: str) -> None:
+            super().__init__()
+            self.fact = fact
+
     class EventChosen(Message):
         """An event was chosen: an answer to change, for example."""
 
@@ -48,7 +55,7 @@ class Trail(OptionList):
         super().__init__(id=id)
         self._knowledge = knowledge
         self._view: SessionView | None = None
-        self._targets: list[Quote | int | None] = []
+        self._targets: list[Quote | int | str | None] = []
         self._rows: list[Option] = []
 
     def show(self, view: SessionView) -> None:
@@ -76,7 +83,7 @@ class Trail(OptionList):
         """Use the new width."""
         self.speak()
 
-    def _add(self, content: Content, target: Quote | int | None) -> None:
+    def _add(self, content: Content, target: Quote | int | str | None) -> None:
         self._targets.append(target)
         self._rows.append(Option(content))
 
@@ -134,9 +141,13 @@ class Trail(OptionList):
     def _add_observation(self, observation: Observation) -> None:
         if observation.source == "answer" or ("=" in observation.id and not observation.quotes):
             return  # the event's own row says it
-        say = voice(self)
-        meaning = self._knowledge.meanings.seen(observation, say)
-        first = observation.quotes[0] if observation.quotes else None
+        say, known = voice(self), self._knowledge
+        first: Quote | str | None = observation.quotes[0] if observation.quotes else None
+        if "=" in observation.id:
+            first = observation.id.partition("=")[0]
+            meaning = say("tui.trail.derived", meaning=known.meanings.sentence(observation.id, say))
+        else:
+            meaning = known.meanings.seen(observation, say)
         if self.size.height >= TALL:
             lines = wrap(shown(meaning).plain, self._room(0), "  ", "  ")
         else:
@@ -157,5 +168,7 @@ class Trail(OptionList):
         target = self._targets[event.option_index] if event.option_index < len(self._targets) else None
         if isinstance(target, int):
             self.post_message(self.EventChosen(target))
+        elif isinstance(target, str):
+            self.post_message(self.FactChosen(target))
         elif target is not None:
             self.post_message(self.QuoteChosen(target))
