@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from distkb.diagnosis.session import Event, Session
     from distkb.diagnosis.view import SessionView
     from distkb.tui.knowledge import Knowledge
+    from distkb.watching.look import Job
 
 UNABLE = 3
 """Exit code where the program itself failed."""
@@ -56,6 +57,13 @@ class DistkbApp(App[int]):
         key("f1,question_mark", "help", "help"),
         key("ctrl+q", "quit", "quit", priority=True),
     ]
+
+    class JobsFound(Message):
+        """It is known which jobs run here."""
+
+        def __init__(self, jobs: Sequence[Job]) -> None:
+            super().__init__()
+            self.jobs = jobs
 
     class KnowledgeReady(Message):
         """The catalogue is loaded."""
@@ -95,6 +103,10 @@ class DistkbApp(App[int]):
         self.say = say
         self.knowledge: Knowledge | None = None
         self.desk: Desk | None = None
+        self.jobs: tuple[Job, ...] = ()
+        """The jobs that run here and were not looked at, the one that has been silent longest first."""
+        self.looked: set[tuple[int, ...]] = set()
+        """Processes of the jobs that were looked at, or were not to be."""
         self._given: tuple[str, tuple[Path, ...]] | None = ("", tuple(paths)) if paths else None
         """What to begin with as soon as the catalogue is there: words and files."""
         self._overlays = tuple(overlays)
@@ -105,6 +117,38 @@ class DistkbApp(App[int]):
         self.theme = DARK
         self.push_screen(StartScreen())
         self.call_after_refresh(self._load)
+        self.find_jobs()
+
+    @work(thread=True, group="jobs", exclusive=True)
+    def find_jobs(self) -> None:
+        """Find out which jobs run on this machine."""
+        from distkb.watching.look import running
+
+        self.post_message(self.JobsFound(running()))
+
+    def on_distkb_app_jobs_found(self, message: JobsFound) -> None:
+        """Let every screen offer to look at them."""
+        self.jobs = tuple(job for job in message.jobs if job.pids not in self.looked)
+        for screen in self.screen_stack:
+            found = getattr(screen, "job_found", None)
+            if callable(found):
+                found()
+
+    def look(self, job: Job, then: Callable[[Path], None] | None = None) -> None:
+        """Look at a job that runs here, and read what was taken: into the open session, or into a new one."""
+        from distkb.tui.screens.look import LookScreen
+
+        def taken(folder: Path | None) -> None:
+            if folder is not None:
+                self.dismiss_job(job)
+                (then or (lambda path: self.begin(paths=[path])))(folder)
+
+        self.push_screen(LookScreen(job), taken)
+
+    def dismiss_job(self, job: Job) -> None:
+        """Offer to look at a job no more."""
+        self.looked.add(job.pids)
+        self.jobs = tuple(other for other in self.jobs if other.pids not in self.looked)
 
     @work(thread=True, group="knowledge", exclusive=True)
     def _load(self) -> None:
@@ -185,6 +229,19 @@ class DistkbApp(App[int]):
         else:
             self.apply(event)
 
+    def read_into_session(self, path: Path, step: str | None) -> None:
+        """Read a folder or file into the open session; `step` is the session's step that it answers."""
+        import msgspec
+
+        from distkb.tui.screens.reading import ReadingScreen
+
+        def done(read: tuple[Session, Event | None] | None) -> None:
+            if read is not None and read[1] is not None:
+                self.apply(msgspec.structs.replace(read[1], step=step))
+
+        if self.desk is not None:
+            self.push_screen(ReadingScreen(paths=(path,), session=self.desk.session), done)
+
     def back_to_session(self) -> None:
         """Close whatever was opened above the session."""
         from distkb.tui.screens.session import SessionScreen
@@ -212,6 +269,18 @@ class DistkbApp(App[int]):
     def complain(self, problem: saved.UnsavedError) -> None:
         """Say that a session could not be loaded or saved."""
         self.notify(plain(problem.sentence(self.say)), severity="error", markup=False)
+
+    def copy(self, text: str) -> None:
+        """Copy a text, and say what was really done with it."""
+        from distkb.tui import clipboard
+
+        self.copy_to_clipboard(text)
+        way, path = clipboard.hand_over(text), clipboard.keep(text)
+        parts = [
+            self.say(f"tui.copied.{way}"),
+            "" if path is None else self.say("tui.copied.file", path=plain(str(path))),
+        ]
+        self.notify(" ".join(filter(None, parts)), markup=False)
 
     def apply(self, event: Event) -> None:
         """Add an event to the open session; what it changes is shown as soon as it is saved and known."""

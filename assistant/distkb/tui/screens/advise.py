@@ -245,8 +245,7 @@ class AdviseScreen(Screen[None]):
         """Copy the command that starts the highlighted strategy."""
         advice = self._about_row()
         if advice is not None:
-            self.app.copy_to_clipboard(command(advice))
-            self.notify(voice(self)("tui.copied"), markup=False)
+            self.app.copy(command(advice))
 
     def action_to_list(self) -> None:
         """Go from the fields to the strategies."""

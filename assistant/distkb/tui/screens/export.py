@@ -143,8 +143,7 @@ class ExportScreen(Dialog[None]):
         """Copy the text instead of writing it."""
         desk = self.app.desk
         if desk is not None and desk.view is not None:
-            self.app.copy_to_clipboard(written(self._form()[0], desk, voice(self)))
-            self.notify(voice(self)("tui.copied"), markup=False)
+            self.app.copy(written(self._form()[0], desk, voice(self)))
 
     def action_to_list(self) -> None:
         """Go from the path to the forms."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,9 +23,10 @@ from distkb.probing.document import ProbeAnswer
 from distkb.probing.run import ProbeRun, Stage
 from distkb.report import probe as report
 from distkb.tui.keys import KeyBar, key
+from distkb.tui.registry import PROBES
 from distkb.tui.voice import voice
 from distkb.tui.widgets.listing import refill
-from distkb.tui.widgets.move import PROBES
+from distkb.tui.widgets.prompt import Field
 
 if TYPE_CHECKING:
     from distkb.probing.interpreter import Interpreter
@@ -88,6 +90,7 @@ class ProbesScreen(Screen[None]):
         yield Static(id="probes-title")
         yield OptionList(id="probes-list")
         yield Static(id="probes-what")
+        yield Field(id="probes-field", placeholder="my_project.data:build_loader")
         yield Static(id="probes-state")
         yield RichLog(id="probes-output", markup=False, highlight=False, wrap=True, max_lines=2000)
         with VerticalScroll(id="probes-result"):
@@ -97,6 +100,7 @@ class ProbesScreen(Screen[None]):
     def on_mount(self) -> None:
         """Offer the probes and find the Python to run them with."""
         self.query_one("#probes-result").display = False
+        self.query_one("#probes-field").display = False
         self.speak()
         listing = self.query_one("#probes-list", OptionList)
         names = list(PROBES)
@@ -112,7 +116,7 @@ class ProbesScreen(Screen[None]):
         refill(
             listing,
             (
-                Option(Content.assemble((f"{name:<11}", "bold $accent"), say(f"tui.probes.{name}")), id=name)
+                Option(Content.assemble((f"{name:<16}", "bold $accent"), say(f"tui.probes.{name}")), id=name)
                 for name in PROBES
             ),
         )
@@ -159,6 +163,49 @@ class ProbesScreen(Screen[None]):
         event.stop()
         if self._probing or not event.option.id:
             return
+        name = event.option.id
+        match PROBES[name].way:
+            case "look":
+                self._look()
+            case "path":
+                self._open(PROBES[name].step)
+            case "commands":
+                self.app.copy(f"distkb probe {name} --listen")
+            case "callable":
+                self.query_one("#probes-field", Field).display = True
+                self.query_one("#probes-field", Field).focus()
+            case _:
+                self._begin(name, {})
+
+    @on(Field.Submitted, "#probes-field")
+    def _named(self, event: Field.Submitted) -> None:
+        event.stop()
+        if event.value.strip():
+            request = {"loader": event.value.strip(), "world_size": 4, "epochs": 2, "max_batches": 50}
+            self._begin("loader", {**request, "seconds": 90.0, "directory": str(Path.cwd())})
+
+    def _look(self) -> None:
+        if not self.app.jobs:
+            self.notify(voice(self)("tui.look.none"), markup=False)
+        else:
+            self.app.look(self.app.jobs[0], lambda folder: self._read(folder, "collect.stacks"))
+
+    def _open(self, step: str) -> None:
+        from distkb.tui.screens.open import OpenScreen
+
+        self.app.push_screen(OpenScreen(), lambda path: self._read(path, step) if path else None)
+
+    def _read(self, path: Path, step: str) -> None:
+        """Read it into the open session, or into a new one: its verdict leads."""
+        if self.app.desk is None:
+            self.app.begin(paths=[path])
+        else:
+            self.app.back_to_session()
+            self.app.read_into_session(path, step)
+
+    def _begin(self, probe: str, request: dict[str, Any]) -> None:
+        if self._probing:
+            return
         if self.python is None:
             self.notify(voice(self)("tui.probes.looking"), markup=False)
             return
@@ -166,12 +213,13 @@ class ProbesScreen(Screen[None]):
         self._said.clear()
         self.query_one(RichLog).clear()
         self.query_one("#probes-result").display = False
+        self.query_one("#probes-field").display = False
         self._say_state()
         self.refresh_bindings()
-        self._carry_out(event.option.id, PROBES[event.option.id], self.python)
+        self._carry_out(probe, request, self.python)
 
     @work(thread=True, group="probe")
-    def _carry_out(self, probe: str, deadline_s: float, python: Interpreter) -> None:
+    def _carry_out(self, probe: str, request: dict[str, Any], python: Interpreter) -> None:
         known = self.app.knowledge
         if known is None:
             return
@@ -180,7 +228,7 @@ class ProbesScreen(Screen[None]):
             self.post_message(self.Output(event))
 
         try:
-            self._run = ProbeRun(probe, {}, python.path, deadline_s=deadline_s, listener=listen)
+            self._run = ProbeRun(probe, request, python.path, deadline_s=PROBES[probe].deadline_s, listener=listen)
             if self._given_up:
                 self._run.cancel()
             raw = self._run.result()
@@ -222,7 +270,7 @@ class ProbesScreen(Screen[None]):
             clear = tuple(o.id for o in answer.observations if not o.present)
             failed = answer.status if answer.status in ("skipped", "error") else "ok"
             status = "cancelled" if answer.reason == "cancelled" else failed
-            step = self._step or f"probe.{answer.probe}"
+            step = self._step or PROBES[answer.probe].step
             self.app.apply(ProbeResult(step=step, observations=present, clear=clear, status=_status(status)))
 
     def _show_answer(self, answer: ProbeAnswer) -> None:

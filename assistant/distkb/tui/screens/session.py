@@ -17,10 +17,8 @@ from textual.widgets import Static
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
 from distkb.diagnosis.session import (
     DontKnow,
-    Event,
     FixTried,
     Redone,
-    Session,
     StepDeclined,
     Undone,
     can_redo,
@@ -33,7 +31,7 @@ from distkb.tui.desk import SessionChanged
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.causes import CauseList
-from distkb.tui.widgets.move import UNKNOWN, MovePanel, runnable
+from distkb.tui.widgets.move import SILENT_S, UNKNOWN, Look, MovePanel, runnable
 from distkb.tui.widgets.trail import Trail
 
 if TYPE_CHECKING:
@@ -97,6 +95,7 @@ class SessionScreen(Screen[None]):
         if self.app.desk is not None and self.app.desk.view is not None:
             self._show(self.app.desk.view)
         self.query_one(MovePanel).focus_options()
+        self.app.find_jobs()
 
     def on_resize(self) -> None:
         """Put the causes beside the question where there is room."""
@@ -127,7 +126,7 @@ class SessionScreen(Screen[None]):
     def _show(self, view: SessionView) -> None:
         self._offered = 0
         self._tell(view)
-        self.query_one(MovePanel).show(view.next)
+        self.query_one(MovePanel).show(self._moves()[0])
         self.query_one(CauseList).show(view)
         self.query_one(Trail).show(view)
         self._title()
@@ -176,6 +175,11 @@ class SessionScreen(Screen[None]):
                 self.app.apply(question.unknown() if options == (UNKNOWN,) else question.answer(*options))
             case Take():
                 self._take(message.move, options[0])
+            case Look(job=job) if options == ("look",):
+                self.app.look(job, lambda folder: self._read(folder, "collect.stacks"))
+            case Look(job=job):
+                self.app.dismiss_job(job)
+                self._offer(0)
             case TryFix(fix=fix):
                 if options == ("open",):
                     self.app.show_fix(fix.id)
@@ -192,17 +196,29 @@ class SessionScreen(Screen[None]):
         if option == "run":
             self.app.check_machine(runnable(move.step), move.step.id)
         elif option == "commands":
-            self.app.copy_to_clipboard("\n".join(move.step.commands))
-            self.notify(voice(self)("tui.copied"), markup=False)
+            self.app.copy("\n".join(move.step.commands))
         elif option == "add":
             self._open(move.step.id)
         else:
             self.query_one(MovePanel).wait()
             self.app.apply(StepDeclined(step=move.step.id))
 
-    def _moves(self) -> tuple[Move, ...]:
+    def _moves(self) -> tuple[Move | Look, ...]:
+        """Return what to do now, best first; a silent job that runs here comes before anything else."""
         view = None if self.app.desk is None else self.app.desk.view
-        return () if view is None else (view.next, *view.alternatives)
+        if view is None:
+            return ()
+        moves: tuple[Move | Look, ...] = (view.next, *view.alternatives)
+        if not self.app.jobs or self.app.looked:
+            return moves
+        job = self.app.jobs[0]
+        silent = job.silent_s is None or job.silent_s >= SILENT_S
+        return (Look(job), *moves) if silent else (*moves, Look(job))
+
+    def job_found(self) -> None:
+        """Offer to look at a job that runs here, unless something was chosen meanwhile."""
+        if self._offered == 0 and self._moves():
+            self.query_one(MovePanel).show(self._moves()[0])
 
     def _offer(self, number: int) -> None:
         self._offered = number
@@ -271,19 +287,7 @@ class SessionScreen(Screen[None]):
         self.app.push_screen(OpenScreen(), lambda path: self._read(path, step) if path else None)
 
     def _read(self, path: Path, step: str | None) -> None:
-        from distkb.tui.screens.reading import ReadingScreen
-
-        desk = self.app.desk
-        if desk is None:
-            return
-
-        def done(read: tuple[Session, Event | None] | None) -> None:
-            if read is not None and read[1] is not None:
-                import msgspec
-
-                self.app.apply(msgspec.structs.replace(read[1], step=step))
-
-        self.app.push_screen(ReadingScreen(paths=(path,), session=desk.session), done)
+        self.app.read_into_session(path, step)
 
     # Looking closer
 

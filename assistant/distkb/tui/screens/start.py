@@ -20,6 +20,7 @@ from distkb.tui import saved
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill
+from distkb.tui.widgets.move import offer
 from distkb.tui.widgets.prompt import BREAK, Words
 
 if TYPE_CHECKING:
@@ -29,11 +30,14 @@ if TYPE_CHECKING:
 RESULTS = 8
 """Search results that are shown while typing."""
 
+JOBS = 3
+"""Jobs on this machine that are offered."""
+
 RECENT = 5
 """Earlier sessions that are listed."""
 
 _WAYS = (("open", "F2"), ("check", "F3"), ("browse", "F4"), ("resume", "F5"), ("advise", "F6"))
-_SESSION = "session:"
+_SESSION, _JOB = "session:", "job:"
 
 
 class StartScreen(Screen[None]):
@@ -80,7 +84,8 @@ class StartScreen(Screen[None]):
         self.query_one(Input).focus()
 
     def on_screen_resume(self) -> None:
-        """List the sessions anew: one may have come to its end."""
+        """List the sessions and jobs anew: one may have come to its end."""
+        self.app.find_jobs()
         if self.app.knowledge is not None:
             self._find_recent()
 
@@ -103,6 +108,10 @@ class StartScreen(Screen[None]):
     def _list_ways(self) -> None:
         say = voice(self)
         rows = [
+            Option(Content.assemble(("↵   ", "bold $accent"), (offer(job, say), "bold")), id=f"{_JOB}{number}")
+            for number, job in enumerate(self.app.jobs[:JOBS])
+        ]
+        rows += [
             Option(Content.assemble((name, "bold $accent"), "  ", say(f"tui.start.{way}")), id=way)
             for way, name in _WAYS
         ]
@@ -110,6 +119,10 @@ class StartScreen(Screen[None]):
             rows.append(Option(Content.styled(f"\n{say('tui.start.recent')}", "underline"), disabled=True))
         rows += [Option(session_row(session), id=f"{_SESSION}{session.id}") for session in self._recent]
         refill(self.query_one("#start-ways", OptionList), rows)
+
+    def job_found(self) -> None:
+        """Offer to look at the job before anything else."""
+        self._list_ways()
 
     def knowledge_ready(self) -> None:
         """Say so, and search for what was typed in the meantime."""
@@ -171,6 +184,7 @@ class StartScreen(Screen[None]):
     def _begin(self, event: Input.Submitted) -> None:
         words = event.value.strip()
         if not words:
+            self._look(0)
             return
         path = existing(words)
         if path is not None:
@@ -200,8 +214,14 @@ class StartScreen(Screen[None]):
         way = event.option.id or ""
         if way.startswith(_SESSION):
             self.app.resume_session(way.removeprefix(_SESSION))
+        elif way.startswith(_JOB):
+            self._look(int(way.removeprefix(_JOB)))
         else:
             getattr(self, f"action_{way}")()
+
+    def _look(self, number: int) -> None:
+        if number < len(self.app.jobs):
+            self.app.look(self.app.jobs[number])
 
     def action_open(self) -> None:
         """Choose a folder or a file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,17 +16,24 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
+from distkb.evidence.text.clean import plain
 from distkb.report.measure import percent
 from distkb.tui.keys import key
+from distkb.tui.registry import PROBES
 from distkb.tui.voice import prose, voice
 from distkb.tui.widgets.listing import refill
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Step, Text
     from distkb.locale import Say
+    from distkb.watching.look import Job
 
-PROBES: dict[str, float] = {"env": 60.0, "allreduce": 60.0}
-"""Probes that need nothing but a key press, with their deadlines in seconds."""
+
+class Look(msgspec.Struct, frozen=True):
+    """Look at a job that runs here: offered before any question."""
+
+    job: Job
+
 
 UNKNOWN = "=unknown"
 """No value of a fact begins with `=`, so that the panel's own answers are never taken for one."""
@@ -34,6 +42,8 @@ NONE = "=none"
 CONFIRM = "=confirm"
 """What was ticked holds, and nothing else: for the mouse; the keyboard has Enter."""
 _MINUTE = 60.0
+SILENT_S = 30.0
+"""A job whose logs have not grown for so long is silent."""
 _KEYS = {UNKNOWN: "d", NONE: "0", CONFIRM: "↵"}
 
 
@@ -78,7 +88,7 @@ class MovePanel(Vertical):
     class Decided(Message):
         """Something was chosen: answers (nothing where none holds), `unknown`, or what the move offers (`run`, ...)."""
 
-        def __init__(self, move: Move, options: tuple[str, ...]) -> None:
+        def __init__(self, move: Move | Look, options: tuple[str, ...]) -> None:
             super().__init__()
             self.move = move
             self.options = options
@@ -86,7 +96,7 @@ class MovePanel(Vertical):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         """Show nothing until `show`."""
         super().__init__(id=id)
-        self._move: Move | None = None
+        self._move: Move | Look | None = None
         self._why = False
         self._chosen: set[str] = set()
 
@@ -98,7 +108,7 @@ class MovePanel(Vertical):
         yield Static(id="move-why")
         yield Answers(id="move-options")
 
-    def show(self, move: Move) -> None:
+    def show(self, move: Move | Look) -> None:
         """Show a move; what was ticked for the one before is forgotten."""
         self._move = move
         self._chosen = set()
@@ -111,7 +121,7 @@ class MovePanel(Vertical):
         self._move = None
 
     @property
-    def move(self) -> Move | None:
+    def move(self) -> Move | Look | None:
         """Return the move that is shown; None while the next one is computed."""
         return self._move
 
@@ -162,6 +172,8 @@ class MovePanel(Vertical):
                 return say("tui.move.fix", chance=percent(chance), time=duration(seconds, say))
             case Done():
                 return say("tui.move.done")
+            case Look():
+                return say("tui.move.look")
         return say("tui.move.nothing-fits")
 
     def _text(self, say: Say) -> str:
@@ -172,6 +184,8 @@ class MovePanel(Vertical):
                 return say.text(step.text)
             case TryFix(entry=entry, fix=fix) | Done(entry=entry, fix=fix):
                 return f"{entry.id}  {say.text(fix.title)}"
+            case Look(job=job):
+                return offer(job, say)
         return say("tui.move.nothing-fits.text")
 
     def _detail(self, say: Say) -> list[str]:
@@ -200,6 +214,8 @@ class MovePanel(Vertical):
                 names = ("open", "later")
             case Done():
                 names = ("read", "export")
+            case Look():
+                names = ("look", "not-now")
             case _:
                 names = ("report", "add", "export")
         return [(name, say(f"tui.move.option.{name}")) for name in names]
@@ -281,10 +297,21 @@ class MovePanel(Vertical):
         self.query_one(Answers).focus()
 
 
+def offer(job: Job, say: Say, *, asked: bool = True) -> str:
+    """Return which ranks run here and for how long they have been silent, with the offer to look at them."""
+    name, n = plain(job.name), len(job.pids)
+    silent = job.silent_s
+    if silent is None or silent < SILENT_S:
+        told = say.count("tui.live.runs", n, name=name)
+    else:
+        told = say.count("tui.live.silent", n, name=name, time=duration(silent, say))
+    return f"{told} {say('tui.live.ask')}" if asked else told
+
+
 def runnable(step: Step) -> str | None:
     """Return the name of the probe that a step runs, where the screen can run it."""
-    name = step.id.removeprefix("probe.")
-    return name if step.kind == "probe" and name in PROBES else None
+    name = step.id.partition(".")[2]
+    return name if name in PROBES and PROBES[name].step == step.id else None
 
 
 def _labelled(label: Text, example: str | None, say: Say) -> str:
