@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import shutil
@@ -45,6 +46,7 @@ def is_given() -> bool:
         if not stat.S_ISFIFO(mode):
             return False
         readable, _, _ = select.select([0], [], [], SILENCE_S)
-        return bool(readable) and bool(sys.stdin.buffer.peek(1))  # type: ignore[attr-defined]
+        buffer = sys.stdin.buffer
+        return bool(readable) and isinstance(buffer, io.BufferedReader) and bool(buffer.peek(1))
     except (OSError, ValueError, AttributeError):
         return False

@@ -76,6 +76,10 @@ class Meanings:
         """Whether the observation is the failure itself, and neither its echo nor the setting of the run."""
         return observation.present and self._roles.get(observation.id) == "primary"
 
+    def is_echo(self, observation: Observation) -> bool:
+        """Whether the observation only repeats on a witness that something failed elsewhere."""
+        return self._roles.get(observation.id) == "collateral"
+
     def is_unexplained(self, observation: Observation) -> bool:
         """Whether the observation is an error of which no entry speaks."""
         return observation.present and observation.id in self._unexplained

@@ -62,6 +62,7 @@ class SessionScreen(Screen[None]):
         key("c", "focus_causes", "causes"),
         key("e", "focus_trail", "evidence"),
         key("q", "focus_move", "question", show=False),
+        key("o", "read_entry", "read-entry"),
         key("x", "export", "export"),
         key("escape", "leave", "back"),
     ]
@@ -269,11 +270,11 @@ class SessionScreen(Screen[None]):
         view = None if self.app.desk is None else self.app.desk.view
         if view is None:
             return
-        at = self.query_one(CauseList)
-        entry = at.get_option_at_index(at.highlighted).id if at.has_focus and at.highlighted is not None else None
+        causes = self.query_one(CauseList)
+        entry = causes.chosen if causes.has_focus else None
         tried = {item.event.fix for item in view.trail if item.state == "counts" and isinstance(item.event, FixTried)}
-        causes = [ranked.cause for ranked in view.diagnosis.causes if entry is None or ranked.entry.id == entry]
-        fixes = next(([fix.id for fix in cause.fixes] for cause in causes if cause.fixes), [])
+        of = [ranked.cause for ranked in view.diagnosis.causes if entry is None or ranked.entry.id == entry]
+        fixes = next(([fix.id for fix in cause.fixes] for cause in of if cause.fixes), [])
         if fixes:
             self.app.show_fix(next((fix for fix in fixes if fix not in tried), fixes[0]))
 
@@ -292,8 +293,16 @@ class SessionScreen(Screen[None]):
     # Looking closer
 
     @on(CauseList.Chosen)
-    def _read_entry(self, message: CauseList.Chosen) -> None:
-        self.app.show_entry(message.entry)
+    def _explain(self, message: CauseList.Chosen) -> None:
+        from distkb.tui.screens.explain import ExplainScreen
+
+        self.app.push_screen(ExplainScreen(message.entry))
+
+    def action_read_entry(self) -> None:
+        """Read the entry of the chosen cause, or of the most probable one."""
+        entry = self.query_one(CauseList).chosen
+        if entry is not None:
+            self.app.show_entry(entry)
 
     @on(Trail.QuoteChosen)
     def _show_quote(self, message: Trail.QuoteChosen) -> None:

@@ -20,7 +20,6 @@ from distkb.tui import saved
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill
-from distkb.tui.widgets.move import offer
 from distkb.tui.widgets.prompt import BREAK, Words
 
 if TYPE_CHECKING:
@@ -108,8 +107,8 @@ class StartScreen(Screen[None]):
     def _list_ways(self) -> None:
         say = voice(self)
         rows = [
-            Option(Content.assemble(("↵   ", "bold $accent"), (offer(job, say), "bold")), id=f"{_JOB}{number}")
-            for number, job in enumerate(self.app.jobs[:JOBS])
+            Option(Content.assemble(("↵   ", "bold $accent"), (text, "bold")), id=f"{_JOB}{number}")
+            for number, text in enumerate(self._offers())
         ]
         rows += [
             Option(Content.assemble((name, "bold $accent"), "  ", say(f"tui.start.{way}")), id=way)
@@ -119,6 +118,13 @@ class StartScreen(Screen[None]):
             rows.append(Option(Content.styled(f"\n{say('tui.start.recent')}", "underline"), disabled=True))
         rows += [Option(session_row(session), id=f"{_SESSION}{session.id}") for session in self._recent]
         refill(self.query_one("#start-ways", OptionList), rows)
+
+    def _offers(self) -> list[str]:
+        if not self.app.jobs:
+            return []
+        from distkb.tui.widgets.move import offer
+
+        return [offer(job, voice(self)) for job in self.app.jobs[:JOBS]]
 
     def job_found(self) -> None:
         """Offer to look at the job before anything else."""

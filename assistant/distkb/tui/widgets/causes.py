@@ -44,7 +44,7 @@ def change(delta: float) -> str:
 
 
 class CauseList(OptionList):
-    """Entries, the most probable first. Enter reads one."""
+    """Entries, the most probable first. Enter says why one ranks there."""
 
     class Chosen(Message):
         """An entry was chosen."""
@@ -58,6 +58,14 @@ class CauseList(OptionList):
         super().__init__(id=id)
         self._knowledge = knowledge
         self._view: SessionView | None = None
+
+    @property
+    def chosen(self) -> str | None:
+        """The entry under the cursor."""
+        if self.highlighted is None:
+            return None
+        name = self.get_option_at_index(self.highlighted).id
+        return None if name == "other" else name
 
     def show(self, view: SessionView) -> None:
         """Show the causes of a view."""

@@ -9,7 +9,6 @@ from textual.message import Message
 from textual.widgets import Input
 
 from distkb.evidence.text.clean import plain
-from distkb.sessions.pasted import is_log
 
 if TYPE_CHECKING:
     from textual.events import Key, Paste
@@ -54,6 +53,8 @@ class Words(Input):
 
     def on_paste(self, event: Paste) -> None:
         """Put a pasted text in, its line breaks made visible; a log is too long for that."""
+        from distkb.sessions.pasted import is_log
+
         if is_log(event.text):
             event.prevent_default()
             event.stop()

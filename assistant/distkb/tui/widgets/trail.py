@@ -5,25 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from distkb.diagnosis.session import Answered, DontKnow, EvidenceAdded, FixTried, ProbeResult, StepDeclined
+from distkb.report.citations import Citations
 from distkb.report.layout import wrap
+from distkb.report.story import message
 from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill, room
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from distkb.diagnosis.view import SessionView, TrailItem
     from distkb.evidence.observation import Observation, Quote
+    from distkb.locale import Say
+    from distkb.report.meaning import Meanings
     from distkb.tui.knowledge import Knowledge
 
 TALL = 12
 """Rows from which what was seen is told in full; a list with fewer cuts each to one row."""
 _QUOTES = 2
 """Quotes of one observation that have a row of their own."""
+
+
+class Fold(msgspec.Struct, frozen=True):
+    """A row that stands for what tells least of an event: Enter shows or hides it."""
+
+    number: int
 
 
 class Trail(OptionList):
@@ -55,12 +68,16 @@ class Trail(OptionList):
         super().__init__(id=id)
         self._knowledge = knowledge
         self._view: SessionView | None = None
-        self._targets: list[Quote | int | str | None] = []
+        self._targets: list[Quote | int | str | Fold | None] = []
         self._rows: list[Option] = []
+        self._open: set[int] = set()
+        """Events of which everything is shown."""
+        self._citations: Citations | None = None
 
     def show(self, view: SessionView) -> None:
         """Show the trail of a view, the latest event first."""
         self._view = view
+        self._citations = Citations(view.diagnosis.evidence)
         self.speak()
 
     def speak(self) -> None:
@@ -83,14 +100,21 @@ class Trail(OptionList):
         """Use the new width."""
         self.speak()
 
-    def _add(self, content: Content, target: Quote | int | str | None) -> None:
+    def _add(self, content: Content, target: Quote | int | str | Fold | None) -> None:
         self._targets.append(target)
         self._rows.append(Option(content))
 
     def _add_item(self, item: TrailItem) -> None:
         head = self._head(item)
         self._add(Content.styled(fit(head, self._room(0)), "bold"), item.number)
-        for observation in item.observations:
+        telling, rest = parted(item.observations, self._knowledge.meanings)
+        for observation in telling:
+            self._add_observation(observation)
+        if rest:
+            sign, key = ("▾", "less") if item.number in self._open else ("▸", "more")
+            row = Content.styled(f"  {sign} {voice(self).count(f'tui.trail.{key}', len(rest))}", "dim")
+            self._add(row, Fold(item.number))
+        for observation in rest if item.number in self._open else ():
             self._add_observation(observation)
 
     def _head(self, item: TrailItem) -> str:
@@ -154,9 +178,7 @@ class Trail(OptionList):
             lines = [f"  {fit(meaning, self._room(2))}"]
         self._add(Content("\n").join(Content(line) for line in lines), first)
         for quote in observation.quotes[:_QUOTES]:
-            place = "" if quote.path is None else f"{quote.path.rpartition('/')[2]}:{quote.line or ''} "
-            rank = "" if quote.rank is None else say("probe.rank", rank=quote.rank) + " "
-            line = fit(f"{place}{rank}| {quote.text}", self._room(4))
+            line = fit(quoted(quote, self._citations, say), self._room(4))
             self._add(Content.assemble("    ", (line, "dim")), quote)
 
     def _room(self, used: int) -> int:
@@ -166,9 +188,29 @@ class Trail(OptionList):
         """Tell what was chosen."""
         event.stop()
         target = self._targets[event.option_index] if event.option_index < len(self._targets) else None
-        if isinstance(target, int):
+        if isinstance(target, Fold):
+            self._open ^= {target.number}
+            self.speak()
+        elif isinstance(target, int):
             self.post_message(self.EventChosen(target))
         elif isinstance(target, str):
             self.post_message(self.FactChosen(target))
         elif target is not None:
             self.post_message(self.QuoteChosen(target))
+
+
+def parted(observations: Iterable[Observation], meanings: Meanings) -> tuple[list[Observation], list[Observation]]:
+    """Return what tells, the failure itself first, and what only repeats it or was looked for and not seen."""
+    rest = [o for o in observations if not o.present or meanings.is_echo(o)]
+    telling = [o for o in observations if o not in rest]
+    if not any(map(meanings.is_primary, telling)) and not any("=" not in o.id for o in telling):
+        echoes = [o for o in rest if o.present]  # where there is nothing else, the echoes are what is known
+        telling, rest = [*echoes, *telling], [o for o in rest if not o.present]
+    return sorted(telling, key=meanings.nearness), rest
+
+
+def quoted(quote: Quote, citations: Citations | None, say: Say) -> str:
+    """Return where a line stands, so that files of one name are told apart, and the line from its telling part on."""
+    place = "" if citations is None else citations.place(quote)
+    rank = "" if quote.rank is None else say("probe.rank", rank=quote.rank)
+    return f"{' '.join(filter(None, (place, rank)))} | {message(quote)}".lstrip()
