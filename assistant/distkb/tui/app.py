@@ -16,9 +16,10 @@ from textual.message import Message
 from textual.screen import Screen
 
 from distkb.evidence.text.clean import plain
-from distkb.locale import Say
-from distkb.tui import saved
+from distkb.locale import Say, as_language
+from distkb.tui import habits, saved
 from distkb.tui.desk import Desk, SessionChanged
+from distkb.tui.habits import Habits
 from distkb.tui.keys import key
 from distkb.tui.screens.start import StartScreen
 from distkb.tui.voice import speak_all
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 UNABLE = 3
 """Exit code where the program itself failed."""
 
-DARK, LIGHT = "textual-dark", "textual-light"
+DARK, LIGHT, TERMINAL = "textual-dark", "textual-light", "ansi-dark"
+THEMES = (DARK, LIGHT, TERMINAL)
+"""Dark, light, and the terminal's own palette."""
 
 
 def _commands() -> type[Provider]:
@@ -97,10 +100,14 @@ class DistkbApp(App[int]):
         paths: Sequence[Path] = (),
         overlays: Sequence[Path] = (),
         resume: str | None = None,
+        remembered: Habits | None = None,
     ) -> None:
         """Prepare the app. `paths` are read as soon as the catalogue is there; `resume` is a session's id."""
         super().__init__()
         self.say = say
+        self._habits = remembered or Habits()
+        self.last_session: str | None = None
+        """The session that was open last: how to go on with it is said on leaving."""
         self.knowledge: Knowledge | None = None
         self.desk: Desk | None = None
         self.jobs: tuple[Job, ...] = ()
@@ -114,7 +121,7 @@ class DistkbApp(App[int]):
 
     def on_mount(self) -> None:
         """Show the start screen at once, and load the catalogue behind it."""
-        self.theme = DARK
+        self.theme = self._habits.theme if self._habits.theme in THEMES else DARK
         self.push_screen(StartScreen())
         self.call_after_refresh(self._load)
         self.find_jobs()
@@ -223,6 +230,7 @@ class DistkbApp(App[int]):
         if self.knowledge is None:
             return
         self.desk = Desk(self.knowledge, session)
+        self.last_session = session.id
         self.push_screen(SessionScreen())
         if event is None:
             self._look()
@@ -368,11 +376,25 @@ class DistkbApp(App[int]):
     def action_toggle_language(self) -> None:
         """Speak the other language from now on; nothing else changes."""
         self.say = Say("en" if self.say.lang == "ko" else "ko")
+        self.remember(lang=self.say.lang)
         speak_all(self)
 
     def action_toggle_theme(self) -> None:
-        """Change between dark and light."""
-        self.theme = LIGHT if self.theme == DARK else DARK
+        """Go on to the next theme: dark, light, the terminal's own palette."""
+        self.theme = THEMES[(THEMES.index(self.theme) + 1) % len(THEMES)] if self.theme in THEMES else DARK
+        self.remember(theme=self.theme)
+
+    def remember(self, **chosen: Any) -> None:
+        """Keep what was chosen for the next start."""
+        import msgspec
+
+        self._habits = msgspec.structs.replace(self._habits, **chosen)
+        habits.save(self._habits)
+
+    @property
+    def causes_width(self) -> int:
+        """Share of a wide screen that the causes take, in percent."""
+        return self._habits.causes_width or 50
 
     def action_help_quit(self) -> None:
         """Say how to quit: Ctrl+C copies, and too many press it by habit."""
@@ -423,8 +445,24 @@ class DistkbApp(App[int]):
         yield SystemCommand(say("tui.command.quit"), say("tui.command.quit.help"), self.exit)
 
 
-def run(say: Say, *, paths: Sequence[Path] = (), overlays: Sequence[Path] = (), resume: str | None = None) -> int:
-    """Run the screen until it is left; returns the exit code."""
-    app = DistkbApp(say, paths=paths, overlays=overlays, resume=resume)
+def run(
+    say: Say,
+    *,
+    paths: Sequence[Path] = (),
+    overlays: Sequence[Path] = (),
+    resume: str | None = None,
+    chosen: bool = True,
+) -> int:
+    """Run the screen until it is left, and say how to go on with its session; returns the exit code.
+
+    `chosen`: the language was asked for now, so that a remembered one does not count.
+    """
+    remembered = habits.load()
+    lang = as_language(remembered.lang)
+    if lang is not None and not chosen:
+        say = Say(lang)
+    app = DistkbApp(say, paths=paths, overlays=overlays, resume=resume, remembered=remembered)
     code = app.run()
+    if app.last_session is not None:
+        sys.stderr.write(f"{app.say('tui.how-to-resume', id=app.last_session)}\n")
     return (UNABLE if app.return_code else 0) if code is None else code

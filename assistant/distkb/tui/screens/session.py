@@ -64,6 +64,8 @@ class SessionScreen(Screen[None]):
         key("q", "focus_move", "question", show=False),
         key("o", "read_entry", "read-entry"),
         key("x", "export", "export"),
+        key("left_square_bracket", "widen(10)", "wider", show=False),
+        key("right_square_bracket", "widen(-10)", "narrower", show=False),
         key("escape", "leave", "back"),
     ]
 
@@ -91,7 +93,7 @@ class SessionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the session as it stands."""
-        self.set_class(self.app.size.width >= WIDE, "wide")
+        self._share()
         self.speak()
         if self.app.desk is not None and self.app.desk.view is not None:
             self._show(self.app.desk.view)
@@ -100,8 +102,19 @@ class SessionScreen(Screen[None]):
 
     def on_resize(self) -> None:
         """Put the causes beside the question where there is room."""
-        self.set_class(self.app.size.width >= WIDE, "wide")
+        self._share()
         self._title()
+
+    def _share(self) -> None:
+        """Share a wide screen between the question and the causes as it was left."""
+        wide = self.app.size.width >= WIDE
+        self.set_class(wide, "wide")
+        self.query_one("#session-right").styles.width = f"{self.app.causes_width}%" if wide else None
+
+    def action_widen(self, by: int) -> None:
+        """Give the causes more room on a wide screen, or less; it is remembered."""
+        self.app.remember(causes_width=min(70, max(30, self.app.causes_width + by)))
+        self._share()
 
     def speak(self) -> None:
         """Say the headings; the parts speak for themselves."""

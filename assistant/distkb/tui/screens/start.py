@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 RESULTS = 8
 """Search results that are shown while typing."""
+
+LONG_S = 1.5
+"""Seconds of loading from which it says that the catalogue is compiled, and for how long already."""
 
 JOBS = 3
 """Jobs on this machine that are offered."""
@@ -64,6 +68,7 @@ class StartScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._recent: Sequence[SavedSession] = ()
+        self._began = monotonic()
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -80,6 +85,7 @@ class StartScreen(Screen[None]):
         """Begin at the input."""
         self.query_one("#start-results").display = False
         self.speak()
+        self._clock = self.set_interval(0.5, self._status)
         self.query_one(Input).focus()
 
     def on_screen_resume(self) -> None:
@@ -132,6 +138,7 @@ class StartScreen(Screen[None]):
 
     def knowledge_ready(self) -> None:
         """Say so, and search for what was typed in the meantime."""
+        self._clock.stop()
         self._status()
         self._search(self.query_one(Input).value)
         self._find_recent()
@@ -149,7 +156,9 @@ class StartScreen(Screen[None]):
     def _status(self) -> None:
         say = voice(self)
         known = self.app.knowledge
-        text = say("tui.start.loading") if known is None else say("tui.start.ready", n=len(known.entries))
+        waited = monotonic() - self._began
+        loading = say("tui.start.loading") if waited < LONG_S else say("tui.start.compiling", n=f"{waited:.0f}")
+        text = loading if known is None else say("tui.start.ready", n=len(known.entries))
         self.query_one("#start-status", Static).update(Content(text))
 
     # Searching
