@@ -125,7 +125,7 @@ async def around_the_start(driven: Drive, dumps: Dumps) -> None:
     await driven.press("escape", "f3")
     await driven.says("/opt/train")
     dumps.take("probes", driven)
-    await driven.press("down", "enter")
+    await driven.press("down", "down", "enter")
     await driven.says("D10.a")
     dumps.take("probes-result", driven)
     await driven.press("escape", "f5")
@@ -140,7 +140,7 @@ async def through_the_session(driven: Drive, dumps: Dumps) -> None:
     for _ in range(5):
         dumps.take(f"session-{name_of(driven.app.screen.query_one(MovePanel).move)}", driven)
         await driven.press("s")
-    await driven.press("escape", "f5", "down", "enter")  # the undo put the other session first
+    await driven.press("q", "f5", "down", "enter")  # the undo put the other session first
     await driven.at("session")
     assert driven.app.desk is not None
     assert driven.app.desk.session.id == FIRST
@@ -168,7 +168,7 @@ async def through_the_session(driven: Drive, dumps: Dumps) -> None:
     await driven.press("f", "y")
     await driven.at("session")
     dumps.take("session-done", driven)
-    await driven.press("escape")
+    await driven.press("q")
     await driven.at("start")
 
 
@@ -188,7 +188,7 @@ async def through_the_catalogue(driven: Drive, dumps: Dumps) -> None:
     dumps.take("browse", driven)
     await driven.write("slow")
     dumps.take("browse-results", driven)
-    await driven.press("f6")
+    await driven.press("f7")
     dumps.take("glossary", driven)
     await driven.press("enter")
     await driven.at("entry")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from distkb.cli import knowledge, output
+from distkb.cli import complete, knowledge, output
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, error, note
 from distkb.cli.reports import read_report
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--report", metavar="FILE|-", help="option.report")
-@click.option("--fact", "facts", multiple=True, metavar="NAME=VALUE", help="option.fact")
+@click.option("--fact", "facts", multiple=True, metavar="NAME=VALUE", shell_complete=complete.facts, help="option.fact")
 @click.option("--json", "as_json", is_flag=True, help="option.json")
 @click.option("--markdown", "as_markdown", is_flag=True, help="option.markdown")
 @click.pass_context

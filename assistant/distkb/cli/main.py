@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from distkb import __version__
 from distkb.cli import output
@@ -82,6 +83,10 @@ class Root(Group):
             name = "diagnose" if plain else "screen"
             return name, self.get_command(ctx, name), args
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands, and paths, which may stand in their place."""
+        return [*super().shell_complete(ctx, incomplete), CompletionItem(incomplete, type="file")]
 
     def without_command(self, ctx: click.Context) -> None:
         """Open the screen; where there is no terminal, diagnose what is piped in, else print how to begin."""

@@ -14,9 +14,9 @@ from distkb.catalogue.records import Language, Text
 from distkb.docsite.diagrams import drawing
 from distkb.docsite.text import Writer
 from distkb.locale import Say
-from distkb.report.entry import TELLS
 from distkb.report.meaning import Meanings
 from distkb.report.page import unified
+from distkb.report.signs import TELLS
 
 MOST_FOR, MOST_AGAINST = 12, 5
 """So much of what speaks for a cause and against it stands on its page, the strongest first; nobody reads 40 lines."""

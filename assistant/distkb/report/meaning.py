@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence, Finding, Role, Signature
+from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence, Finding, Role, Signature, Text
 from distkb.evidence.observation import Observation
 from distkb.locale import Say, fill
 
@@ -47,6 +47,10 @@ class Meanings:
             question, label = self._values[observation]
             return say("report.fact", question=say.text(question), label=say.text(label))
         return observation
+
+    def value(self, observation: str) -> tuple[Text, Text] | None:
+        """Return question and label of `fact=value`; None for anything else."""
+        return self._values.get(observation)
 
     def seen(self, observation: Observation, say: Say) -> str:
         """Return what was observed in one sentence; where it was looked for and is missing, the sentence says so."""

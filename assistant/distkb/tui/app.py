@@ -59,6 +59,15 @@ class DistkbApp(App[int]):
         key("ctrl+t", "toggle_theme", "theme", show=False),
         key("f1,question_mark", "help", "help"),
         key("ctrl+q", "quit", "quit", priority=True),
+        key("f2", "open_run", "open", show=False),
+        key("f3", "check_machine", "check", show=False),
+        key("f4", "browse", "browse", show=False),
+        key("f5", "earlier", "resume", show=False),
+        key("f6", "advise", "advise", show=False),
+        key("f7", "glossary", "glossary", show=False),
+        key("slash", "search", "search", show=False),
+        key("ctrl+p,colon", "command_palette", "commands", show=False),
+        key("q", "step_out", "leave", show=False),
     ]
 
     class JobsFound(Message):
@@ -103,7 +112,7 @@ class DistkbApp(App[int]):
         remembered: Habits | None = None,
     ) -> None:
         """Prepare the app. `paths` are read as soon as the catalogue is there; `resume` is a session's id."""
-        super().__init__()
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.say = say
         self._habits = remembered or Habits()
         self.last_session: str | None = None
@@ -395,6 +404,63 @@ class DistkbApp(App[int]):
     def causes_width(self) -> int:
         """Share of a wide screen that the causes take, in percent."""
         return self._habits.causes_width or 50
+
+    def home(self) -> None:
+        """Go back to the start from wherever it is; an open session is saved."""
+        while len(self.screen_stack) > 2:
+            self.pop_screen()
+        self.close_session()
+
+    def action_open_run(self) -> None:
+        """Choose a folder or a file, and begin with it."""
+        from distkb.tui.screens.open import OpenScreen
+
+        self.home()
+        self.push_screen(OpenScreen(), lambda path: self.begin(paths=[path]) if path else None)
+
+    def action_earlier(self) -> None:
+        """Go on with an earlier session."""
+        from distkb.tui.screens.resume import ResumeScreen
+
+        self.home()
+        self.push_screen(ResumeScreen(), lambda session: self.resume_session(session) if session else None)
+
+    def action_check_machine(self) -> None:
+        """Offer the probes."""
+        self.check_machine()
+
+    def action_browse(self) -> None:
+        """Look through all entries."""
+        self.browse()
+
+    def action_glossary(self) -> None:
+        """Look up a word."""
+        self.show_glossary()
+
+    def action_advise(self) -> None:
+        """Work out what fits on a cluster."""
+        self.advise()
+
+    def action_search(self) -> None:
+        """Go to the words that narrow the list down; where there is no list, search the catalogue."""
+        to_filter = getattr(self.screen, "action_to_filter", None)
+        if callable(to_filter):
+            to_filter()
+        else:
+            self.browse()
+
+    def action_step_out(self) -> None:
+        """Leave the screen; at the start, the program."""
+        names = ("action_leave", "action_back", "action_cancel", "action_close")
+        leave = next((found for name in names if callable(found := getattr(self.screen, name, None))), self.exit)
+        leave()
+
+    def show_setting(self, name: str) -> None:
+        """Read what is known of a variable, flag or key."""
+        from distkb.tui.screens.setting import SettingScreen
+
+        if self.knowledge is not None:
+            self.push_screen(SettingScreen(name))
 
     def action_help_quit(self) -> None:
         """Say how to quit: Ctrl+C copies, and too many press it by habit."""

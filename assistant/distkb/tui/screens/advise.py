@@ -53,7 +53,7 @@ class AdviseScreen(Screen[None]):
 
     app: DistkbApp
     BINDINGS: ClassVar[list[BindingType]] = [
-        key("f2", "launch", "launch"),
+        key("f8", "launch", "launch"),
         key("ctrl+y", "copy", "copy-command"),
         key("down", "to_list", "to-list", show=False),
         key("escape", "back", "back"),

@@ -31,7 +31,7 @@ from distkb.tui.desk import SessionChanged
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.causes import CauseList
-from distkb.tui.widgets.move import SILENT_S, UNKNOWN, Look, MovePanel, runnable
+from distkb.tui.widgets.move import LETTERS, SILENT_S, UNKNOWN, Look, MovePanel, runnable
 from distkb.tui.widgets.trail import Trail
 
 if TYPE_CHECKING:
@@ -56,17 +56,18 @@ class SessionScreen(Screen[None]):
         key("r", "redo", "redo", show=False),
         key("s", "other_move", "other-move"),
         *(Binding(str(n), f"choose({n})", show=False) for n in range(10)),
+        *(Binding(letter, f"choose({n})", show=False) for n, letter in enumerate(LETTERS, 10)),
         key("d", "unknown", "unknown", show=False),
         key("w", "why", "why", show=False),
         key("a", "add", "add"),
         key("c", "focus_causes", "causes"),
         key("e", "focus_trail", "evidence"),
-        key("q", "focus_move", "question", show=False),
         key("o", "read_entry", "read-entry"),
         key("x", "export", "export"),
         key("left_square_bracket", "widen(10)", "wider", show=False),
         key("right_square_bracket", "widen(-10)", "narrower", show=False),
-        key("escape", "leave", "back"),
+        key("q", "leave", "leave"),
+        key("escape", "step_back", "back", show=False),
     ]
 
     def __init__(self) -> None:
@@ -362,6 +363,15 @@ class SessionScreen(Screen[None]):
         from distkb.tui.screens.export import ExportScreen
 
         self.app.push_screen(ExportScreen(upstream=upstream))
+
+    def action_step_back(self) -> None:
+        """Go one step back: to the question, and from another step to the best one; never out of the session."""
+        if not self.query_one(MovePanel).has_focus_within:
+            self.action_focus_move()
+        elif self._offered:
+            self._offer(0)
+        else:
+            self.notify(voice(self)("tui.session.leave-with-q"), markup=False)
 
     def action_leave(self) -> None:
         """Go back to the start; the session is saved."""

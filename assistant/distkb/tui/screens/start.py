@@ -40,6 +40,13 @@ RECENT = 5
 """Earlier sessions that are listed."""
 
 _WAYS = (("open", "F2"), ("check", "F3"), ("browse", "F4"), ("resume", "F5"), ("advise", "F6"))
+_ACTIONS = {
+    "open": "app.open_run",
+    "check": "app.check_machine",
+    "browse": "app.browse",
+    "resume": "app.earlier",
+    "advise": "app.advise",
+}
 _SESSION, _JOB = "session:", "job:"
 
 
@@ -56,11 +63,11 @@ class StartScreen(Screen[None]):
             self.sessions = sessions
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        key("f2", "open", "open"),
-        key("f3", "check", "check"),
-        key("f4", "browse", "browse"),
-        key("f5", "resume", "resume"),
-        key("f6", "advise", "advise"),
+        key("f2", "app.open_run", "open"),
+        key("f3", "app.check_machine", "check"),
+        key("f4", "app.browse", "browse"),
+        key("f5", "app.earlier", "resume"),
+        key("f6", "app.advise", "advise"),
         key("down", "to_list", "to-list", show=False),
         key("escape", "clear", "clear", show=False),
     ]
@@ -225,42 +232,22 @@ class StartScreen(Screen[None]):
     # Ways on
 
     @on(OptionList.OptionSelected, "#start-ways")
-    def _way(self, event: OptionList.OptionSelected) -> None:
+    async def _way(self, event: OptionList.OptionSelected) -> None:
         way = event.option.id or ""
         if way.startswith(_SESSION):
             self.app.resume_session(way.removeprefix(_SESSION))
         elif way.startswith(_JOB):
             self._look(int(way.removeprefix(_JOB)))
         else:
-            getattr(self, f"action_{way}")()
+            await self.run_action(_ACTIONS[way])
 
     def _look(self, number: int) -> None:
         if number < len(self.app.jobs):
             self.app.look(self.app.jobs[number])
 
-    def action_open(self) -> None:
-        """Choose a folder or a file."""
-        from distkb.tui.screens.open import OpenScreen
-
-        self.app.push_screen(OpenScreen(), lambda path: self.app.begin(paths=[path]) if path else None)
-
-    def action_check(self) -> None:
-        """Check this machine."""
-        self.app.check_machine()
-
-    def action_browse(self) -> None:
-        """Look through the catalogue."""
-        self.app.browse()
-
-    def action_resume(self) -> None:
-        """Go on with an earlier session."""
-        from distkb.tui.screens.resume import ResumeScreen
-
-        self.app.push_screen(ResumeScreen(), lambda session: self.app.resume_session(session) if session else None)
-
-    def action_advise(self) -> None:
-        """Work out what fits on a cluster."""
-        self.app.advise()
+    def action_to_filter(self) -> None:
+        """Go to the input."""
+        self.query_one(Input).focus()
 
     def action_clear(self) -> None:
         """Empty the input and go back to it."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
@@ -12,6 +13,7 @@ from textual.widgets.option_list import Option
 
 from distkb.report.layout import wrap
 from distkb.report.measure import percent
+from distkb.tui.keys import key
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill, room
 
@@ -45,6 +47,8 @@ def change(delta: float) -> str:
 
 class CauseList(OptionList):
     """Entries, the most probable first. Enter says why one ranks there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [key("enter", "select", "why-here")]
 
     class Chosen(Message):
         """An entry was chosen."""

@@ -44,6 +44,8 @@ CONFIRM = "=confirm"
 _MINUTE = 60.0
 SILENT_S = 30.0
 """A job whose logs have not grown for so long is silent."""
+LETTERS = "ABCDEFGHIJ"
+"""Keys of the tenth answer and those behind it."""
 _KEYS = {UNKNOWN: "d", NONE: "0", CONFIRM: "↵"}
 
 
@@ -81,6 +83,7 @@ class MovePanel(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(str(n), f"choose({n})", show=False) for n in range(10)),
+        *(Binding(letter, f"choose({n})", show=False) for n, letter in enumerate(LETTERS, 10)),
         key("d", "unknown", "unknown"),
         key("w", "why", "why"),
     ]
@@ -152,7 +155,7 @@ class MovePanel(Vertical):
 
     def _rows(self, say: Say) -> Iterator[Option]:
         for number, (name, label) in enumerate(self._options(say), 1):
-            place = _KEYS.get(name) or (str(number) if number < 10 else " ")
+            place = _KEYS.get(name) or (str(number) if number < 10 else LETTERS[number - 10 : number - 9] or " ")
             mark = self._mark(name)
             yield Option(Content.assemble((f"{place} ", "bold $accent"), mark, prose(label)), id=name)
 
@@ -311,7 +314,8 @@ def offer(job: Job, say: Say, *, asked: bool = True) -> str:
 def runnable(step: Step) -> str | None:
     """Return the name of the probe that a step runs, where the screen can run it."""
     name = step.id.partition(".")[2]
-    return name if name in PROBES and PROBES[name].step == step.id else None
+    probe = PROBES.get(name)
+    return name if probe is not None and probe.way == "run" and probe.step == step.id else None
 
 
 def _labelled(label: Text, example: str | None, say: Say) -> str:

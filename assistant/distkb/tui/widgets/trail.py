@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
@@ -15,6 +16,7 @@ from distkb.diagnosis.session import Answered, DontKnow, EvidenceAdded, FixTried
 from distkb.report.citations import Citations
 from distkb.report.layout import wrap
 from distkb.report.story import message
+from distkb.tui.keys import key
 from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill, room
 
@@ -41,6 +43,8 @@ class Fold(msgspec.Struct, frozen=True):
 
 class Trail(OptionList):
     """Every event with what it taught. Enter on a line of evidence shows it where it stands."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [key("enter", "select", "look-closer")]
 
     class QuoteChosen(Message):
         """A quote was chosen."""
