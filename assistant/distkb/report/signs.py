@@ -8,11 +8,13 @@ import msgspec
 
 from distkb.catalogue.model import PROBABILITY, Cause, Entry, Evidence
 from distkb.locale import Say
-from distkb.report.layout import pad, wrap
+from distkb.report.layout import pad, width, wrap
 from distkb.report.meaning import Meanings
 
 SHOWN = 5
 """Signs that are shown; the rest is folded."""
+NARROW = 64
+"""Columns below which three cells have no room beside one another."""
 TELLS = 1.5
 """Least factor by which an observation is likelier, or less likely, under the cause to be worth a line."""
 _CHECKS = {
@@ -85,7 +87,9 @@ def _check(names: list[str]) -> str:
 
 
 def table(entry: Entry, meanings: Meanings, say: Say, columns: int) -> list[str]:
-    """Return the table as lines of at most so many columns."""
+    """Return the table as lines of at most so many columns; on a narrow page the cells stand below one another."""
+    if columns < NARROW:
+        return _stacked(entry, meanings, say, columns)
     left = max(12, (columns - 4) * 2 // 5)
     middle = max(10, (columns - 4) * 2 // 7)
     sizes = (left, middle, max(10, columns - 4 - left - middle))
@@ -97,8 +101,30 @@ def table(entry: Entry, meanings: Meanings, say: Say, columns: int) -> list[str]
 
 
 def _cells(texts: tuple[str, ...], sizes: tuple[int, ...]) -> list[str]:
-    wrapped = [wrap(text.replace("`", "'"), size) for text, size in zip(texts, sizes, strict=True)]
+    wrapped = [_wrapped(text.replace("`", "'"), size) for text, size in zip(texts, sizes, strict=True)]
     height = max(map(len, wrapped))
     padded = [[*lines, *([""] * (height - len(lines)))] for lines in wrapped]
     rows_ = zip(*padded, strict=True)
     return ["  ".join(pad(cell, size) for cell, size in zip(row, sizes, strict=True)).rstrip() for row in rows_]
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """Return lines of at most so many columns; what is longer, such as the name of a variable, is broken."""
+    lines: list[str] = []
+    for whole in wrap(text, columns):
+        line = whole
+        while width(line) > columns:
+            part = next(line[:n] for n in range(len(line), 0, -1) if n == 1 or width(line[:n]) <= columns)
+            lines.append(part)
+            line = line[len(part) :]
+        lines.append(line)
+    return lines
+
+
+def _stacked(entry: Entry, meanings: Meanings, say: Say, columns: int) -> list[str]:
+    lines = _wrapped(" · ".join(say(f"entry.table.{name}") for name in ("see", "check", "fix")), columns)
+    for row in rows(entry, meanings, say):
+        lines.append("─" * columns)
+        for text in (row.see, row.check, row.fix):
+            lines += _wrapped(text.replace("`", "'"), columns)
+    return lines

@@ -44,7 +44,7 @@ class Commands(Provider):
                 some = True
                 yield Hit(score, matcher.highlight(name), callback, help=about)
         app = cast("DistkbApp", self.app)
-        for place, (name, about, go) in enumerate((*entries(app, query), *settings(app, query), *files(app, query))):
+        for place, (name, about, go) in enumerate((*settings(app, query), *files(app, query), *entries(app, query))):
             some = True
             yield Hit(0.5 - place * 0.01, name, go, help=about)
         if not some:
