@@ -8,14 +8,16 @@ from distkb.locale import Say
 from distkb.report.measure import answer, entry_total, percent
 
 
-def certainty(view: SessionView, say: Say) -> str:
-    """Return how sure it is, and what would make it surer."""
+def certainty(view: SessionView, say: Say, move: Move | None = None) -> str:
+    """Return how sure it is, and what would make it surer: the move that is shown, else the best one."""
     diagnosis = view.diagnosis
     first = diagnosis.causes[0] if diagnosis.causes else None
     if first is None:
         return ""
     total = percent(entry_total(diagnosis, first.entry.id))
-    return f"{say(f'session.sure.{answer(diagnosis)}', id=first.entry.id, percent=total)} {surer(view.next, say)}"
+    return (
+        f"{say(f'session.sure.{answer(diagnosis)}', id=first.entry.id, percent=total)} {surer(move or view.next, say)}"
+    )
 
 
 def surer(move: Move, say: Say) -> str:

@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
@@ -23,6 +23,7 @@ from distkb.tui.habits import Habits
 from distkb.tui.keys import key
 from distkb.tui.screens.start import StartScreen
 from distkb.tui.voice import speak_all
+from distkb.tui.ways import Ways
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -47,7 +48,7 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-class DistkbApp(App[int]):
+class DistkbApp(Ways):
     """distkb on a terminal."""
 
     CSS_PATH = Path(__file__).with_name("styles.tcss")
@@ -259,13 +260,6 @@ class DistkbApp(App[int]):
         if self.desk is not None:
             self.push_screen(ReadingScreen(paths=(path,), session=self.desk.session), done)
 
-    def back_to_session(self) -> None:
-        """Close whatever was opened above the session."""
-        from distkb.tui.screens.session import SessionScreen
-
-        while not isinstance(self.screen, SessionScreen) and len(self.screen_stack) > 2:
-            self.pop_screen()
-
     def close_session(self) -> None:
         """Put the session away, saved."""
         if self.desk is not None:
@@ -286,18 +280,6 @@ class DistkbApp(App[int]):
     def complain(self, problem: saved.UnsavedError) -> None:
         """Say that a session could not be loaded or saved."""
         self.notify(plain(problem.sentence(self.say)), severity="error", markup=False)
-
-    def copy(self, text: str) -> None:
-        """Copy a text, and say what was really done with it."""
-        from distkb.tui import clipboard
-
-        self.copy_to_clipboard(text)
-        way, path = clipboard.hand_over(text), clipboard.keep(text)
-        parts = [
-            self.say(f"tui.copied.{way}"),
-            "" if path is None else self.say("tui.copied.file", path=plain(str(path))),
-        ]
-        self.notify(" ".join(filter(None, parts)), markup=False)
 
     def apply(self, event: Event) -> None:
         """Add an event to the open session; what it changes is shown as soon as it is saved and known."""
@@ -332,54 +314,6 @@ class DistkbApp(App[int]):
             for screen in self.screen_stack:
                 screen.post_message(SessionChanged(message.view))
 
-    def show_entry(self, identity: str) -> None:
-        """Read one entry."""
-        from distkb.tui.screens.entry import EntryScreen
-
-        if self.knowledge is not None and identity in self.knowledge.entries:
-            self.push_screen(EntryScreen(identity))
-
-    def show_repro(self, identity: str) -> None:
-        """Show an entry's failure live."""
-        from distkb.tui.screens.repro import ReproScreen
-
-        if self.knowledge is not None and identity in self.knowledge.entries:
-            self.push_screen(ReproScreen(self.knowledge.entries[identity]))
-
-    def show_fix(self, identity: str) -> None:
-        """Read one fix, with the question whether it helped."""
-        from distkb.tui.screens.fix import FixScreen
-
-        if self.knowledge is not None and identity in self.knowledge.guide.fixes:
-            self.push_screen(FixScreen(identity))
-
-    def browse(self) -> None:
-        """Look through all entries."""
-        from distkb.tui.screens.browse import BrowseScreen
-
-        if self.knowledge is not None:
-            self.push_screen(BrowseScreen())
-
-    def show_glossary(self) -> None:
-        """Look up a word."""
-        from distkb.tui.screens.glossary import GlossaryScreen
-
-        if self.knowledge is not None:
-            self.push_screen(GlossaryScreen())
-
-    def check_machine(self, probe: str | None = None, step: str | None = None) -> None:
-        """Offer the probes, or one of them; `step` is the session's step that it answers."""
-        from distkb.tui.screens.probes import ProbesScreen
-
-        if self.knowledge is not None:
-            self.push_screen(ProbesScreen(probe, step))
-
-    def advise(self) -> None:
-        """Work out what fits on a cluster."""
-        from distkb.tui.screens.advise import AdviseScreen
-
-        self.push_screen(AdviseScreen())
-
     # What holds at any moment
 
     def action_toggle_language(self) -> None:
@@ -404,81 +338,6 @@ class DistkbApp(App[int]):
     def causes_width(self) -> int:
         """Share of a wide screen that the causes take, in percent."""
         return self._habits.causes_width or 50
-
-    def home(self) -> None:
-        """Go back to the start from wherever it is; an open session is saved."""
-        while len(self.screen_stack) > 2:
-            self.pop_screen()
-        self.close_session()
-
-    def action_open_run(self) -> None:
-        """Choose a folder or a file, and begin with it."""
-        from distkb.tui.screens.open import OpenScreen
-
-        self.home()
-        self.push_screen(OpenScreen(), lambda path: self.begin(paths=[path]) if path else None)
-
-    def action_earlier(self) -> None:
-        """Go on with an earlier session."""
-        from distkb.tui.screens.resume import ResumeScreen
-
-        self.home()
-        self.push_screen(ResumeScreen(), lambda session: self.resume_session(session) if session else None)
-
-    def action_check_machine(self) -> None:
-        """Offer the probes."""
-        self.check_machine()
-
-    def action_browse(self) -> None:
-        """Look through all entries."""
-        self.browse()
-
-    def action_glossary(self) -> None:
-        """Look up a word."""
-        self.show_glossary()
-
-    def action_advise(self) -> None:
-        """Work out what fits on a cluster."""
-        self.advise()
-
-    def action_search(self) -> None:
-        """Go to the words that narrow the list down; where there is no list, search the catalogue."""
-        to_filter = getattr(self.screen, "action_to_filter", None)
-        if callable(to_filter):
-            to_filter()
-        else:
-            self.browse()
-
-    def action_step_out(self) -> None:
-        """Leave the screen; at the start, the program."""
-        names = ("action_leave", "action_back", "action_cancel", "action_close")
-        leave = next((found for name in names if callable(found := getattr(self.screen, name, None))), self.exit)
-        leave()
-
-    def show_setting(self, name: str) -> None:
-        """Read what is known of a variable, flag or key."""
-        from distkb.tui.screens.setting import SettingScreen
-
-        if self.knowledge is not None:
-            self.push_screen(SettingScreen(name))
-
-    def action_help_quit(self) -> None:
-        """Say how to quit: Ctrl+C copies, and too many press it by habit."""
-        self.notify(self.say("tui.how-to-quit"), markup=False)
-
-    def action_command_palette(self) -> None:
-        """Offer all commands."""
-        from textual.command import CommandPalette
-
-        if not CommandPalette.is_open(cast("App[object]", self)):
-            self.push_screen(CommandPalette(placeholder=self.say("tui.palette.placeholder"), id="--command-palette"))
-
-    def action_help(self) -> None:
-        """Explain what has the focus."""
-        from distkb.tui.screens.help import HelpScreen
-
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self.screen))
 
     def _fatal_error(self) -> None:
         """End with one line instead of a traceback; DISTKB_TRACEBACK asks for it."""

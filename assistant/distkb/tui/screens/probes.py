@@ -104,7 +104,8 @@ class ProbesScreen(Screen[None]):
         self.speak()
         listing = self.query_one("#probes-list", OptionList)
         names = list(PROBES)
-        listing.highlighted = names.index(self._wanted) if self._wanted in names else 0
+        first = "stacks" if self.app.jobs else "env"
+        listing.highlighted = names.index(self._wanted if self._wanted in names else first)
         listing.focus()
         self._find_python()
 
@@ -116,7 +117,7 @@ class ProbesScreen(Screen[None]):
         refill(
             listing,
             (
-                Option(Content.assemble((f"{name:<16}", "bold $accent"), say(f"tui.probes.{name}")), id=name)
+                Option(Content.assemble((f"{name:<17}", "bold $accent"), say(f"tui.probes.{name}")), id=name)
                 for name in PROBES
             ),
         )

@@ -156,10 +156,17 @@ class SessionScreen(Screen[None]):
         roll = roll_call(evidence.ranks, say)[:shown]
         parts = [Content.styled(told, "bold")] if told else []
         parts += [Content.styled(f"  {line}", "dim") for line in roll]
-        sure = Content.assemble((say("tui.session.causes"), "bold underline"), "  ", certainty(view, say))
-        self.query_one("#session-causes-title", Static).update(sure)
+        self._say_sure(view)
         story.display = bool(parts)
         story.update(Content("\n").join(parts))
+
+    def _say_sure(self, view: SessionView) -> None:
+        """Say how sure it is, and how the move that is shown would make it surer."""
+        say, moves = voice(self), self._moves()
+        move = moves[self._offered] if self._offered < len(moves) else None
+        told = certainty(view, say, None if isinstance(move, Look) else move)
+        line = Content.assemble((say("tui.session.causes"), "bold underline"), "  ", told)
+        self.query_one("#session-causes-title", Static).update(line)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Offer to undo or redo only what there is."""
@@ -240,6 +247,8 @@ class SessionScreen(Screen[None]):
         panel = self.query_one(MovePanel)
         panel.show(self._moves()[number])
         panel.focus_options()
+        if self.app.desk is not None and self.app.desk.view is not None:
+            self._say_sure(self.app.desk.view)
 
     def action_other_move(self) -> None:
         """Show the next best move instead; after the last one the best comes again."""
