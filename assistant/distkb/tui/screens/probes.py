@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
@@ -29,6 +30,7 @@ from distkb.tui.widgets.listing import refill
 from distkb.tui.widgets.prompt import Field
 
 if TYPE_CHECKING:
+    from distkb.locale import Say
     from distkb.probing.interpreter import Interpreter
     from distkb.tui.app import DistkbApp
     from distkb.tui.knowledge import Knowledge
@@ -79,6 +81,7 @@ class ProbesScreen(Screen[None]):
         self._step = step
         self._run: ProbeRun | None = None
         self._probing = False
+        self._began = 0.0
         self._given_up = False
         self._said: list[Stage | str] = []
         self._answer: ProbeAnswer | None = None
@@ -107,6 +110,7 @@ class ProbesScreen(Screen[None]):
         first = "stacks" if self.app.jobs else "env"
         listing.highlighted = names.index(self._wanted if self._wanted in names else first)
         listing.focus()
+        self.set_interval(1.0, self._tick)
         self._find_python()
 
     def speak(self) -> None:
@@ -144,7 +148,13 @@ class ProbesScreen(Screen[None]):
     def _say_state(self) -> None:
         """Say whether a probe runs, and how it begins and ends."""
         name = "running" if self._probing else "idle" if self._answer is None else "done"
-        self.query_one("#probes-state", Static).update(Content(voice(self)(f"tui.probes.{name}")))
+        text = voice(self)(f"tui.probes.{name}", n=f"{monotonic() - self._began:.0f}")
+        self.query_one("#probes-state", Static).update(Content(text))
+
+    def _tick(self) -> None:
+        """Let the time go on while a probe runs."""
+        if self._probing:
+            self._say_state()
 
     @work(thread=True, group="python")
     def _find_python(self) -> None:
@@ -211,6 +221,7 @@ class ProbesScreen(Screen[None]):
             self.notify(voice(self)("tui.probes.looking"), markup=False)
             return
         self._probing, self._given_up, self._answer = True, False, None
+        self._began = monotonic()
         self._said.clear()
         self.query_one(RichLog).clear()
         self.query_one("#probes-result").display = False
@@ -276,7 +287,8 @@ class ProbesScreen(Screen[None]):
 
     def _show_answer(self, answer: ProbeAnswer) -> None:
         say = voice(self)
-        text = report.write(answer, say, columns=max(40, self.app.size.width - 4))
+        columns = max(40, self.app.size.width - 4)
+        text = report.write(answer, say, columns=columns, body=_body(answer, say, columns))
         self.query_one("#probes-answer", Static).update(Content(text))
         self.query_one("#probes-result").display = True
 
@@ -325,6 +337,19 @@ def conclude(probe: str, raw: Any, known: Knowledge, python: Interpreter) -> Pro
     concluded = conclude_env(raw.facts, known.catalogue)
     facts = {**raw.facts, "timers": concluded.timer_facts()}
     return answer(raw, findings, more=concluded.observations, facts=facts, interpreter=python)
+
+
+def _body(answer: ProbeAnswer, say: Say, columns: int) -> str:
+    """Return what was measured, for the probes that measure."""
+    if answer.probe == "allreduce":
+        from distkb.report import bandwidth
+
+        return bandwidth.write(answer.facts, say, columns=columns)
+    if answer.probe == "loader":
+        from distkb.report import loaders
+
+        return loaders.write(answer.facts, say, columns=columns)
+    return ""
 
 
 def _status(name: str) -> Any:
