@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from textual.widgets import OptionList
 from tui_driver import BOTH, FIRST, Drive, drive, move_of
@@ -143,3 +144,12 @@ def test_every_probe_is_offered_from_one_list(lang: Language) -> None:
         await driven.says(Say(lang)("tui.look.none")[:12])
 
     drive(script, lang=lang)
+
+
+def test_the_screen_offers_every_probe_of_the_command_line() -> None:
+    """What `distkb probe` can do is in the list, but for the folder that it prints."""
+    from distkb.cli.main import cli
+
+    group = cli.get_command(click.Context(cli), "probe")
+    assert isinstance(group, click.Group)
+    assert set(PROBES) == set(group.list_commands(click.Context(group))) - {"path"}

@@ -25,6 +25,7 @@ PROBES: dict[str, Probe] = {
     "env": Probe("run", "probe.env"),
     "allreduce": Probe("run", "probe.allreduce"),
     "flight-recorder": Probe("path", "collect.flight-recorder"),
+    "trace": Probe("path", "collect.trace"),
     "fsdp": Probe("path", "probe.fsdp"),
     "script": Probe("path", "probe.script"),
     "loader": Probe("callable", "collect.loader", 120.0),
