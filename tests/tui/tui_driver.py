@@ -22,7 +22,7 @@ RUN = DATA / "run"
 SESSIONS = DATA / "sessions"
 FIRST, SECOND = "20260102-030405-abcdef", "20260103-111213-fedcba"
 """Recorded sessions: the first has read a log and been asked, the second is empty but for its words."""
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """Bounds a test that fails. Compiling a catalogue with an overlay takes some seconds of a core, of which a loaded
 machine has few."""
 BOTH = pytest.mark.parametrize("lang", ["en", "ko"])

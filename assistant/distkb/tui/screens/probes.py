@@ -25,7 +25,7 @@ from distkb.probing.run import ProbeRun, Stage
 from distkb.report import probe as report
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.registry import PROBES
-from distkb.tui.voice import voice
+from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill
 from distkb.tui.widgets.prompt import Field
 
@@ -117,14 +117,7 @@ class ProbesScreen(Screen[None]):
         """Say everything in the language of the app."""
         say = voice(self)
         self.query_one("#probes-title", Static).update(Content.styled(say("tui.probes.title"), "bold"))
-        listing = self.query_one("#probes-list", OptionList)
-        refill(
-            listing,
-            (
-                Option(Content.assemble((f"{name:<17}", "bold $accent"), say(f"tui.probes.{name}")), id=name)
-                for name in PROBES
-            ),
-        )
+        self._list()
         self._say_what()
         self._say_state()
         log = self.query_one(RichLog)
@@ -133,6 +126,19 @@ class ProbesScreen(Screen[None]):
             self._say_line(event)
         if self._answer is not None:
             self._show_answer(self._answer)
+
+    def _list(self) -> None:
+        """List the probes, one line each: a row that wraps would push the last one out of sight."""
+        say, room = voice(self), max(20, self.app.size.width - 22)
+        rows = (
+            Option(Content.assemble((f"{name:<17}", "bold $accent"), fit(say(f"tui.probes.{name}"), room)), id=name)
+            for name in PROBES
+        )
+        refill(self.query_one("#probes-list", OptionList), rows)
+
+    def on_resize(self) -> None:
+        """Cut the rows where the new width ends."""
+        self._list()
 
     @on(OptionList.OptionHighlighted, "#probes-list")
     def _say_what(self) -> None:
