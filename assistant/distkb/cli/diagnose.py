@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         "distkb diagnose logs/",
         "distkb diagnose logs/ --fact symptom=hang --fact nodes=multi",
         "distkb diagnose --report problem.txt --json",
-        "kubectl logs my-job | distkb diagnose -",
+        "distkb diagnose - < job.log",
     ),
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))

@@ -52,10 +52,13 @@ def _cause(page: Page, cause: Cause, meanings: Meanings, say: Say, *, most: int)
     page.paragraph(say(f"prior.{cause.prior}"), role="faint")
     page.blank()
     page.paragraph(say.text(cause.explanation))
-    found = (("for", speaking_for(cause, meanings)), ("against", speaking_against(cause, meanings)))
+    found = (
+        ("entry.speaks-for", speaking_for(cause, meanings)),
+        ("entry.speaks-against", speaking_against(cause, meanings)),
+    )
     for name, chosen in found:
         if chosen:
-            page.heading(say(f"entry.speaks-{name}"))
+            page.heading(say(name))
         for evidence in chosen[:most]:
             page.item("-", sentence(evidence, meanings, say))
             if evidence.why:

@@ -31,6 +31,7 @@ _CHECKS = {
 }
 """What shows an observation, by the first part of its id; all others are read from the run's output."""
 _OUTPUT = "distkb diagnose logs/"
+_HEADS = ("entry.table.see", "entry.table.check", "entry.table.fix")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +94,7 @@ def table(entry: Entry, meanings: Meanings, say: Say, columns: int) -> list[str]
     left = max(12, (columns - 4) * 2 // 5)
     middle = max(10, (columns - 4) * 2 // 7)
     sizes = (left, middle, max(10, columns - 4 - left - middle))
-    heads = tuple(say(f"entry.table.{name}") for name in ("see", "check", "fix"))
+    heads = tuple(say(name) for name in _HEADS)
     lines = _cells(heads, sizes)
     for row in rows(entry, meanings, say):
         lines += ["─" * columns, *_cells((row.see, row.check, row.fix), sizes)]
@@ -122,7 +123,7 @@ def _wrapped(text: str, columns: int) -> list[str]:
 
 
 def _stacked(entry: Entry, meanings: Meanings, say: Say, columns: int) -> list[str]:
-    lines = _wrapped(" · ".join(say(f"entry.table.{name}") for name in ("see", "check", "fix")), columns)
+    lines = _wrapped(" · ".join(say(name) for name in _HEADS), columns)
     for row in rows(entry, meanings, say):
         lines.append("─" * columns)
         for text in (row.see, row.check, row.fix):

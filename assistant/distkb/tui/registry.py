@@ -15,20 +15,25 @@ class Probe(msgspec.Struct, frozen=True):
     """One probe."""
 
     way: Way
-    step: str
-    """The step of a session that it answers."""
+    kind: Literal["collect", "probe"]
+    """With its name, the step of a session that it answers."""
     deadline_s: float = 60.0
 
 
 PROBES: dict[str, Probe] = {
-    "stacks": Probe("look", "collect.stacks"),
-    "env": Probe("run", "probe.env"),
-    "allreduce": Probe("run", "probe.allreduce"),
-    "flight-recorder": Probe("path", "collect.flight-recorder"),
-    "trace": Probe("path", "collect.trace"),
-    "fsdp": Probe("path", "probe.fsdp"),
-    "script": Probe("path", "probe.script"),
-    "loader": Probe("callable", "collect.loader", 120.0),
-    "network": Probe("commands", "probe.network"),
+    "stacks": Probe("look", "collect"),
+    "env": Probe("run", "probe"),
+    "allreduce": Probe("run", "probe"),
+    "flight-recorder": Probe("path", "collect"),
+    "trace": Probe("path", "collect"),
+    "fsdp": Probe("path", "probe"),
+    "script": Probe("path", "probe"),
+    "loader": Probe("callable", "collect", 120.0),
+    "network": Probe("commands", "probe"),
 }
 """Every probe, in the order in which the list shows them."""
+
+
+def step_of(name: str) -> str:
+    """Return the step of a session that a probe answers."""
+    return f"{PROBES[name].kind}.{name}"

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from distkb.tui.knowledge import Knowledge
 
 
+_COPIED = {"tmux": "tui.copied.tmux", "terminal": "tui.copied.terminal"}
+
+
 class Ways(App[int]):
     """The ways from screen to screen; what a session is and how it begins is the app's own."""
 

@@ -102,12 +102,12 @@ class ExplainScreen(Screen[None]):
         folded = [c for c in evidence if not c.observation.present or known.meanings.is_echo(c.observation)]
         telling = [c for c in evidence if c not in folded]
         rows: list[Option] = []
-        for name, chosen in (
-            ("for", [c for c in telling if c.weight > 0]),
-            ("against", [c for c in telling if c.weight < 0]),
+        for name, none, chosen in (
+            ("tui.explain.for", "tui.explain.nothing-for", [c for c in telling if c.weight > 0]),
+            ("tui.explain.against", "tui.explain.nothing-against", [c for c in telling if c.weight < 0]),
         ):
-            rows += self._heading(say(f"tui.explain.{name}"))
-            rows += self._group(chosen) or self._line(say(f"tui.explain.nothing-{name}"))
+            rows += self._heading(say(name))
+            rows += self._group(chosen) or self._line(say(none))
         if folded:
             sign = "▾" if self._all else "▸"
             rows.append(

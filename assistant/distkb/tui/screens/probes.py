@@ -24,7 +24,7 @@ from distkb.probing.document import ProbeAnswer
 from distkb.probing.run import ProbeRun, Stage
 from distkb.report import probe as report
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.registry import PROBES
+from distkb.tui.registry import PROBES, step_of
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill
 from distkb.tui.widgets.prompt import Field
@@ -185,7 +185,7 @@ class ProbesScreen(Screen[None]):
             case "look":
                 self._look()
             case "path":
-                self._open(PROBES[name].step)
+                self._open(step_of(name))
             case "commands":
                 self.app.copy(f"distkb probe {name} --listen")
             case "callable":
@@ -288,7 +288,7 @@ class ProbesScreen(Screen[None]):
             clear = tuple(o.id for o in answer.observations if not o.present)
             failed = answer.status if answer.status in ("skipped", "error") else "ok"
             status = "cancelled" if answer.reason == "cancelled" else failed
-            step = self._step or PROBES[answer.probe].step
+            step = self._step or step_of(answer.probe)
             self.app.apply(ProbeResult(step=step, observations=present, clear=clear, status=_status(status)))
 
     def _show_answer(self, answer: ProbeAnswer) -> None:

@@ -19,7 +19,7 @@ from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
 from distkb.evidence.text.clean import plain
 from distkb.report.measure import percent
 from distkb.tui.keys import key
-from distkb.tui.registry import PROBES
+from distkb.tui.registry import PROBES, step_of
 from distkb.tui.voice import prose, voice
 from distkb.tui.widgets.listing import refill
 
@@ -315,7 +315,7 @@ def runnable(step: Step) -> str | None:
     """Return the name of the probe that a step runs, where the screen can run it."""
     name = step.id.partition(".")[2]
     probe = PROBES.get(name)
-    return name if probe is not None and probe.way == "run" and probe.step == step.id else None
+    return name if probe is not None and probe.way == "run" and step_of(name) == step.id else None
 
 
 def _labelled(label: Text, example: str | None, say: Say) -> str:

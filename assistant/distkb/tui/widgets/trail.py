@@ -115,8 +115,8 @@ class Trail(OptionList):
         for observation in telling:
             self._add_observation(observation)
         if rest:
-            sign, key = ("▾", "less") if item.number in self._open else ("▸", "more")
-            row = Content.styled(f"  {sign} {voice(self).count(f'tui.trail.{key}', len(rest))}", "dim")
+            sign, key = ("▾", "tui.trail.less") if item.number in self._open else ("▸", "tui.trail.more")
+            row = Content.styled(f"  {sign} {voice(self).count(key, len(rest))}", "dim")
             self._add(row, Fold(item.number))
         for observation in rest if item.number in self._open else ():
             self._add_observation(observation)
