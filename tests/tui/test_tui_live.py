@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 from textual.widgets import OptionList
-from tui_driver import BOTH, FIRST, Drive, drive, move_of
+from tui_driver import BOTH, FIRST, RUN, Drive, drive, move_of
 
 from distkb.locale import Language, Say
 from distkb.tui.registry import PROBES
@@ -91,10 +91,12 @@ def test_one_key_from_the_start_to_where_the_ranks_stand(hanging: Path, monkeypa
 @pytest.mark.usefixtures("recorded")
 def test_a_silent_job_is_the_first_offer_of_a_session(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before any question stands the job that runs here; `not now` leads to what would have been asked."""
-    job = Job(pids=(4242, 4243), name="train.py", silent_s=360.0)
+    job = Job(pids=(4242, 4243), name="train.py", silent_s=360.0, logs=(RUN / "rank0.log",))
     monkeypatch.setattr(look, "running", lambda: [job])
 
     async def script(driven: Drive) -> None:
+        await driven.until(lambda: bool(driven.app.jobs), "job")
+        driven.app.resume_session(FIRST)
         await driven.at("session")
         await driven.until(lambda: isinstance(move_of(driven), Look), "offer")
         say = Say(lang)
@@ -102,7 +104,22 @@ def test_a_silent_job_is_the_first_offer_of_a_session(lang: Language, monkeypatc
         await driven.press("2")
         assert not isinstance(move_of(driven), Look)
 
-    drive(script, lang=lang, resume=FIRST)
+    drive(script, lang=lang)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_job_that_the_session_is_not_about_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where none of its logs was read, it is no answer to what is asked: no key that is meant for that starts it."""
+    monkeypatch.setattr(look, "running", lambda: [Job(pids=(4242,), name="other.py", silent_s=360.0)])
+
+    async def script(driven: Drive) -> None:
+        await driven.until(lambda: bool(driven.app.jobs), "job")
+        driven.app.resume_session(FIRST)
+        await driven.at("session")
+        await driven.settle()
+        assert not isinstance(move_of(driven), Look)
+
+    drive(script)
 
 
 @BOTH

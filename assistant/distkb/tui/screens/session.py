@@ -17,6 +17,7 @@ from textual.widgets import Static
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
 from distkb.diagnosis.session import (
     DontKnow,
+    EvidenceAdded,
     FixTried,
     Redone,
     StepDeclined,
@@ -37,6 +38,7 @@ from distkb.tui.widgets.trail import Trail
 if TYPE_CHECKING:
     from distkb.diagnosis.view import SessionView
     from distkb.tui.app import DistkbApp
+    from distkb.watching.look import Job
 
 WIDE = 110
 """Columns from which the causes stand beside the question."""
@@ -99,7 +101,6 @@ class SessionScreen(Screen[None]):
         if self.app.desk is not None and self.app.desk.view is not None:
             self._show(self.app.desk.view)
         self.query_one(MovePanel).focus_options()
-        self.app.find_jobs()
 
     def on_resize(self) -> None:
         """Put the causes beside the question where there is room."""
@@ -235,12 +236,13 @@ class SessionScreen(Screen[None]):
             return moves
         job = self.app.jobs[0]
         silent = job.silent_s is None or job.silent_s >= SILENT_S
-        return (Look(job), *moves) if silent else (*moves, Look(job))
+        return (Look(job), *moves) if silent and self._about(job) else (*moves, Look(job))
 
-    def job_found(self) -> None:
-        """Offer to look at a job that runs here, unless something was chosen meanwhile."""
-        if self._offered == 0 and self._moves():
-            self.query_one(MovePanel).show(self._moves()[0])
+    def _about(self, job: Job) -> bool:
+        """Whether the session may be about a job: one of its logs was read, or nothing but words was given."""
+        events = () if self.app.desk is None else self.app.desk.session.events
+        read = [Path(path).absolute() for event in events if isinstance(event, EvidenceAdded) for path in event.paths]
+        return not read or any(path == log or path in log.parents for path in read for log in job.logs)
 
     def _offer(self, number: int) -> None:
         self._offered = number
