@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -199,7 +200,7 @@ class SessionScreen(Screen[None]):
             case Take():
                 self._take(message.move, options[0])
             case Look(job=job) if options == ("look",):
-                self.app.look(job, lambda folder: self._read(folder, "collect.stacks"))
+                self.app.look(job, partial(self._looked, job))
             case Look(job=job):
                 self.app.dismiss_job(job)
                 self._offer(0)
@@ -237,6 +238,14 @@ class SessionScreen(Screen[None]):
         job = self.app.jobs[0]
         silent = job.silent_s is None or job.silent_s >= SILENT_S
         return (Look(job), *moves) if silent and self._about(job) else (*moves, Look(job))
+
+    def _looked(self, job: Job, folder: Path) -> None:
+        """Read what was taken into this session where it is about the job, else into a new one."""
+        if self._about(job):
+            self._read(folder, "collect.stacks")
+        else:
+            self.app.home()
+            self.app.begin(paths=[folder])
 
     def _about(self, job: Job) -> bool:
         """Whether the session may be about a job: one of its logs was read, or nothing but words was given."""
