@@ -8,6 +8,7 @@ import pytest
 from tui_driver import DATA, RUN, record_sessions
 
 from distkb.catalogue import places
+from distkb.watching import look
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +24,8 @@ def homes(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.delenv("DISTKB_KB", raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("TMUX", raising=False)
+    monkeypatch.setattr(look, "running", list)  # whatever else runs on this machine
 
 
 @pytest.fixture

@@ -171,7 +171,7 @@ def test_a_configuration_file_stands_for_the_model(tmp_path: Path) -> None:
         await typed(driven, model=f" {path}")
         assert screen.advice is not None
         assert screen.advice.shape.source == "config"
-        await driven.press("f2")
+        await driven.press("f8")
         await driven.at("launch")
         assert isinstance(driven.app.screen, LaunchScreen)
         assert f"--config {path}" in driven.app.screen.pieces["distkb"]
@@ -273,7 +273,7 @@ def test_the_smallest_terminal_does_not_break_it() -> None:
     async def script(driven: Drive) -> None:
         await opened(driven)
         await typed(driven, gpus="64")
-        await driven.press("f2")
+        await driven.press("f8")
         await driven.at("launch")
 
     drive(script, size=(40, 12))

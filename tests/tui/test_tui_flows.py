@@ -14,7 +14,7 @@ from distkb.diagnosis.session import Answered, DontKnow, FixTried, StepDeclined
 from distkb.locale import Language, Say
 from distkb.sessions import store
 from distkb.tui.app import DistkbApp
-from distkb.tui.screens.start import BREAK
+from distkb.tui.widgets.prompt import BREAK
 
 
 @BOTH

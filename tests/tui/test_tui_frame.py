@@ -45,7 +45,7 @@ def test_the_glossary_defines_and_leads_to_entries(lang: Language) -> None:
     """A word of either language is found; Enter reads the entry that explains it."""
 
     async def script(driven: Drive) -> None:
-        await driven.press("f4", "f6")
+        await driven.press("f4", "f7")
         await driven.at("glossary")
         await driven.write("배리어")
         assert "barrier" in driven.shown
@@ -152,7 +152,6 @@ def test_the_palette_speaks_the_language_and_says_when_nothing_fits(lang: Langua
         await driven.press("ctrl+p")
         await driven.write(say("tui.command.glossary"))
         await driven.says(say("tui.command.glossary.help"))
-        await driven.until(lambda: driven.app.screen.query_one("CommandList", OptionList).option_count == 1, "one")
         await driven.press("enter")
         await driven.at("glossary")
 

@@ -192,7 +192,7 @@ def test_a_hostile_log_shows_as_text(name: str, tmp_path: Path) -> None:
         for look in looks:
             assert not [code for code in TREACHEROUS if code in look]
         assert any("[bold red]" in look for look in looks)
-        await driven.press("escape")
+        await driven.press("q")
         await driven.at("start")
         await driven.press("f5")
         await driven.at("resume")

@@ -127,6 +127,6 @@ def test_where_it_cannot_run_it_says_why(lang: Language, tmp_path: Path, monkeyp
         await open_repro(driven)
         await driven.until(lambda: "torch" in driven.shown and Say(lang)("tui.repro.looking") not in driven.shown)
         await driven.press("r")
-        assert Say(lang)("tui.repro.running") not in driven.shown
+        assert Say(lang)("tui.repro.running", n="0") not in driven.shown
 
     drive(script, app=app(overlay(tmp_path, FAILS, "launch: python"), lang))

@@ -50,7 +50,7 @@ def test_resuming_lists_the_latest_first_and_goes_on() -> None:
         await driven.at("session")
         assert driven.app.desk is not None
         assert driven.app.desk.session.id == SECOND
-        await driven.press("escape")
+        await driven.press("q")
         await driven.at("start")
         assert driven.app.desk is None
         driven.app.resume_session("20200101-000000-000000")

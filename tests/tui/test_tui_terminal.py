@@ -153,7 +153,7 @@ def answer_a_question(terminal: Terminal, say: Say) -> None:
         raise AssertionError(terminal.shown)
     if any("[ ]" in row for row in before):
         terminal.keys("1")
-        terminal.says("[x]")
+        before = move_of(terminal.says("[x]"), trail)
         terminal.keys("Enter")
     else:
         terminal.keys("1")

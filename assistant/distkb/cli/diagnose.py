@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from distkb.cli import knowledge, output
+from distkb.cli import complete, knowledge, output
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, error, note
 from distkb.cli.reports import read_report
 from distkb.cli.session import Session, session
+from distkb.cli.stdin import with_stdin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
         "distkb diagnose logs/",
         "distkb diagnose logs/ --fact symptom=hang --fact nodes=multi",
         "distkb diagnose --report problem.txt --json",
+        "distkb diagnose - < job.log",
     ),
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--report", metavar="FILE|-", help="option.report")
-@click.option("--fact", "facts", multiple=True, metavar="NAME=VALUE", help="option.fact")
+@click.option("--fact", "facts", multiple=True, metavar="NAME=VALUE", shell_complete=complete.facts, help="option.fact")
 @click.option("--json", "as_json", is_flag=True, help="option.json")
 @click.option("--markdown", "as_markdown", is_flag=True, help="option.markdown")
 @click.pass_context
@@ -51,6 +53,9 @@ def command(
         raise Failure("error.two-formats")
     if not paths and report is None and not facts:
         raise Failure("error.nothing-given")
+    if report == "-" and Path("-") in paths:
+        raise Failure("error.stdin-twice")
+    paths = with_stdin(paths)
     known = knowledge.Knowledge(knowledge.open_knowledge(current))
     given = parse_facts(facts, known.catalogue.facts)
     words = "" if report is None else read_report(report, current.say)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from distkb import __version__
 from distkb.cli import output
@@ -17,7 +18,7 @@ from distkb.cli.diagnostics import ExitCode, Failure, error, fail
 from distkb.cli.session import Session, session
 from distkb.cli.usage import explain
 from distkb.locale import Say, choose
-from distkb.probing.registry import PROBES
+from distkb.probing.registry import PROBES, module_of
 
 SCREEN_OPTIONS = frozenset({"--lang", "--kb"})
 """Options that may stand beside paths that the screen is to open; any other one asks for a diagnosis."""
@@ -75,6 +76,8 @@ class Root(Group):
         """Find the command; an existing path stands for the screen with that path, or for `diagnose`."""
         if args[0] == "screen" and not Path(args[0]).exists():
             raise self.unknown(ctx, args[0])
+        if args[0] == "-":
+            return "diagnose", self.get_command(ctx, "diagnose"), args
         if args[0] not in self.modules and Path(args[0]).exists():
             options = {arg.partition("=")[0] for arg in args if arg.startswith("-")}
             plain = not output.is_interactive() or not options <= SCREEN_OPTIONS
@@ -82,8 +85,12 @@ class Root(Group):
             return name, self.get_command(ctx, name), args
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands, and paths, which may stand in their place."""
+        return [*super().shell_complete(ctx, incomplete), CompletionItem(incomplete, type="file")]
+
     def without_command(self, ctx: click.Context) -> None:
-        """Open the screen; where there is no terminal, print how to begin."""
+        """Open the screen; where there is no terminal, diagnose what is piped in, else print how to begin."""
         resume: str | None = ctx.params.get("resume")
         if output.is_interactive():
             from distkb.cli.screen import open_screen
@@ -91,6 +98,12 @@ class Root(Group):
             ctx.exit(open_screen(session(ctx), resume=resume))
         if resume is not None:
             raise Failure("error.no-terminal", code=ExitCode.UNABLE)
+        from distkb.cli import stdin
+
+        if stdin.is_given():
+            from distkb.cli.diagnose import command as diagnose
+
+            ctx.exit(ctx.invoke(diagnose, paths=(stdin.DASH,), report=None, facts=(), as_json=False, as_markdown=False))
         from distkb.cli.helptext import welcome
 
         output.write(welcome(self, session(ctx).say))
@@ -114,7 +127,7 @@ cli = Root(
         "probe": Group(
             "probe",
             {
-                **{probe.name: probe.module for probe in PROBES},
+                **{name: module_of(name) for name in PROBES},
                 "path": "distkb.cli.probe_path",
             },
             help="help.probe",

@@ -11,7 +11,7 @@ import click
 
 from distkb.cli import output
 from distkb.cli.diagnostics import ExitCode, Failure, note
-from distkb.probing.registry import DEADLINES
+from distkb.probing.registry import PROBES
 
 if TYPE_CHECKING:
     from distkb.cli.knowledge import Knowledge
@@ -37,7 +37,7 @@ def format_options(function: Decorated) -> Decorated:
 
 def probe_options(name: str, *, with_json: bool = True) -> Callable[[Decorated], Decorated]:
     """Add the options of every probe that runs a process: `--python`, `--deadline` and `--json`."""
-    deadline_s = DEADLINES[name]
+    deadline_s = PROBES[name].deadline_s
 
     def add(function: Decorated) -> Decorated:
         for option in (

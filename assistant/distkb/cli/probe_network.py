@@ -14,7 +14,7 @@ from distkb.cli import knowledge, output, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, note
 from distkb.cli.session import Session, session
-from distkb.probing.registry import DEADLINES
+from distkb.probing.registry import PROBES
 
 if TYPE_CHECKING:
     from distkb.evidence.observation import Observation
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from distkb.probing.interpreter import Interpreter
     from distkb.probing.run import Stage
 
-DEADLINE_S, WAIT_S = DEADLINES["network"], 600.0
+DEADLINE_S, WAIT_S = PROBES["network"].deadline_s, 600.0
 """Seconds for this host and a conversation, and for which a listener waits until somebody starts the other end."""
 PORT = 29400
 """torchrun's c10d rendezvous, the first port that a run over several machines needs."""

@@ -11,6 +11,7 @@ import click
 
 from distkb.cli import diagnostics, knowledge, output, probe
 from distkb.cli.command import Command
+from distkb.cli.complete import entries
 from distkb.cli.diagnostics import ExitCode, Failure, note
 from distkb.cli.session import session
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
         "distkb repro run D21 --keep d21/ && distkb diagnose d21/",
     ),
 )
-@click.argument("entry", metavar="ENTRY")
+@click.argument("entry", metavar="ENTRY", shell_complete=entries)
 @click.option("--fixed", is_flag=True, help="repro.option.fixed")
 @click.option("--recorded", is_flag=True, help="repro.option.recorded")
 @click.option("--keep", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="repro.option.keep")

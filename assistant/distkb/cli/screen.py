@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import click
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode
 from distkb.cli.session import Session, session
+from distkb.locale import asked
 
 
 def open_screen(current: Session, *, paths: Sequence[Path] = (), resume: str | None = None) -> ExitCode:
     """Run the screen until it is left; returns its exit code."""
     app = importlib.import_module("distkb.tui.app")
-    return ExitCode(app.run(current.say, paths=paths, overlays=current.overlays, resume=resume))
+    chosen = asked(sys.argv[1:])
+    return ExitCode(app.run(current.say, paths=paths, overlays=current.overlays, resume=resume, chosen=chosen))
 
 
 @click.command("screen", cls=Command, help="help.screen", hidden=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from distkb.cli import knowledge, output
 from distkb.cli.command import Command
+from distkb.cli.complete import names
 from distkb.cli.diagnostics import ExitCode, Failure
 from distkb.cli.session import session
 
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
 
 class Show(Command):
     """The command, to which a name with its dashes is a name, as it stands in what the command prints."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete options of the command, and flags that it shows."""
+        found = super().shell_complete(ctx, incomplete)
+        return [*found, *names(ctx, self.params[0], incomplete)] if incomplete.startswith("-") else found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; what looks like an option and is like none of this command is the name to show."""
@@ -48,10 +55,11 @@ class Show(Command):
         "distkb show --rdzv-endpoint",
     ),
 )
-@click.argument("entry", metavar="ENTRY")
+@click.argument("entry", metavar="ENTRY", shell_complete=names)
+@click.option("--all", "whole", is_flag=True, help="option.show-all")
 @click.option("--json", "as_json", is_flag=True, help="option.json")
 @click.pass_context
-def command(ctx: click.Context, entry: str, as_json: bool) -> ExitCode:
+def command(ctx: click.Context, entry: str, whole: bool, as_json: bool) -> ExitCode:
     """Print one entry or one setting."""
     current = session(ctx)
     compiled = knowledge.open_knowledge(current)
@@ -69,7 +77,8 @@ def command(ctx: click.Context, entry: str, as_json: bool) -> ExitCode:
         return ExitCode.DONE
     from distkb.report import entry as view
 
-    output.write(view.write(found, _meanings(compiled), current.say, columns=output.columns(), ink=output.ink()))
+    columns, ink = output.columns(), output.ink()
+    output.write(view.write(found, _meanings(compiled), current.say, columns=columns, ink=ink, whole=whole))
     return ExitCode.DONE
 
 

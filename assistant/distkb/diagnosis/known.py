@@ -90,10 +90,12 @@ def _steps(events: Iterable[Event]) -> Iterable[str]:
 def _evidence(events: Sequence[Event], answered: set[str], implies: Mapping[str, Iterable[str]]) -> Evidence:
     read = [event.evidence for event in events if isinstance(event, EvidenceAdded)]
     best: dict[str, Observation] = {}
-    for event in events:
+    disowned = {event.question: place for place, event in enumerate(events) if isinstance(event, DontKnow)}
+    for place, event in enumerate(events):
         for observation in taught(event):
             inferred = "=" in observation.id and observation.source not in ("answer", "fact")
-            if inferred and observation.id.partition("=")[0] in answered:
+            fact = observation.id.partition("=")[0]
+            if inferred and (fact in answered or disowned.get(fact, -1) > place):
                 continue  # what the person says of the run counts more than what was guessed from words or lines
             held = best.get(observation.id)
             if held is None or _rank(observation) >= _rank(held):

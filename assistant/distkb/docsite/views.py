@@ -17,9 +17,9 @@ from distkb.docsite.diagrams import drawing
 from distkb.docsite.signs import OPEN, Signs
 from distkb.docsite.text import Writer
 from distkb.locale import Say
-from distkb.report.entry import TELLS
 from distkb.report.meaning import Meanings
 from distkb.report.page import unified
+from distkb.report.signs import TELLS
 
 MOST_FOR, MOST_AGAINST = 7, 4
 """So much of what speaks for a cause and against it stands on its page, the strongest first; nobody reads 40 lines."""

@@ -122,6 +122,13 @@ def as_language(name: str | None) -> Language | None:
     return next((lang for lang in LANGUAGES if lang == code), None)
 
 
+def asked(args: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> bool:
+    """Whether the language was asked for, by `--lang` or DISTKB_LANG, rather than taken from the system."""
+    env = os.environ if environ is None else environ
+    given = any(arg == "--lang" or arg.startswith("--lang=") for arg in args)
+    return given or as_language(env.get("DISTKB_LANG")) is not None
+
+
 def choose(args: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> Language:
     """Return the language to speak: `--lang`, else DISTKB_LANG, else LC_ALL or LANG, else English.
 

@@ -1,35 +1,40 @@
-"""The probes by name: how long each may take, and what it needs before it can start."""
+"""The probes by name: what each needs before it can run, and how long it may take."""
 
 from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
+Way = Literal["run", "look", "path", "callable", "commands"]
+"""What the screen does with it. `run`: a key press is enough. `look`: a job that runs here. `path`: files to read.
+`callable`: a function of the user's that builds what is looked at. `commands`: it needs a second machine, so its
+commands are shown."""
+
 
 class Probe(NamedTuple):
     """One probe, on the command line and on the screen."""
 
-    name: str
-    needs: Literal["nothing", "files", "choices"]
-    """What has to be given: nothing, files to read, or choices that only the command line offers."""
+    way: Way
+    step: str
+    """The step of a session that it answers."""
     deadline_s: float = 60.0
     """Where it starts processes: how long they may take."""
 
-    @property
-    def module(self) -> str:
-        """Module of its command."""
-        return f"distkb.cli.probe_{self.name.replace('-', '_')}"
+
+PROBES: Final = {
+    "stacks": Probe("look", "collect.stacks"),
+    "env": Probe("run", "probe.env"),
+    "allreduce": Probe("run", "probe.allreduce"),
+    "flight-recorder": Probe("path", "collect.flight-recorder"),
+    "trace": Probe("path", "collect.trace"),
+    "fsdp": Probe("path", "probe.fsdp", 180.0),
+    "launch": Probe("path", "probe.fsdp"),
+    "script": Probe("path", "probe.script"),
+    "loader": Probe("callable", "collect.loader", 120.0),
+    "network": Probe("commands", "probe.network", 40.0),
+}
+"""Every probe, in the order in which lists show them."""
 
 
-PROBES: Final = (
-    Probe("env", "nothing"),
-    Probe("allreduce", "nothing"),
-    Probe("fsdp", "files", 180.0),
-    Probe("launch", "files"),
-    Probe("loader", "choices", 120.0),
-    Probe("trace", "files"),
-    Probe("stacks", "nothing"),
-    Probe("flight-recorder", "files"),
-    Probe("script", "files"),
-    Probe("network", "nothing", 40.0),
-)
-DEADLINES: Final = {probe.name: probe.deadline_s for probe in PROBES}
+def module_of(name: str) -> str:
+    """Return the module of a probe's command."""
+    return f"distkb.cli.probe_{name.replace('-', '_')}"

@@ -6,17 +6,20 @@ from distkb.catalogue.model import Cause, Entry, Version
 from distkb.locale import Say
 from distkb.report.meaning import Meanings
 from distkb.report.page import Ink, Page, plain
+from distkb.report.signs import SHOWN, sentence, speaking_against, speaking_for, table
 from distkb.report.text import write_fix
 
-TELLS = 1.5
-"""Least factor by which an observation is likelier, or less likely, under the cause to be worth a line."""
 
-
-def write(entry: Entry, meanings: Meanings, say: Say, *, columns: int = 80, ink: Ink = plain) -> str:
-    """Return the whole entry as text of `columns` display columns."""
+def write(
+    entry: Entry, meanings: Meanings, say: Say, *, columns: int = 80, ink: Ink = plain, whole: bool = True
+) -> str:
+    """Return the entry as text of `columns` display columns; unless it is `whole`, with the most telling signs only."""
     page = Page(columns, ink)
     page.title(say.text(entry.title), first=f"{entry.id}  ")
     page.paragraph(say("entry.line", family=say(f"family.{entry.family}"), status=say(f"status.{entry.status}")))
+    page.blank()
+    for number, line in enumerate(table(entry, meanings, say, columns)):
+        page.line(line, "", "heading" if number == 0 else None)
     page.blank()
     page.paragraph(say.text(entry.summary))
     page.heading(say("entry.symptoms"))
@@ -24,7 +27,7 @@ def write(entry: Entry, meanings: Meanings, say: Say, *, columns: int = 80, ink:
         page.item("-", say.text(symptom))
     _messages(page, entry, say)
     for cause in entry.causes:
-        _cause(page, cause, meanings, say)
+        _cause(page, cause, meanings, say, most=len(cause.evidence) if whole else SHOWN)
     if entry.does_not_help:
         page.heading(say("entry.does-not-help"))
         for text in entry.does_not_help:
@@ -43,23 +46,25 @@ def _messages(page: Page, entry: Entry, say: Say) -> None:
         page.quote(example, "    ")
 
 
-def _cause(page: Page, cause: Cause, meanings: Meanings, say: Say) -> None:
+def _cause(page: Page, cause: Cause, meanings: Meanings, say: Say, *, most: int) -> None:
     page.blank()
     page.title(say("entry.cause", id=cause.id, title=say.text(cause.title)))
     page.paragraph(say(f"prior.{cause.prior}"), role="faint")
     page.blank()
     page.paragraph(say.text(cause.explanation))
-    ranked = sorted(cause.evidence, key=meanings.lift)
-    speaks_for = [e for e in reversed(ranked) if meanings.lift(e) >= TELLS]
-    speaks_against = [e for e in ranked if meanings.lift(e) <= 1.0 / TELLS]
-    for heading, chosen in (("entry.speaks-for", speaks_for), ("entry.speaks-against", speaks_against)):
+    found = (
+        ("entry.speaks-for", speaking_for(cause, meanings)),
+        ("entry.speaks-against", speaking_against(cause, meanings)),
+    )
+    for name, chosen in found:
         if chosen:
-            page.heading(say(heading))
-        for evidence in chosen:
-            sentence = meanings.sentence(evidence.observation, say)
-            page.item("-", say("entry.evidence", likelihood=say(f"likelihood.{evidence.likelihood}"), text=sentence))
+            page.heading(say(name))
+        for evidence in chosen[:most]:
+            page.item("-", sentence(evidence, meanings, say))
             if evidence.why:
                 page.paragraph(say.text(evidence.why), "    ", "faint")
+        if len(chosen) > most:
+            page.paragraph(say.count("entry.more-signs", len(chosen) - most), role="faint")
     if cause.confused_with:
         page.heading(say("entry.confused-with"))
         for confusion in cause.confused_with:
@@ -67,7 +72,7 @@ def _cause(page: Page, cause: Cause, meanings: Meanings, say: Say) -> None:
             page.item(confusion.id, title or say.text(confusion.how_to_tell))
             if title:
                 page.paragraph(say.text(confusion.how_to_tell), "    ")
-    page.heading(say("entry.fixes", id=cause.id))
+    page.heading(say("entry.fixes"))
     for fix in cause.fixes:
         write_fix(page, fix, say, heading=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence, Finding, Role, Signature
+from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence, Finding, Role, Signature, Text
 from distkb.evidence.observation import Observation
 from distkb.locale import Say, fill
 
@@ -48,6 +48,10 @@ class Meanings:
             return say("report.fact", question=say.text(question), label=say.text(label))
         return observation
 
+    def value(self, observation: str) -> tuple[Text, Text] | None:
+        """Return question and label of `fact=value`; None for anything else."""
+        return self._values.get(observation)
+
     def seen(self, observation: Observation, say: Say) -> str:
         """Return what was observed in one sentence; where it was looked for and is missing, the sentence says so."""
         if observation.id in self._values and observation.source in {"fact", "answer", "report"}:
@@ -75,6 +79,10 @@ class Meanings:
     def is_primary(self, observation: Observation) -> bool:
         """Whether the observation is the failure itself, and neither its echo nor the setting of the run."""
         return observation.present and self._roles.get(observation.id) == "primary"
+
+    def is_echo(self, observation: Observation) -> bool:
+        """Whether the observation only repeats on a witness that something failed elsewhere."""
+        return self._roles.get(observation.id) == "collateral"
 
     def is_unexplained(self, observation: Observation) -> bool:
         """Whether the observation is an error of which no entry speaks."""

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 import distkb
+from distkb.catalogue.model import Fix
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.moves import Done, NothingFits, TryFix
 from distkb.diagnosis.questions import LINES, LINES_TEXT
@@ -30,10 +31,13 @@ from distkb.evidence.border import fit
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.text.clean import mask, plain
 from distkb.locale import Say
+from distkb.report.certainty import certainty
 from distkb.report.json import encode
 from distkb.report.markdown import code, fenced, prose
 from distkb.report.meaning import Meanings
 from distkb.report.measure import percent
+from distkb.report.rollcall import lines
+from distkb.report.story import tell
 
 SCHEMA = "distkb.session-export/1"
 CAUSES_SHOWN = 5
@@ -47,13 +51,13 @@ class _Words:
     def __init__(self, guide: Guide, say: Say) -> None:
         self.say = say
         self._guide = guide
-        self._meanings = Meanings(guide.catalogue)
+        self.meanings = Meanings(guide.catalogue)
 
     def title(self, name: str) -> str:
         """Return the title of an entry, a cause or a fix."""
         if name in self._guide.fixes:
             return self.say.text(self._guide.fixes[name][2].title)
-        return self._meanings.title(name, self.say)
+        return self.meanings.title(name, self.say)
 
     def question(self, name: str) -> str:
         """Return a question's words; empty where the catalogue no longer has it."""
@@ -68,7 +72,7 @@ class _Words:
         fact = self._guide.facts.get(name) if is_fact else None
         label = next((v.label for v in fact.values if v.value == value), None) if fact else None
         if fact is None or label is None:
-            return self._meanings.seen(observation, self.say)
+            return self.meanings.seen(observation, self.say)
         return self.say("session.export.fact", question=self.say.text(fact.question), answer=self.say.text(label))
 
 
@@ -77,7 +81,10 @@ def markdown(session: Session, view: SessionView, guide: Guide, say: Say) -> str
     words = _Words(guide, say)
     blocks = [f"# {say('session.export.title', title=_prose(session.title or session.id))}"]
     blocks.append(say("session.export.made", version=distkb.__version__, started=_prose(session.started)))
-    blocks.append(_outcome(view, words))
+    told = tell(view.diagnosis.evidence, words.meanings, say)
+    roll = [f"- {_prose(line)}" for line in lines(view.diagnosis.evidence.ranks, say)]
+    blocks += ["\n".join(block) for block in ([_prose(told)] if told else [], roll) if block]
+    blocks += [_outcome(view, words), certainty(view, say)]
     blocks += [f"## {say('session.export.causes')}", _causes(view, words)]
     trail = [_item(item, words) for item in view.trail if item.state == "counts"]
     if trail:
@@ -119,6 +126,8 @@ def document(session: Session, view: SessionView) -> dict[str, Any]:
         "started": session.started,
         "title": _clean(session.title),
         "events": [fit(msgspec.to_builtins(event)) for event in session.events],
+        "entries": [{"entry": r.id, "probability": round(r.probability, 6)} for r in view.entries],
+        "fix": None if (fix := proposed_fix(view)) is None else fix.id,
         "causes": [{"cause": r.id, "probability": round(r.probability, 6)} for r in view.causes],
         "other": round(view.other.probability, 6),
         "next": _next(view),
@@ -154,7 +163,7 @@ def _outcome(view: SessionView, words: _Words) -> str:
             return words.say("session.export.done", id=cause.id, title=title, fix=done)
         case NothingFits():
             return words.say("session.export.nothing-fits")
-    first = view.causes[0] if view.causes else None
+    first = view.entries[0] if view.entries else None
     if first is None:
         return words.say("session.export.nothing-fits")
     title = prose(words.title(first.id))
@@ -162,18 +171,25 @@ def _outcome(view: SessionView, words: _Words) -> str:
 
 
 def _causes(view: SessionView, words: _Words) -> str:
-    rows = [f"- **{r.id}** {prose(words.title(r.id))} ({percent(r.probability)})" for r in view.causes]
+    leading: dict[str, str] = {}
+    for cause in view.causes:
+        leading.setdefault(cause.id.partition(".")[0], cause.id)
+    rows = [
+        f"- **{r.id}** {prose(words.title(r.id))} ({percent(r.probability)}): "
+        f"{leading[r.id]} {prose(words.title(leading[r.id]))}"
+        for r in view.entries
+    ]
     other = f"- {words.say('session.export.other')} ({percent(view.other.probability)})"
     return "\n".join([*rows[:CAUSES_SHOWN], other])
 
 
 def _item(item: TrailItem, words: _Words) -> str:
     moved = ", ".join(f"{s.cause} {percent(s.before)} → {percent(s.after)}" for s in item.moved)
-    lines = [f"- {_happened(item, words)}{f' ({moved})' if moved else ''}"]
+    told = [f"- {_happened(item, words)}{f' ({moved})' if moved else ''}"]
     if isinstance(item.event, EvidenceAdded | ProbeResult):
         shown = [o for o in item.observations if o.present][:SEEN_SHOWN]
-        lines += ["  " + line for o in shown for line in _observation(o, words).split("\n")]
-    return "\n".join(lines)
+        told += ["  " + line for o in shown for line in _observation(o, words).split("\n")]
+    return "\n".join(told)
 
 
 def _happened(item: TrailItem, words: _Words) -> str:
@@ -240,10 +256,17 @@ def _section(heading: str, rows: list[str], say: Say) -> list[str]:
     return [f"## {say(heading)}", "\n".join(rows)] if rows else []
 
 
+def proposed_fix(view: SessionView) -> Fix | None:
+    """Return the fix that the screen offers: the move's own, else the first of the most probable cause."""
+    if isinstance(view.next, TryFix | Done):
+        return view.next.fix
+    return next((fix for ranked in view.diagnosis.causes[:1] for fix in ranked.cause.fixes[:1]), None)
+
+
 def _fix(view: SessionView, say: Say) -> list[str]:
-    if not isinstance(view.next, TryFix | Done):
+    fix = proposed_fix(view)
+    if fix is None:
         return []
-    fix = view.next.fix
     blocks = [f"## {say('session.export.fix', id=fix.id, title=prose(say.text(fix.title)))}"]
     blocks.append("\n".join(f"{n}. {prose(say.text(step))}" for n, step in enumerate(fix.steps, start=1)))
     if fix.commands:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
 
 from distkb.evidence.text.clean import plain
-from distkb.locale import Say
-from distkb.tui import saved
+from distkb.locale import Say, as_language
+from distkb.tui import habits, saved
 from distkb.tui.desk import Desk, SessionChanged
+from distkb.tui.habits import Habits
 from distkb.tui.keys import key
 from distkb.tui.screens.start import StartScreen
 from distkb.tui.voice import speak_all
+from distkb.tui.ways import Ways
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -29,11 +31,14 @@ if TYPE_CHECKING:
     from distkb.diagnosis.session import Event, Session
     from distkb.diagnosis.view import SessionView
     from distkb.tui.knowledge import Knowledge
+    from distkb.watching.look import Job
 
 UNABLE = 3
 """Exit code where the program itself failed."""
 
-DARK, LIGHT = "textual-dark", "textual-light"
+DARK, LIGHT, TERMINAL = "textual-dark", "textual-light", "ansi-dark"
+THEMES = (DARK, LIGHT, TERMINAL)
+"""Dark, light, and the terminal's own palette."""
 
 
 def _commands() -> type[Provider]:
@@ -43,7 +48,7 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-class DistkbApp(App[int]):
+class DistkbApp(Ways):
     """distkb on a terminal."""
 
     CSS_PATH = Path(__file__).with_name("styles.tcss")
@@ -55,7 +60,23 @@ class DistkbApp(App[int]):
         key("ctrl+t", "toggle_theme", "theme", show=False),
         key("f1,question_mark", "help", "help"),
         key("ctrl+q", "quit", "quit", priority=True),
+        key("f2", "open_run", "open", show=False),
+        key("f3", "check_machine", "check", show=False),
+        key("f4", "browse", "browse", show=False),
+        key("f5", "earlier", "resume", show=False),
+        key("f6", "advise", "advise", show=False),
+        key("f7", "glossary", "glossary", show=False),
+        key("slash", "search", "search", show=False),
+        key("ctrl+p,colon", "command_palette", "commands", show=False),
+        key("q", "step_out", "leave", show=False),
     ]
+
+    class JobsFound(Message):
+        """It is known which jobs run here."""
+
+        def __init__(self, jobs: Sequence[Job]) -> None:
+            super().__init__()
+            self.jobs = jobs
 
     class KnowledgeReady(Message):
         """The catalogue is loaded."""
@@ -89,21 +110,62 @@ class DistkbApp(App[int]):
         paths: Sequence[Path] = (),
         overlays: Sequence[Path] = (),
         resume: str | None = None,
+        remembered: Habits | None = None,
     ) -> None:
         """Prepare the app. `paths` are read as soon as the catalogue is there; `resume` is a session's id."""
-        super().__init__()
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.say = say
+        self._habits = remembered or Habits()
+        self.last_session: str | None = None
+        """The session that was open last: how to go on with it is said on leaving."""
         self.knowledge: Knowledge | None = None
         self.desk: Desk | None = None
-        self._paths = tuple(paths)
+        self.jobs: tuple[Job, ...] = ()
+        """The jobs that run here and were not looked at, the one that has been silent longest first."""
+        self.looked: set[tuple[int, ...]] = set()
+        """Processes of the jobs that were looked at, or were not to be."""
+        self._given: tuple[str, tuple[Path, ...]] | None = ("", tuple(paths)) if paths else None
+        """What to begin with as soon as the catalogue is there: words and files."""
         self._overlays = tuple(overlays)
         self._resume = resume
 
     def on_mount(self) -> None:
         """Show the start screen at once, and load the catalogue behind it."""
-        self.theme = DARK
+        self.theme = self._habits.theme if self._habits.theme in THEMES else DARK
         self.push_screen(StartScreen())
         self.call_after_refresh(self._load)
+        self.find_jobs()
+
+    @work(thread=True, group="jobs", exclusive=True)
+    def find_jobs(self) -> None:
+        """Find out which jobs run on this machine."""
+        from distkb.watching.look import running
+
+        self.post_message(self.JobsFound(running()))
+
+    def on_distkb_app_jobs_found(self, message: JobsFound) -> None:
+        """Let every screen offer to look at them."""
+        self.jobs = tuple(job for job in message.jobs if job.pids not in self.looked)
+        for screen in self.screen_stack:
+            found = getattr(screen, "job_found", None)
+            if callable(found):
+                found()
+
+    def look(self, job: Job, then: Callable[[Path], None] | None = None) -> None:
+        """Look at a job that runs here, and read what was taken: into the open session, or into a new one."""
+        from distkb.tui.screens.look import LookScreen
+
+        def taken(folder: Path | None) -> None:
+            if folder is not None:
+                self.dismiss_job(job)
+                (then or (lambda path: self.begin(paths=[path])))(folder)
+
+        self.push_screen(LookScreen(job), taken)
+
+    def dismiss_job(self, job: Job) -> None:
+        """Offer to look at a job no more."""
+        self.looked.add(job.pids)
+        self.jobs = tuple(other for other in self.jobs if other.pids not in self.looked)
 
     @work(thread=True, group="knowledge", exclusive=True)
     def _load(self) -> None:
@@ -130,8 +192,8 @@ class DistkbApp(App[int]):
                 ready()
         if self._resume is not None:
             self.resume_session(self._resume)
-        elif self._paths:
-            self.begin(paths=self._paths)
+        elif self._given is not None:
+            self.begin(*self._given)
 
     def on_distkb_app_knowledge_broken(self, message: KnowledgeBroken) -> None:
         """End with one line: without a catalogue there is nothing to show."""
@@ -146,8 +208,23 @@ class DistkbApp(App[int]):
         from distkb.tui.screens.reading import ReadingScreen
 
         if self.knowledge is None:
+            self._given = (description, tuple(paths))
             return
+        self._given = None
         self.push_screen(ReadingScreen(description=description, paths=tuple(paths)), self._read)
+
+    @work(thread=True, group="pasted", exclusive=True)
+    def begin_pasted(self, text: str, description: str = "") -> None:
+        """Start a session from a log that was pasted: it is kept in a file and read like one."""
+        from distkb.sessions import pasted
+
+        try:
+            path = pasted.keep(text)
+        except OSError as problem:
+            reason = problem.strerror or type(problem).__name__
+            self.post_message(self.Unsaved(saved.UnsavedError("unwritable", "", reason)))
+            return
+        self.call_from_thread(self.begin, description, (path,))
 
     def _read(self, read: tuple[Session, Event | None] | None) -> None:
         """Open the session that reading led to; None where it was cancelled."""
@@ -163,18 +240,25 @@ class DistkbApp(App[int]):
         if self.knowledge is None:
             return
         self.desk = Desk(self.knowledge, session)
+        self.last_session = session.id
         self.push_screen(SessionScreen())
         if event is None:
             self._look()
         else:
             self.apply(event)
 
-    def back_to_session(self) -> None:
-        """Close whatever was opened above the session."""
-        from distkb.tui.screens.session import SessionScreen
+    def read_into_session(self, path: Path, step: str | None) -> None:
+        """Read a folder or file into the open session; `step` is the session's step that it answers."""
+        import msgspec
 
-        while not isinstance(self.screen, SessionScreen) and len(self.screen_stack) > 2:
-            self.pop_screen()
+        from distkb.tui.screens.reading import ReadingScreen
+
+        def done(read: tuple[Session, Event | None] | None) -> None:
+            if read is not None and read[1] is not None:
+                self.apply(msgspec.structs.replace(read[1], step=step))
+
+        if self.desk is not None:
+            self.push_screen(ReadingScreen(paths=(path,), session=self.desk.session), done)
 
     def close_session(self) -> None:
         """Put the session away, saved."""
@@ -230,82 +314,30 @@ class DistkbApp(App[int]):
             for screen in self.screen_stack:
                 screen.post_message(SessionChanged(message.view))
 
-    def show_entry(self, identity: str) -> None:
-        """Read one entry."""
-        from distkb.tui.screens.entry import EntryScreen
-
-        if self.knowledge is not None and identity in self.knowledge.entries:
-            self.push_screen(EntryScreen(identity))
-
-    def show_repro(self, identity: str) -> None:
-        """Show an entry's failure live."""
-        from distkb.tui.screens.repro import ReproScreen
-
-        if self.knowledge is not None and identity in self.knowledge.entries:
-            self.push_screen(ReproScreen(self.knowledge.entries[identity]))
-
-    def show_fix(self, identity: str) -> None:
-        """Read one fix, with the question whether it helped."""
-        from distkb.tui.screens.fix import FixScreen
-
-        if self.knowledge is not None and identity in self.knowledge.guide.fixes:
-            self.push_screen(FixScreen(identity))
-
-    def browse(self) -> None:
-        """Look through all entries."""
-        from distkb.tui.screens.browse import BrowseScreen
-
-        if self.knowledge is not None:
-            self.push_screen(BrowseScreen())
-
-    def show_glossary(self) -> None:
-        """Look up a word."""
-        from distkb.tui.screens.glossary import GlossaryScreen
-
-        if self.knowledge is not None:
-            self.push_screen(GlossaryScreen())
-
-    def check_machine(self, probe: str | None = None, step: str | None = None) -> None:
-        """Offer the probes, or one of them; `step` is the session's step that it answers."""
-        from distkb.tui.screens.probes import ProbesScreen
-
-        if self.knowledge is not None:
-            self.push_screen(ProbesScreen(probe, step))
-
-    def advise(self) -> None:
-        """Work out what fits on a cluster."""
-        from distkb.tui.screens.advise import AdviseScreen
-
-        self.push_screen(AdviseScreen())
-
     # What holds at any moment
 
     def action_toggle_language(self) -> None:
         """Speak the other language from now on; nothing else changes."""
         self.say = Say("en" if self.say.lang == "ko" else "ko")
+        self.remember(lang=self.say.lang)
         speak_all(self)
 
     def action_toggle_theme(self) -> None:
-        """Change between dark and light."""
-        self.theme = LIGHT if self.theme == DARK else DARK
+        """Go on to the next theme: dark, light, the terminal's own palette."""
+        self.theme = THEMES[(THEMES.index(self.theme) + 1) % len(THEMES)] if self.theme in THEMES else DARK
+        self.remember(theme=self.theme)
 
-    def action_help_quit(self) -> None:
-        """Say how to quit: Ctrl+C copies, and too many press it by habit."""
-        self.notify(self.say("tui.how-to-quit"), markup=False)
+    def remember(self, **chosen: Any) -> None:
+        """Keep what was chosen for the next start."""
+        import msgspec
 
-    def action_command_palette(self) -> None:
-        """Offer all commands."""
-        from textual.command import CommandPalette
+        self._habits = msgspec.structs.replace(self._habits, **chosen)
+        habits.save(self._habits)
 
-        if not CommandPalette.is_open(cast("App[object]", self)):
-            self.push_screen(CommandPalette(placeholder=self.say("tui.palette.placeholder"), id="--command-palette"))
-
-    def action_help(self) -> None:
-        """Explain what has the focus."""
-        from distkb.tui.screens.help import HelpScreen
-
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self.screen))
+    @property
+    def causes_width(self) -> int:
+        """Share of a wide screen that the causes take, in percent."""
+        return self._habits.causes_width or 50
 
     def _fatal_error(self) -> None:
         """End with one line instead of a traceback; DISTKB_TRACEBACK asks for it."""
@@ -338,8 +370,24 @@ class DistkbApp(App[int]):
         yield SystemCommand(say("tui.command.quit"), say("tui.command.quit.help"), self.exit)
 
 
-def run(say: Say, *, paths: Sequence[Path] = (), overlays: Sequence[Path] = (), resume: str | None = None) -> int:
-    """Run the screen until it is left; returns the exit code."""
-    app = DistkbApp(say, paths=paths, overlays=overlays, resume=resume)
+def run(
+    say: Say,
+    *,
+    paths: Sequence[Path] = (),
+    overlays: Sequence[Path] = (),
+    resume: str | None = None,
+    chosen: bool = True,
+) -> int:
+    """Run the screen until it is left, and say how to go on with its session; returns the exit code.
+
+    `chosen`: the language was asked for now, so that a remembered one does not count.
+    """
+    remembered = habits.load()
+    lang = as_language(remembered.lang)
+    if lang is not None and not chosen:
+        say = Say(lang)
+    app = DistkbApp(say, paths=paths, overlays=overlays, resume=resume, remembered=remembered)
     code = app.run()
+    if app.last_session is not None:
+        sys.stderr.write(f"{app.say('tui.how-to-resume', id=app.last_session)}\n")
     return (UNABLE if app.return_code else 0) if code is None else code

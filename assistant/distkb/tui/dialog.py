@@ -20,4 +20,5 @@ class Dialog(ModalScreen[Result], Generic[Result]):
         key("ctrl+t", "app.toggle_theme", "theme", show=False),
         key("f1,question_mark", "app.help", "help"),
         key("ctrl+q", "app.quit", "quit"),
+        key("q", "app.step_out", "leave", show=False),
     ]

@@ -1,6 +1,8 @@
-"""The line of keys at the bottom, in the language of the app."""
+"""The keys at the bottom, in the language of the app."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 from textual.content import Content
@@ -8,6 +10,9 @@ from textual.keys import format_key
 from textual.widgets import Static
 
 from distkb.tui.voice import voice
+
+if TYPE_CHECKING:
+    from textual.events import Click
 
 PREFIX = "tui.key."
 """A binding's description is the key of a sentence."""
@@ -25,11 +30,16 @@ def key(keys: str, action: str, name: str, *, show: bool = True, priority: bool 
 
 
 class KeyBar(Static):
-    """Shows the keys that work now; as many as fit, the most particular first."""
+    """Shows the keys that work now, those of the focused part first, as many lines as they need; a click is a key."""
 
     DEFAULT_CSS = """
-    KeyBar { dock: bottom; height: 1; background: $panel; color: $text; padding: 0 1; }
+    KeyBar { dock: bottom; height: auto; max-height: 4; background: $panel; color: $text; padding: 0 1; }
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spans: list[tuple[int, int, int, str]] = []
+        """Line, first and last column of a hint, and the key that it stands for."""
 
     def on_mount(self) -> None:
         """Follow the bindings of the screen."""
@@ -37,34 +47,56 @@ class KeyBar(Static):
         self.speak()
 
     def speak(self) -> None:
-        """Write the line."""
+        """Write the lines: as many hints in each as fit, the pinned ones at the end of the last."""
+        columns = max(20, self.app.size.width) - 2
         rows = self._keys_now()
-        ending = [self._part(name, description) for name, description in rows if description in PINNED]
-        room = max(20, self.app.size.width) - 2 - sum(part.cell_length for part in ending)
-        parts: list[Content] = []
-        for name, description in rows:
-            part = self._part(name, description)
-            if description not in PINNED and part.cell_length <= room:
+        ending = [row for row in rows if row[1] in PINNED]
+        lines: list[list[tuple[str, str, str]]] = [[]]
+        for row in (*(row for row in rows if row[1] not in PINNED), *ending):
+            if self._width([*lines[-1], row]) > columns and lines[-1]:
+                lines.append([])
+            lines[-1].append(row)
+        self._spans, shown = [], []
+        for number, line in enumerate(lines):
+            free = columns - self._width(line)
+            at, parts = 0, []
+            for row in line:
+                if number == len(lines) - 1 and ending and row == ending[0]:
+                    parts.append(Content(" " * max(0, free)))
+                    at += max(0, free)
+                part = self._part(row)
+                self._spans.append((number, at, at + part.cell_length - 2, row[2]))
+                at += part.cell_length
                 parts.append(part)
-                room -= part.cell_length
-            elif description not in PINNED:
-                break
-        self.update(Content.assemble(*parts, " " * max(0, room + 2), *ending))
+            shown.append(Content.assemble(*parts))
+        self.update(Content("\n").join(shown))
 
-    def _part(self, name: str, description: str) -> Content:
+    def _width(self, line: list[tuple[str, str, str]]) -> int:
+        return sum(self._part(row).cell_length for row in line) - 2
+
+    def _part(self, row: tuple[str, str, str]) -> Content:
+        name, description, _ = row
         return Content.assemble((name, "bold $accent"), " ", voice(self)(description), "  ")
 
     def on_resize(self) -> None:
-        """Show as many keys as the new width has room for."""
+        """Use the new width."""
         self.speak()
 
-    def _keys_now(self) -> list[tuple[str, str]]:
-        rows: dict[str, str] = {}
+    def on_click(self, event: Click) -> None:
+        """Press the key that was clicked."""
+        x, y = event.x - 1, event.y
+        for line, first, last, name in self._spans:
+            if line == y and first <= x < last:
+                self.app.simulate_key(name)
+
+    def _keys_now(self) -> list[tuple[str, str, str]]:
+        """Return name, description and key of what works now."""
+        rows: dict[str, tuple[str, str, str]] = {}
         for _, binding, enabled, _ in self.screen.active_bindings.values():
             if binding.show and enabled and binding.description.startswith(PREFIX):
-                rows.setdefault(binding.description, shown_name(binding))
-        ordered = sorted(rows.items(), key=lambda row: row[0] == QUIT)
-        return [(name, description) for description, name in ordered]
+                name = (shown_name(binding), binding.description, binding.key.partition(",")[0])
+                rows.setdefault(binding.description, name)
+        return sorted(rows.values(), key=lambda row: row[1] == QUIT)
 
 
 def shown_name(binding: Binding) -> str:

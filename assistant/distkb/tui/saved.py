@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from distkb.locale import Say
     from distkb.sessions.store import Saved as SavedSession
 
-__all__ = ["LATEST", "SavedSession", "UnsavedError", "append", "begin", "load", "recent"]
+__all__ = ["LATEST", "SavedSession", "UnsavedError", "append", "begin", "delete", "load", "recent"]
 
 LATEST = "latest"
 """Stands for the session that was worked on last."""
@@ -75,5 +75,15 @@ def append(before: Session, event: Event) -> None:
 
     try:
         store.append(before, event)
+    except store.SessionError as problem:
+        raise UnsavedError(problem.code, problem.session, problem.detail) from problem
+
+
+def delete(identity: str) -> None:
+    """Remove a session; raises UnsavedError."""
+    from distkb.sessions import store
+
+    try:
+        store.delete(identity)
     except store.SessionError as problem:
         raise UnsavedError(problem.code, problem.session, problem.detail) from problem

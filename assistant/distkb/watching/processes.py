@@ -48,12 +48,21 @@ def find(pids: Sequence[int], slurm_job: str | None = None) -> list[Rank]:
     Raises NoSuchProcessError for a pid that is not there, SeveralJobsError where it is not clear which job is meant.
     """
     table = Table()
-    jobs = ranks.find(tuple(pids), table)
+    found = jobs(table, pids)
     if slurm_job is not None:
-        jobs = [job for job in jobs if table.environment(job[0].pid).get("SLURM_JOB_ID") == slurm_job]
-    if len(jobs) > 1:
-        raise SeveralJobsError(", ".join(f"{job[0].pid} ({_script(table.words(job[0].pid))})" for job in jobs[:6]))
-    found = jobs[0] if jobs else []
+        found = [job for job in found if job and table.environment(job[0].pid).get("SLURM_JOB_ID") == slurm_job]
+    if len(found) > 1:
+        named = [f"{job[0].pid} ({_script(table.words(job[0].pid))})" for job in found[:6] if job]
+        raise SeveralJobsError(", ".join(named))
+    return found[0] if found else []
+
+
+def jobs(table: Table, pids: Sequence[int] = ()) -> list[list[Rank]]:
+    """Return the ranks of every job here, or of the job of these processes; raises NoSuchProcessError."""
+    return [_ranks(job) for job in ranks.find(tuple(pids), table)]
+
+
+def _ranks(found: Sequence[ranks.Rank]) -> list[Rank]:
     return [
         Rank(pid=one.pid, rank=one.rank, began=began)
         for one in found
@@ -157,4 +166,4 @@ def _written(pid: int) -> int | None:
     return None
 
 
-__all__ = ["NoSuchProcessError", "Rank", "Sample", "SeveralJobsError", "alive", "below", "find", "sample"]
+__all__ = ["NoSuchProcessError", "Rank", "Sample", "SeveralJobsError", "alive", "below", "find", "jobs", "sample"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from distkb.evidence.readers.flight_recorder import find_flight_recorder
 from distkb.evidence.readers.stacks.group import standings
 from distkb.evidence.readers.stacks.model import Dump
 from distkb.probing.collect import Collected, Where, collect
+from distkb.probing.run import ProbeRun
 from distkb.watching.processes import below, directory_of, environment_of
 
 DEADLINE_S = 30.0
@@ -19,13 +20,13 @@ _RECORDER_NAMES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
 _RECORDER_PLACES = ("~/.cache/torch", "~/.cache/fr_trace")
 
 
-def take(pids: Sequence[int], job: str) -> Collected:
+def take(pids: Sequence[int], job: str, started: Callable[[ProbeRun], None] | None = None) -> Collected:
     """Take the stacks of these ranks twice, or of all ranks of a Slurm job on every node of it."""
     python = Path(sys.executable)
     taken = collect(Where(job=job), python, recorders=True, deadline_s=DEADLINE_S) if job else None
     if taken is not None and (taken.documents or not pids):
         return taken
-    return collect(Where(pids=tuple(pids)), python, recorders=True, deadline_s=DEADLINE_S)
+    return collect(Where(pids=tuple(pids)), python, recorders=True, deadline_s=DEADLINE_S, started=started)
 
 
 def take_workers(dumps: Sequence[Dump]) -> list[Dump]:

@@ -53,7 +53,7 @@ class AdviseScreen(Screen[None]):
 
     app: DistkbApp
     BINDINGS: ClassVar[list[BindingType]] = [
-        key("f2", "launch", "launch"),
+        key("f8", "launch", "launch"),
         key("ctrl+y", "copy", "copy-command"),
         key("down", "to_list", "to-list", show=False),
         key("escape", "back", "back"),
@@ -245,8 +245,7 @@ class AdviseScreen(Screen[None]):
         """Copy the command that starts the highlighted strategy."""
         advice = self._about_row()
         if advice is not None:
-            self.app.copy_to_clipboard(command(advice))
-            self.notify(voice(self)("tui.copied"), markup=False)
+            self.app.copy(command(advice))
 
     def action_to_list(self) -> None:
         """Go from the fields to the strategies."""

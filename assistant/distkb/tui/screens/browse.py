@@ -31,7 +31,7 @@ class BrowseScreen(Screen[None]):
 
     app: DistkbApp
     BINDINGS: ClassVar[list[BindingType]] = [
-        key("f6", "glossary", "glossary"),
+        key("f7", "app.glossary", "glossary"),
         key("down", "to_list", "to-list", show=False),
         key("escape", "back", "back"),
     ]
@@ -108,9 +108,9 @@ class BrowseScreen(Screen[None]):
         """Go from the input to the list."""
         self.query_one(OptionList).focus()
 
-    def action_glossary(self) -> None:
-        """Look up a word."""
-        self.app.show_glossary()
+    def action_to_filter(self) -> None:
+        """Go to the words."""
+        self.query_one(Input).focus()
 
     def action_back(self) -> None:
         """Go back."""

@@ -31,8 +31,8 @@ class ChangeScreen(Dialog[Event | None]):
     app: DistkbApp
     BINDINGS: ClassVar[list[BindingType]] = [key("t", "withdraw", "withdraw"), key("escape", "cancel", "back")]
 
-    def __init__(self, event: Event, number: int) -> None:
-        """Take the event and its place in the session."""
+    def __init__(self, event: Event, number: int | None = None) -> None:
+        """Take the event and its place in the session; None for what is no event yet: it can be answered only."""
         super().__init__()
         self._event = event
         self._number = number
@@ -62,7 +62,13 @@ class ChangeScreen(Dialog[Event | None]):
         say = voice(self)
         self.query_one("#change-title", Static).update(Content(say("tui.change.title")))
         option = Option(Content.assemble(("t ", "bold $accent"), say("tui.change.withdraw")), id="withdraw")
-        refill(self.query_one("#change-options", OptionList), [option], highlighted=0)
+        options = self.query_one("#change-options", OptionList)
+        options.display = self._number is not None
+        refill(options, [option], highlighted=0)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Offer to take back only what is an event."""
+        return action != "withdraw" or self._number is not None
 
     def _question(self) -> Question | None:
         known = self.app.knowledge
@@ -88,7 +94,8 @@ class ChangeScreen(Dialog[Event | None]):
 
     def action_withdraw(self) -> None:
         """Take the event back."""
-        self.dismiss(Withdrawn(number=self._number))
+        if self._number is not None:
+            self.dismiss(Withdrawn(number=self._number))
 
     def action_cancel(self) -> None:
         """Leave it as it is."""

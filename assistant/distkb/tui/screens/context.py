@@ -129,8 +129,7 @@ class ContextScreen(Dialog[None]):
 
     def action_copy(self) -> None:
         """Copy the place, for an editor."""
-        self.app.copy_to_clipboard(self._place() or self._quote.text)
-        self.notify(voice(self)("tui.copied"), markup=False)
+        self.app.copy(self._place() or self._quote.text)
 
     def action_close(self) -> None:
         """Go back."""

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from distkb.report.entry import TELLS
+from distkb.report.signs import SHOWN, sentence, speaking_against, speaking_for, table
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import prose, shown, voice
 from distkb.tui.widgets.listing import refill
@@ -30,6 +30,7 @@ class EntryScreen(Screen[None]):
     app: DistkbApp
     BINDINGS: ClassVar[list[BindingType]] = [
         key("tab", "app.focus_next", "next-link"),
+        key("m", "unfold", "more-signs"),
         key("r", "reproduce", "reproduce"),
         key("escape", "back", "back"),
         key("b", "to_start", "to-start"),
@@ -39,6 +40,8 @@ class EntryScreen(Screen[None]):
         """Take the entry's id."""
         super().__init__()
         self._identity = identity
+        self._whole = False
+        """Whether all signs are shown, or the most telling ones."""
 
     @property
     def entry(self) -> Entry | None:
@@ -101,7 +104,11 @@ class EntryScreen(Screen[None]):
 
     def _beginning(self, entry: Entry, say: Say) -> Content:
         line = say("entry.line", family=say(f"family.{entry.family}"), status=say(f"status.{entry.status}"))
-        parts = [Content.styled(line, "dim"), prose(say.text(entry.summary)), _heading(say("entry.symptoms"))]
+        parts = [Content.styled(line, "dim")]
+        if self.app.knowledge is not None:
+            head, *rows = table(entry, self.app.knowledge.meanings, say, max(40, self.app.size.width - 5))
+            parts += [Content.styled(f"\n{head}", "bold"), *map(Content, rows), Content("")]
+        parts += [prose(say.text(entry.summary)), _heading(say("entry.symptoms"))]
         parts += [prose(f"- {say.text(symptom)}") for symptom in entry.symptoms]
         printed = [(s, s.example) for s in entry.signatures if s.example]
         if printed:
@@ -118,13 +125,9 @@ class EntryScreen(Screen[None]):
         parts.append(prose(say.text(cause.explanation)))
         if known is None:
             return Content("\n").join(parts)
-        ranked = sorted(cause.evidence, key=known.meanings.lift)
-        parts += self._evidence(
-            "entry.speaks-for", [e for e in reversed(ranked) if known.meanings.lift(e) >= TELLS], say
-        )
-        against = [e for e in ranked if known.meanings.lift(e) <= 1.0 / TELLS]
-        parts += self._evidence("entry.speaks-against", against, say)
-        parts.append(_heading(say("entry.fixes", id=cause.id)))
+        parts += self._evidence("entry.speaks-for", speaking_for(cause, known.meanings), say)
+        parts += self._evidence("entry.speaks-against", speaking_against(cause, known.meanings), say)
+        parts.append(_heading(say("entry.fixes")))
         return Content("\n").join(parts)
 
     def _evidence(self, heading: str, evidence: list[Evidence], say: Say) -> list[Content]:
@@ -132,10 +135,10 @@ class EntryScreen(Screen[None]):
         if not evidence or known is None:
             return []
         rows = [_heading(say(heading))]
-        for one in evidence:
-            sentence = known.meanings.sentence(one.observation, say)
-            text = say("entry.evidence", likelihood=say(f"likelihood.{one.likelihood}"), text=sentence)
-            rows.append(prose(f"- {text}"))
+        shown = evidence if self._whole else evidence[:SHOWN]
+        rows += [prose(f"- {sentence(one, known.meanings, say)}") for one in shown]
+        if len(evidence) > len(shown):
+            rows.append(Content.styled(say.count("tui.entry.more-signs", len(evidence) - len(shown)), "dim"))
         return rows
 
     def _ending(self, entry: Entry, say: Say) -> Content:
@@ -163,6 +166,15 @@ class EntryScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Offer to show the failure only where something shows it."""
         return action != "reproduce" or (self.entry is not None and self.entry.repro is not None)
+
+    def action_unfold(self) -> None:
+        """Show all signs of the causes, or the most telling ones again."""
+        self._whole = not self._whole
+        self.speak()
+
+    def on_resize(self) -> None:
+        """Draw the table for the new width."""
+        self.speak()
 
     def action_reproduce(self) -> None:
         """Show the failure live."""

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from distkb.evidence.text.clean import plain
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.screens.open import PathSuggester
+from distkb.tui.screens.open import PathInput
 from distkb.tui.voice import voice
 from distkb.tui.widgets.listing import refill
 
@@ -68,7 +68,7 @@ class ExportScreen(Dialog[None]):
             yield Static(id="export-title")
             yield OptionList(id="export-forms")
             yield Static(id="export-where")
-            yield Input(id="export-path", suggester=PathSuggester())
+            yield PathInput(id="export-path")
             yield Static(id="export-result")
         yield KeyBar()
 
@@ -143,8 +143,7 @@ class ExportScreen(Dialog[None]):
         """Copy the text instead of writing it."""
         desk = self.app.desk
         if desk is not None and desk.view is not None:
-            self.app.copy_to_clipboard(written(self._form()[0], desk, voice(self)))
-            self.notify(voice(self)("tui.copied"), markup=False)
+            self.app.copy(written(self._form()[0], desk, voice(self)))
 
     def action_to_list(self) -> None:
         """Go from the path to the forms."""

@@ -141,8 +141,7 @@ class FixScreen(Screen[None]):
 
     def action_copy(self) -> None:
         """Copy the commands, or the repaired code where there are none."""
-        self.app.copy_to_clipboard(self._copied())
-        self.notify(voice(self)("tui.copied"), markup=False)
+        self.app.copy(self._copied())
 
     def action_next_fix(self) -> None:
         """Show the next fix of the same cause; after the last one the first."""

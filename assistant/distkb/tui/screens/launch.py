@@ -97,8 +97,7 @@ class LaunchScreen(Dialog[None]):
     def action_copy(self) -> None:
         """Copy the piece that is shown."""
         piece = self._piece()
-        self.app.copy_to_clipboard(self.pieces[piece])
-        self.notify(voice(self)("tui.launch.copied", name=piece), markup=False)
+        self.app.copy(self.pieces[piece])
 
     def action_back(self) -> None:
         """Go back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import DirectoryTree, Input, Static
 
@@ -18,7 +20,8 @@ from distkb.evidence.text.clean import plain
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.screens.start import existing
-from distkb.tui.voice import voice
+from distkb.tui.voice import fit, voice
+from distkb.tui.widgets.prompt import Words
 
 if TYPE_CHECKING:
     from distkb.tui.app import DistkbApp
@@ -38,16 +41,54 @@ class PathSuggester(Suggester):
         if not value:
             return None
         head, slash, start = value.rpartition("/")
-        try:
-            directory = Path((head + slash) or ".").expanduser()
-            names = sorted(
-                path.name + ("/" if path.is_dir() else "")
-                for path, _ in zip(directory.iterdir(), range(_MOST_NAMES), strict=False)
-            )
-        except (OSError, ValueError, RuntimeError):
-            return None
-        fitting = (name for name in names if name.startswith(start) and name != start and name.isprintable())
+        names = _names((head + slash) or ".")
+        fitting = (name for name in names if name.startswith(start) and name != start)
         return next((f"{head}{slash}{name}" for name in fitting), None)
+
+
+def completions(typed: str) -> tuple[str, list[str]]:
+    """Return the path as far as all that begins like it agrees, and the names among which it is still open."""
+    head, slash, start = typed.rpartition("/")
+    names = [name for name in _names((head + slash) or ".") if name.startswith(start)]
+    agreed = takewhile(lambda chars: len(set(chars)) == 1, zip(*names, strict=False))
+    return (f"{head}{slash}{''.join(chars[0] for chars in agreed)}" if names else typed), names
+
+
+def _names(folder: str) -> list[str]:
+    """Return the names in a folder in order, folders with a slash behind them; none where it cannot be listed."""
+    try:
+        paths = zip(Path(folder).expanduser().iterdir(), range(_MOST_NAMES), strict=False)
+        names = sorted(path.name + ("/" if path.is_dir() else "") for path, _ in paths)
+    except (OSError, ValueError, RuntimeError):
+        return []
+    return [name for name in names if name.isprintable()]
+
+
+class PathInput(Words):
+    """A path; Tab completes it as a shell does."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [key("tab", "complete", "complete")]
+
+    class Completed(Message):
+        """Tab was pressed: among these names it is still open."""
+
+        def __init__(self, names: list[str]) -> None:
+            super().__init__()
+            self.names = names
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's name
+        """Suggest names while typing, too."""
+        super().__init__(id=id, suggester=PathSuggester())
+
+    def action_complete(self) -> None:
+        """Complete the path as far as it is clear; where nothing begins like it, go on to the next part."""
+        completed, names = completions(self.value)
+        if not names:
+            self.screen.focus_next()
+            return
+        self.value = completed
+        self.cursor_position = len(completed)
+        self.post_message(self.Completed(names if len(names) > 1 else []))
 
 
 class FileTree(DirectoryTree):
@@ -65,6 +106,7 @@ class OpenScreen(Dialog[Path | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         key("ctrl+o", "choose", "read-this"),
         key("ctrl+up", "parent", "parent"),
+        key("down", "to_list", "to-list", show=False),
         key("escape", "cancel", "back"),
     ]
 
@@ -72,13 +114,15 @@ class OpenScreen(Dialog[Path | None]):
         """Lay out the input above the tree."""
         with Vertical(id="open-box"):
             yield Static(id="open-title")
-            yield Input(id="open-input", suggester=PathSuggester())
+            yield PathInput(id="open-input")
+            yield Static(id="open-names")
             yield FileTree(Path.cwd(), id="open-tree")
         yield KeyBar()
 
     def on_mount(self) -> None:
         """Begin at the input."""
         self.speak()
+        self._list([])
         self.query_one(Input).focus()
 
     def speak(self) -> None:
@@ -86,6 +130,35 @@ class OpenScreen(Dialog[Path | None]):
         say = voice(self)
         self.query_one("#open-title", Static).update(Content(say("tui.open.title")))
         self.query_one(Input).placeholder = say("tui.open.placeholder")
+
+    @on(PathInput.Completed)
+    def _completed(self, event: PathInput.Completed) -> None:
+        self._list(event.names)
+
+    @on(Input.Changed)
+    def _changed(self) -> None:
+        self._list([])
+
+    def _list(self, names: list[str]) -> None:
+        """Show the names among which the path is still open, as many as a few lines hold."""
+        shown = self.query_one("#open-names", Static)
+        shown.display = bool(names)
+        shown.update(Content(fit("  ".join(names), 3 * max(20, self.query_one("#open-box").size.width - 4))))
+
+    @on(Words.Pasted)
+    def _pasted(self, event: Words.Pasted) -> None:
+        """Read a log that was pasted in place of a path."""
+        from distkb.sessions import pasted
+
+        try:
+            self.dismiss(pasted.keep(event.text))
+        except OSError as problem:
+            text = voice(self)("tui.not-saved", reason=problem.strerror or "")
+            self.notify(text, severity="error", markup=False)
+
+    def action_to_list(self) -> None:
+        """Go from the path to the tree."""
+        self.query_one(DirectoryTree).focus()
 
     @on(Input.Submitted)
     def _typed(self, event: Input.Submitted) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
@@ -19,14 +21,16 @@ from textual.widgets.option_list import Option
 from distkb.diagnosis.session import ProbeResult
 from distkb.evidence.text.clean import plain
 from distkb.probing.document import ProbeAnswer
+from distkb.probing.registry import PROBES
 from distkb.probing.run import ProbeRun, Stage
 from distkb.report import probe as report
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import voice
+from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill
-from distkb.tui.widgets.move import PROBES
+from distkb.tui.widgets.prompt import Field
 
 if TYPE_CHECKING:
+    from distkb.locale import Say
     from distkb.probing.interpreter import Interpreter
     from distkb.tui.app import DistkbApp
     from distkb.tui.knowledge import Knowledge
@@ -77,6 +81,7 @@ class ProbesScreen(Screen[None]):
         self._step = step
         self._run: ProbeRun | None = None
         self._probing = False
+        self._began = 0.0
         self._given_up = False
         self._said: list[Stage | str] = []
         self._answer: ProbeAnswer | None = None
@@ -88,6 +93,7 @@ class ProbesScreen(Screen[None]):
         yield Static(id="probes-title")
         yield OptionList(id="probes-list")
         yield Static(id="probes-what")
+        yield Field(id="probes-field", placeholder="my_project.data:build_loader")
         yield Static(id="probes-state")
         yield RichLog(id="probes-output", markup=False, highlight=False, wrap=True, max_lines=2000)
         with VerticalScroll(id="probes-result"):
@@ -97,25 +103,21 @@ class ProbesScreen(Screen[None]):
     def on_mount(self) -> None:
         """Offer the probes and find the Python to run them with."""
         self.query_one("#probes-result").display = False
+        self.query_one("#probes-field").display = False
         self.speak()
         listing = self.query_one("#probes-list", OptionList)
         names = list(PROBES)
-        listing.highlighted = names.index(self._wanted) if self._wanted in names else 0
+        first = "stacks" if self.app.jobs else "env"
+        listing.highlighted = names.index(self._wanted if self._wanted in names else first)
         listing.focus()
+        self.set_interval(1.0, self._tick)
         self._find_python()
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
         say = voice(self)
         self.query_one("#probes-title", Static).update(Content.styled(say("tui.probes.title"), "bold"))
-        listing = self.query_one("#probes-list", OptionList)
-        refill(
-            listing,
-            (
-                Option(Content.assemble((f"{name:<11}", "bold $accent"), say(f"tui.probes.{name}")), id=name)
-                for name in PROBES
-            ),
-        )
+        self._list()
         self._say_what()
         self._say_state()
         log = self.query_one(RichLog)
@@ -124,6 +126,19 @@ class ProbesScreen(Screen[None]):
             self._say_line(event)
         if self._answer is not None:
             self._show_answer(self._answer)
+
+    def _list(self) -> None:
+        """List the probes, one line each: a row that wraps would push the last one out of sight."""
+        say, room = voice(self), max(20, self.app.size.width - 22)
+        rows = (
+            Option(Content.assemble((f"{name:<17}", "bold $accent"), fit(say(f"tui.probes.{name}"), room)), id=name)
+            for name in PROBES
+        )
+        refill(self.query_one("#probes-list", OptionList), rows)
+
+    def on_resize(self) -> None:
+        """Cut the rows where the new width ends."""
+        self._list()
 
     @on(OptionList.OptionHighlighted, "#probes-list")
     def _say_what(self) -> None:
@@ -139,7 +154,13 @@ class ProbesScreen(Screen[None]):
     def _say_state(self) -> None:
         """Say whether a probe runs, and how it begins and ends."""
         name = "running" if self._probing else "idle" if self._answer is None else "done"
-        self.query_one("#probes-state", Static).update(Content(voice(self)(f"tui.probes.{name}")))
+        text = voice(self)(f"tui.probes.{name}", n=f"{monotonic() - self._began:.0f}")
+        self.query_one("#probes-state", Static).update(Content(text))
+
+    def _tick(self) -> None:
+        """Let the time go on while a probe runs."""
+        if self._probing:
+            self._say_state()
 
     @work(thread=True, group="python")
     def _find_python(self) -> None:
@@ -159,19 +180,64 @@ class ProbesScreen(Screen[None]):
         event.stop()
         if self._probing or not event.option.id:
             return
+        name = event.option.id
+        match PROBES[name].way:
+            case "look":
+                self._look()
+            case "path":
+                self._open(PROBES[name].step)
+            case "commands":
+                self.app.copy(f"distkb probe {name} --listen")
+            case "callable":
+                self.query_one("#probes-field", Field).display = True
+                self.query_one("#probes-field", Field).focus()
+            case _:
+                self._begin(name, {})
+
+    @on(Field.Submitted, "#probes-field")
+    def _named(self, event: Field.Submitted) -> None:
+        event.stop()
+        if event.value.strip():
+            request = {"loader": event.value.strip(), "world_size": 4, "epochs": 2, "max_batches": 50}
+            self._begin("loader", {**request, "seconds": 90.0, "directory": str(Path.cwd())})
+
+    def _look(self) -> None:
+        if not self.app.jobs:
+            self.notify(voice(self)("tui.look.none"), markup=False)
+        else:
+            self.app.look(self.app.jobs[0], lambda folder: self._read(folder, "collect.stacks"))
+
+    def _open(self, step: str) -> None:
+        from distkb.tui.screens.open import OpenScreen
+
+        self.app.push_screen(OpenScreen(), lambda path: self._read(path, step) if path else None)
+
+    def _read(self, path: Path, step: str) -> None:
+        """Read it into the open session, or into a new one: its verdict leads."""
+        if self.app.desk is None:
+            self.app.begin(paths=[path])
+        else:
+            self.app.back_to_session()
+            self.app.read_into_session(path, step)
+
+    def _begin(self, probe: str, request: dict[str, Any]) -> None:
+        if self._probing:
+            return
         if self.python is None:
             self.notify(voice(self)("tui.probes.looking"), markup=False)
             return
         self._probing, self._given_up, self._answer = True, False, None
+        self._began = monotonic()
         self._said.clear()
         self.query_one(RichLog).clear()
         self.query_one("#probes-result").display = False
+        self.query_one("#probes-field").display = False
         self._say_state()
         self.refresh_bindings()
-        self._carry_out(event.option.id, PROBES[event.option.id], self.python)
+        self._carry_out(probe, request, self.python)
 
     @work(thread=True, group="probe")
-    def _carry_out(self, probe: str, deadline_s: float, python: Interpreter) -> None:
+    def _carry_out(self, probe: str, request: dict[str, Any], python: Interpreter) -> None:
         known = self.app.knowledge
         if known is None:
             return
@@ -180,7 +246,7 @@ class ProbesScreen(Screen[None]):
             self.post_message(self.Output(event))
 
         try:
-            self._run = ProbeRun(probe, {}, python.path, deadline_s=deadline_s, listener=listen)
+            self._run = ProbeRun(probe, request, python.path, deadline_s=PROBES[probe].deadline_s, listener=listen)
             if self._given_up:
                 self._run.cancel()
             raw = self._run.result()
@@ -222,12 +288,13 @@ class ProbesScreen(Screen[None]):
             clear = tuple(o.id for o in answer.observations if not o.present)
             failed = answer.status if answer.status in ("skipped", "error") else "ok"
             status = "cancelled" if answer.reason == "cancelled" else failed
-            step = self._step or f"probe.{answer.probe}"
+            step = self._step or PROBES[answer.probe].step
             self.app.apply(ProbeResult(step=step, observations=present, clear=clear, status=_status(status)))
 
     def _show_answer(self, answer: ProbeAnswer) -> None:
         say = voice(self)
-        text = report.write(answer, say, columns=max(40, self.app.size.width - 4))
+        columns = max(40, self.app.size.width - 4)
+        text = report.write(answer, say, columns=columns, body=_body(answer, say, columns))
         self.query_one("#probes-answer", Static).update(Content(text))
         self.query_one("#probes-result").display = True
 
@@ -276,6 +343,19 @@ def conclude(probe: str, raw: Any, known: Knowledge, python: Interpreter) -> Pro
     concluded = conclude_env(raw.facts, known.catalogue)
     facts = {**raw.facts, "timers": concluded.timer_facts()}
     return answer(raw, findings, more=concluded.observations, facts=facts, interpreter=python)
+
+
+def _body(answer: ProbeAnswer, say: Say, columns: int) -> str:
+    """Return what was measured, for the probes that measure."""
+    if answer.probe == "allreduce":
+        from distkb.report import bandwidth
+
+        return bandwidth.write(answer.facts, say, columns=columns)
+    if answer.probe == "loader":
+        from distkb.report import loaders
+
+        return loaders.write(answer.facts, say, columns=columns)
+    return ""
 
 
 def _status(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from threading import Thread
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -87,6 +88,7 @@ class ReproScreen(Screen[None]):
         self._reproduction: Reproduction | None = None
         self._reading: Reading | None = None
         self._under_way = False
+        self._began = 0.0
         self._given_up = False
         self._said: list[Stage | str] = []
         self._shown: Shown | None = None
@@ -105,6 +107,7 @@ class ReproScreen(Screen[None]):
         """Say what would run, and find out whether it can."""
         self.query_one("#repro-result").display = False
         self.speak()
+        self.set_interval(1.0, self._tick)
         self._ask()
 
     def speak(self) -> None:
@@ -135,9 +138,14 @@ class ReproScreen(Screen[None]):
     def _say_state(self) -> None:
         runnable = self._here is not None and self._here.reason is None
         name = "running" if self._under_way else "idle" if self._shown is None else "done"
-        text = voice(self)(f"tui.repro.{name}") if runnable else ""
+        text = voice(self)(f"tui.repro.{name}", n=f"{monotonic() - self._began:.0f}") if runnable else ""
         self.query_one("#repro-state", Static).update(Content(text))
         self.refresh_bindings()
+
+    def _tick(self) -> None:
+        """Let the time go on while the program runs."""
+        if self._under_way:
+            self._say_state()
 
     @work(thread=True, group="python")
     def _ask(self) -> None:
@@ -170,6 +178,7 @@ class ReproScreen(Screen[None]):
         if here is None or here.program is None or known is None or self._under_way:
             return
         self._under_way, self._given_up, self._shown = True, False, None
+        self._began = monotonic()
         self._said.clear()
         self.query_one(RichLog).clear()
         self.query_one("#repro-result").display = False

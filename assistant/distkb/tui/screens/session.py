@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
@@ -16,20 +16,30 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
-from distkb.diagnosis.session import Event, FixTried, Redone, Session, StepDeclined, Undone, can_redo, can_undo
-from distkb.report.measure import percent
+from distkb.diagnosis.session import (
+    DontKnow,
+    EvidenceAdded,
+    FixTried,
+    Redone,
+    StepDeclined,
+    Undone,
+    can_redo,
+    can_undo,
+)
+from distkb.report.certainty import certainty
 from distkb.report.rollcall import lines as roll_call
 from distkb.report.story import tell
 from distkb.tui.desk import SessionChanged
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, voice
-from distkb.tui.widgets.causes import CauseList, bar
-from distkb.tui.widgets.move import UNKNOWN, MovePanel, runnable
+from distkb.tui.widgets.causes import CauseList
+from distkb.tui.widgets.move import LETTERS, SILENT_S, UNKNOWN, Look, MovePanel, runnable
 from distkb.tui.widgets.trail import Trail
 
 if TYPE_CHECKING:
     from distkb.diagnosis.view import SessionView
     from distkb.tui.app import DistkbApp
+    from distkb.watching.look import Job
 
 WIDE = 110
 """Columns from which the causes stand beside the question."""
@@ -49,14 +59,18 @@ class SessionScreen(Screen[None]):
         key("r", "redo", "redo", show=False),
         key("s", "other_move", "other-move"),
         *(Binding(str(n), f"choose({n})", show=False) for n in range(10)),
+        *(Binding(letter, f"choose({n})", show=False) for n, letter in enumerate(LETTERS, 10)),
         key("d", "unknown", "unknown", show=False),
         key("w", "why", "why", show=False),
         key("a", "add", "add"),
         key("c", "focus_causes", "causes"),
         key("e", "focus_trail", "evidence"),
-        key("q", "focus_move", "question", show=False),
+        key("o", "read_entry", "read-entry"),
         key("x", "export", "export"),
-        key("escape", "leave", "back"),
+        key("left_square_bracket", "widen(10)", "wider", show=False),
+        key("right_square_bracket", "widen(-10)", "narrower", show=False),
+        key("q", "leave", "leave"),
+        key("escape", "step_back", "back", show=False),
     ]
 
     def __init__(self) -> None:
@@ -83,7 +97,7 @@ class SessionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the session as it stands."""
-        self.set_class(self.app.size.width >= WIDE, "wide")
+        self._share()
         self.speak()
         if self.app.desk is not None and self.app.desk.view is not None:
             self._show(self.app.desk.view)
@@ -91,13 +105,23 @@ class SessionScreen(Screen[None]):
 
     def on_resize(self) -> None:
         """Put the causes beside the question where there is room."""
-        self.set_class(self.app.size.width >= WIDE, "wide")
+        self._share()
         self._title()
+
+    def _share(self) -> None:
+        """Share a wide screen between the question and the causes as it was left."""
+        wide = self.app.size.width >= WIDE
+        self.set_class(wide, "wide")
+        self.query_one("#session-right").styles.width = f"{self.app.causes_width}%" if wide else None
+
+    def action_widen(self, by: int) -> None:
+        """Give the causes more room on a wide screen, or less; it is remembered."""
+        self.app.remember(causes_width=min(70, max(30, self.app.causes_width + by)))
+        self._share()
 
     def speak(self) -> None:
         """Say the headings; the parts speak for themselves."""
         say = voice(self)
-        self.query_one("#session-causes-title", Static).update(Content(say("tui.session.causes")))
         self.query_one("#session-trail-title", Static).update(Content(say("tui.session.trail")))
         self._title()
         if self.app.desk is not None and self.app.desk.view is not None:
@@ -107,16 +131,8 @@ class SessionScreen(Screen[None]):
         desk = self.app.desk
         if desk is None:
             return
-        say, view = voice(self), desk.view
-        share = 0.0 if view is None else view.progress.share
-        tail = say("tui.session.known", share=percent(share)) + " " + bar(share, 10)
-        room = max(10, self.app.size.width - cell_len(tail) - 12)
-        title = fit(desk.session.title or desk.session.id, room)
-        self.query_one("#session-title", Static).update(
-            Content.assemble(
-                ("distkb", "bold $accent"), "  ", title, " " * (room - cell_len(title)), "  ", (tail, "dim")
-            )
-        )
+        title = fit(desk.session.title or desk.session.id, max(10, self.app.size.width - 10))
+        self.query_one("#session-title", Static).update(Content.assemble(("distkb", "bold $accent"), "  ", title))
 
     # Showing
 
@@ -127,7 +143,7 @@ class SessionScreen(Screen[None]):
     def _show(self, view: SessionView) -> None:
         self._offered = 0
         self._tell(view)
-        self.query_one(MovePanel).show(view.next)
+        self.query_one(MovePanel).show(self._moves()[0])
         self.query_one(CauseList).show(view)
         self.query_one(Trail).show(view)
         self._title()
@@ -142,8 +158,17 @@ class SessionScreen(Screen[None]):
         roll = roll_call(evidence.ranks, say)[:shown]
         parts = [Content.styled(told, "bold")] if told else []
         parts += [Content.styled(f"  {line}", "dim") for line in roll]
+        self._say_sure(view)
         story.display = bool(parts)
         story.update(Content("\n").join(parts))
+
+    def _say_sure(self, view: SessionView) -> None:
+        """Say how sure it is, and how the move that is shown would make it surer."""
+        say, moves = voice(self), self._moves()
+        move = moves[self._offered] if self._offered < len(moves) else None
+        told = certainty(view, say, None if isinstance(move, Look) else move)
+        line = Content.assemble((say("tui.session.causes"), "bold underline"), "  ", told)
+        self.query_one("#session-causes-title", Static).update(line)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Offer to undo or redo only what there is."""
@@ -174,6 +199,11 @@ class SessionScreen(Screen[None]):
                 self.app.apply(question.unknown() if options == (UNKNOWN,) else question.answer(*options))
             case Take():
                 self._take(message.move, options[0])
+            case Look(job=job) if options == ("look",):
+                self.app.look(job, partial(self._looked, job))
+            case Look(job=job):
+                self.app.dismiss_job(job)
+                self._offer(0)
             case TryFix(fix=fix):
                 if options == ("open",):
                     self.app.show_fix(fix.id)
@@ -190,23 +220,46 @@ class SessionScreen(Screen[None]):
         if option == "run":
             self.app.check_machine(runnable(move.step), move.step.id)
         elif option == "commands":
-            self.app.copy_to_clipboard("\n".join(move.step.commands))
-            self.notify(voice(self)("tui.copied"), markup=False)
+            self.app.copy("\n".join(move.step.commands))
         elif option == "add":
             self._open(move.step.id)
         else:
             self.query_one(MovePanel).wait()
             self.app.apply(StepDeclined(step=move.step.id))
 
-    def _moves(self) -> tuple[Move, ...]:
+    def _moves(self) -> tuple[Move | Look, ...]:
+        """Return what to do now, best first; a silent job that runs here comes before anything else."""
         view = None if self.app.desk is None else self.app.desk.view
-        return () if view is None else (view.next, *view.alternatives)
+        if view is None:
+            return ()
+        moves: tuple[Move | Look, ...] = (view.next, *view.alternatives)
+        if not self.app.jobs or self.app.looked:
+            return moves
+        job = self.app.jobs[0]
+        silent = job.silent_s is None or job.silent_s >= SILENT_S
+        return (Look(job), *moves) if silent and self._about(job) else (*moves, Look(job))
+
+    def _looked(self, job: Job, folder: Path) -> None:
+        """Read what was taken into this session where it is about the job, else into a new one."""
+        if self._about(job):
+            self._read(folder, "collect.stacks")
+        else:
+            self.app.home()
+            self.app.begin(paths=[folder])
+
+    def _about(self, job: Job) -> bool:
+        """Whether the session may be about a job: one of its logs was read, or nothing but words was given."""
+        events = () if self.app.desk is None else self.app.desk.session.events
+        read = [Path(path).absolute() for event in events if isinstance(event, EvidenceAdded) for path in event.paths]
+        return not read or any(path == log or path in log.parents for path in read for log in job.logs)
 
     def _offer(self, number: int) -> None:
         self._offered = number
         panel = self.query_one(MovePanel)
         panel.show(self._moves()[number])
         panel.focus_options()
+        if self.app.desk is not None and self.app.desk.view is not None:
+            self._say_sure(self.app.desk.view)
 
     def action_other_move(self) -> None:
         """Show the next best move instead; after the last one the best comes again."""
@@ -251,11 +304,11 @@ class SessionScreen(Screen[None]):
         view = None if self.app.desk is None else self.app.desk.view
         if view is None:
             return
-        at = self.query_one(CauseList)
-        entry = at.get_option_at_index(at.highlighted).id if at.has_focus and at.highlighted is not None else None
+        causes = self.query_one(CauseList)
+        entry = causes.chosen if causes.has_focus else None
         tried = {item.event.fix for item in view.trail if item.state == "counts" and isinstance(item.event, FixTried)}
-        causes = [ranked.cause for ranked in view.diagnosis.causes if entry is None or ranked.entry.id == entry]
-        fixes = next(([fix.id for fix in cause.fixes] for cause in causes if cause.fixes), [])
+        of = [ranked.cause for ranked in view.diagnosis.causes if entry is None or ranked.entry.id == entry]
+        fixes = next(([fix.id for fix in cause.fixes] for cause in of if cause.fixes), [])
         if fixes:
             self.app.show_fix(next((fix for fix in fixes if fix not in tried), fixes[0]))
 
@@ -269,31 +322,36 @@ class SessionScreen(Screen[None]):
         self.app.push_screen(OpenScreen(), lambda path: self._read(path, step) if path else None)
 
     def _read(self, path: Path, step: str | None) -> None:
-        from distkb.tui.screens.reading import ReadingScreen
-
-        desk = self.app.desk
-        if desk is None:
-            return
-
-        def done(read: tuple[Session, Event | None] | None) -> None:
-            if read is not None and read[1] is not None:
-                import msgspec
-
-                self.app.apply(msgspec.structs.replace(read[1], step=step))
-
-        self.app.push_screen(ReadingScreen(paths=(path,), session=desk.session), done)
+        self.app.read_into_session(path, step)
 
     # Looking closer
 
     @on(CauseList.Chosen)
-    def _read_entry(self, message: CauseList.Chosen) -> None:
-        self.app.show_entry(message.entry)
+    def _explain(self, message: CauseList.Chosen) -> None:
+        from distkb.tui.screens.explain import ExplainScreen
+
+        self.app.push_screen(ExplainScreen(message.entry))
+
+    def action_read_entry(self) -> None:
+        """Read the entry of the chosen cause, or of the most probable one."""
+        entry = self.query_one(CauseList).chosen
+        if entry is not None:
+            self.app.show_entry(entry)
 
     @on(Trail.QuoteChosen)
     def _show_quote(self, message: Trail.QuoteChosen) -> None:
         from distkb.tui.screens.context import ContextScreen
 
         self.app.push_screen(ContextScreen(message.quote))
+
+    @on(Trail.FactChosen)
+    def _correct(self, message: Trail.FactChosen) -> None:
+        """Ask what was read wrongly; the answer counts in place of it."""
+        from distkb.tui.screens.change import ChangeScreen
+
+        self.app.push_screen(
+            ChangeScreen(DontKnow(question=message.fact)), lambda event: self.app.apply(event) if event else None
+        )
 
     @on(Trail.EventChosen)
     def _change_event(self, message: Trail.EventChosen) -> None:
@@ -325,6 +383,15 @@ class SessionScreen(Screen[None]):
         from distkb.tui.screens.export import ExportScreen
 
         self.app.push_screen(ExportScreen(upstream=upstream))
+
+    def action_step_back(self) -> None:
+        """Go one step back: to the question, and from another step to the best one; never out of the session."""
+        if not self.query_one(MovePanel).has_focus_within:
+            self.action_focus_move()
+        elif self._offered:
+            self._offer(0)
+        else:
+            self.notify(voice(self)("tui.session.leave-with-q"), markup=False)
 
     def action_leave(self) -> None:
         """Go back to the start; the session is saved."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -16,41 +17,37 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from distkb.evidence.text.clean import plain
 from distkb.tui import saved
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill
+from distkb.tui.widgets.prompt import BREAK, Words
 
 if TYPE_CHECKING:
-    from textual.events import Paste
-
     from distkb.tui.app import DistkbApp
     from distkb.tui.saved import SavedSession
 
 RESULTS = 8
 """Search results that are shown while typing."""
 
+LONG_S = 1.5
+"""Seconds of loading from which it says that the catalogue is compiled, and for how long already."""
+
+JOBS = 3
+"""Jobs on this machine that are offered."""
+
 RECENT = 5
 """Earlier sessions that are listed."""
 
-BREAK = " ⏎ "
-"""How a line break in pasted text is shown in the one line of the input."""
-
 _WAYS = (("open", "F2"), ("check", "F3"), ("browse", "F4"), ("resume", "F5"), ("advise", "F6"))
-_SESSION = "session:"
-
-
-class Words(Input):
-    """The input; it keeps all lines of what is pasted."""
-
-    def on_paste(self, event: Paste) -> None:
-        """Put a pasted text in, its line breaks made visible."""
-        lines = [plain(line).rstrip() for line in event.text.splitlines()]
-        if len(lines) > 1:
-            event.prevent_default()
-            event.stop()
-            self.insert_text_at_cursor(BREAK.join(line for line in lines if line.strip()))
+_ACTIONS = {
+    "open": "app.open_run",
+    "check": "app.check_machine",
+    "browse": "app.browse",
+    "resume": "app.earlier",
+    "advise": "app.advise",
+}
+_SESSION, _JOB = "session:", "job:"
 
 
 class StartScreen(Screen[None]):
@@ -66,11 +63,11 @@ class StartScreen(Screen[None]):
             self.sessions = sessions
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        key("f2", "open", "open"),
-        key("f3", "check", "check"),
-        key("f4", "browse", "browse"),
-        key("f5", "resume", "resume"),
-        key("f6", "advise", "advise"),
+        key("f2", "app.open_run", "open"),
+        key("f3", "app.check_machine", "check"),
+        key("f4", "app.browse", "browse"),
+        key("f5", "app.earlier", "resume"),
+        key("f6", "app.advise", "advise"),
         key("down", "to_list", "to-list", show=False),
         key("escape", "clear", "clear", show=False),
     ]
@@ -78,6 +75,7 @@ class StartScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._recent: Sequence[SavedSession] = ()
+        self._began = monotonic()
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
@@ -94,10 +92,12 @@ class StartScreen(Screen[None]):
         """Begin at the input."""
         self.query_one("#start-results").display = False
         self.speak()
+        self._clock = self.set_interval(0.5, self._status)
         self.query_one(Input).focus()
 
     def on_screen_resume(self) -> None:
-        """List the sessions anew: one may have come to its end."""
+        """List the sessions and jobs anew: one may have come to its end."""
+        self.app.find_jobs()
         if self.app.knowledge is not None:
             self._find_recent()
 
@@ -120,6 +120,10 @@ class StartScreen(Screen[None]):
     def _list_ways(self) -> None:
         say = voice(self)
         rows = [
+            Option(Content.assemble(("↵   ", "bold $accent"), (text, "bold")), id=f"{_JOB}{number}")
+            for number, text in enumerate(self._offers())
+        ]
+        rows += [
             Option(Content.assemble((name, "bold $accent"), "  ", say(f"tui.start.{way}")), id=way)
             for way, name in _WAYS
         ]
@@ -128,8 +132,20 @@ class StartScreen(Screen[None]):
         rows += [Option(session_row(session), id=f"{_SESSION}{session.id}") for session in self._recent]
         refill(self.query_one("#start-ways", OptionList), rows)
 
+    def _offers(self) -> list[str]:
+        if not self.app.jobs:
+            return []
+        from distkb.tui.widgets.move import offer
+
+        return [offer(job, voice(self)) for job in self.app.jobs[:JOBS]]
+
+    def job_found(self) -> None:
+        """Offer to look at the job before anything else."""
+        self._list_ways()
+
     def knowledge_ready(self) -> None:
         """Say so, and search for what was typed in the meantime."""
+        self._clock.stop()
         self._status()
         self._search(self.query_one(Input).value)
         self._find_recent()
@@ -147,7 +163,9 @@ class StartScreen(Screen[None]):
     def _status(self) -> None:
         say = voice(self)
         known = self.app.knowledge
-        text = say("tui.start.loading") if known is None else say("tui.start.ready", n=len(known.entries))
+        waited = monotonic() - self._began
+        loading = say("tui.start.loading") if waited < LONG_S else say("tui.start.compiling", n=f"{waited:.0f}")
+        text = loading if known is None else say("tui.start.ready", n=len(known.entries))
         self.query_one("#start-status", Static).update(Content(text))
 
     # Searching
@@ -188,15 +206,20 @@ class StartScreen(Screen[None]):
     def _begin(self, event: Input.Submitted) -> None:
         words = event.value.strip()
         if not words:
-            return
-        if self.app.knowledge is None:
-            self.notify(voice(self)("tui.start.loading"), markup=False)
+            self._look(0)
             return
         path = existing(words)
         if path is not None:
             self.app.begin(paths=[path])
         else:
             self.app.begin(description=words.replace(BREAK, "\n"))
+
+    @on(Words.Pasted)
+    def _pasted(self, event: Words.Pasted) -> None:
+        """Read a pasted log at once; what was typed before it describes it."""
+        words = self.query_one(Input)
+        self.app.begin_pasted(event.text, words.value.replace(BREAK, "\n"))
+        words.value = ""
 
     def action_to_list(self) -> None:
         """Go from the input to the list below it."""
@@ -209,36 +232,22 @@ class StartScreen(Screen[None]):
     # Ways on
 
     @on(OptionList.OptionSelected, "#start-ways")
-    def _way(self, event: OptionList.OptionSelected) -> None:
+    async def _way(self, event: OptionList.OptionSelected) -> None:
         way = event.option.id or ""
         if way.startswith(_SESSION):
             self.app.resume_session(way.removeprefix(_SESSION))
+        elif way.startswith(_JOB):
+            self._look(int(way.removeprefix(_JOB)))
         else:
-            getattr(self, f"action_{way}")()
+            await self.run_action(_ACTIONS[way])
 
-    def action_open(self) -> None:
-        """Choose a folder or a file."""
-        from distkb.tui.screens.open import OpenScreen
+    def _look(self, number: int) -> None:
+        if number < len(self.app.jobs):
+            self.app.look(self.app.jobs[number])
 
-        self.app.push_screen(OpenScreen(), lambda path: self.app.begin(paths=[path]) if path else None)
-
-    def action_check(self) -> None:
-        """Check this machine."""
-        self.app.check_machine()
-
-    def action_browse(self) -> None:
-        """Look through the catalogue."""
-        self.app.browse()
-
-    def action_resume(self) -> None:
-        """Go on with an earlier session."""
-        from distkb.tui.screens.resume import ResumeScreen
-
-        self.app.push_screen(ResumeScreen(), lambda session: self.app.resume_session(session) if session else None)
-
-    def action_advise(self) -> None:
-        """Work out what fits on a cluster."""
-        self.app.advise()
+    def action_to_filter(self) -> None:
+        """Go to the input."""
+        self.query_one(Input).focus()
 
     def action_clear(self) -> None:
         """Empty the input and go back to it."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
@@ -12,6 +13,7 @@ from textual.widgets.option_list import Option
 
 from distkb.report.layout import wrap
 from distkb.report.measure import percent
+from distkb.tui.keys import key
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill, room
 
@@ -44,7 +46,9 @@ def change(delta: float) -> str:
 
 
 class CauseList(OptionList):
-    """Entries, the most probable first. Enter reads one."""
+    """Entries, the most probable first. Enter says why one ranks there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [key("enter", "select", "why-here")]
 
     class Chosen(Message):
         """An entry was chosen."""
@@ -58,6 +62,14 @@ class CauseList(OptionList):
         super().__init__(id=id)
         self._knowledge = knowledge
         self._view: SessionView | None = None
+
+    @property
+    def chosen(self) -> str | None:
+        """The entry under the cursor."""
+        if self.highlighted is None:
+            return None
+        name = self.get_option_at_index(self.highlighted).id
+        return None if name == "other" else name
 
     def show(self, view: SessionView) -> None:
         """Show the causes of a view."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,7 +16,8 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
-from distkb.probing.registry import DEADLINES
+from distkb.evidence.text.clean import plain
+from distkb.probing.registry import PROBES
 from distkb.report.measure import percent
 from distkb.tui.keys import key
 from distkb.tui.voice import prose, voice
@@ -24,9 +26,14 @@ from distkb.tui.widgets.listing import refill
 if TYPE_CHECKING:
     from distkb.catalogue.model import Step, Text
     from distkb.locale import Say
+    from distkb.watching.look import Job
 
-PROBES: dict[str, float] = {name: DEADLINES[name] for name in ("env", "allreduce")}
-"""Probes that the screen runs at a key press, with their deadlines in seconds."""
+
+class Look(msgspec.Struct, frozen=True):
+    """Look at a job that runs here: offered before any question."""
+
+    job: Job
+
 
 UNKNOWN = "=unknown"
 """No value of a fact begins with `=`, so that the panel's own answers are never taken for one."""
@@ -35,6 +42,10 @@ NONE = "=none"
 CONFIRM = "=confirm"
 """What was ticked holds, and nothing else: for the mouse; the keyboard has Enter."""
 _MINUTE = 60.0
+SILENT_S = 30.0
+"""A job whose logs have not grown for so long is silent."""
+LETTERS = "ABCDEFGHIJ"
+"""Keys of the tenth answer and those behind it."""
 _KEYS = {UNKNOWN: "d", NONE: "0", CONFIRM: "↵"}
 
 
@@ -72,6 +83,7 @@ class MovePanel(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(str(n), f"choose({n})", show=False) for n in range(10)),
+        *(Binding(letter, f"choose({n})", show=False) for n, letter in enumerate(LETTERS, 10)),
         key("d", "unknown", "unknown"),
         key("w", "why", "why"),
     ]
@@ -79,7 +91,7 @@ class MovePanel(Vertical):
     class Decided(Message):
         """Something was chosen: answers (nothing where none holds), `unknown`, or what the move offers (`run`, ...)."""
 
-        def __init__(self, move: Move, options: tuple[str, ...]) -> None:
+        def __init__(self, move: Move | Look, options: tuple[str, ...]) -> None:
             super().__init__()
             self.move = move
             self.options = options
@@ -87,7 +99,7 @@ class MovePanel(Vertical):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         """Show nothing until `show`."""
         super().__init__(id=id)
-        self._move: Move | None = None
+        self._move: Move | Look | None = None
         self._why = False
         self._chosen: set[str] = set()
 
@@ -99,7 +111,7 @@ class MovePanel(Vertical):
         yield Static(id="move-why")
         yield Answers(id="move-options")
 
-    def show(self, move: Move) -> None:
+    def show(self, move: Move | Look) -> None:
         """Show a move; what was ticked for the one before is forgotten."""
         self._move = move
         self._chosen = set()
@@ -112,7 +124,7 @@ class MovePanel(Vertical):
         self._move = None
 
     @property
-    def move(self) -> Move | None:
+    def move(self) -> Move | Look | None:
         """Return the move that is shown; None while the next one is computed."""
         return self._move
 
@@ -143,7 +155,7 @@ class MovePanel(Vertical):
 
     def _rows(self, say: Say) -> Iterator[Option]:
         for number, (name, label) in enumerate(self._options(say), 1):
-            place = _KEYS.get(name) or (str(number) if number < 10 else " ")
+            place = _KEYS.get(name) or (str(number) if number < 10 else LETTERS[number - 10 : number - 9] or " ")
             mark = self._mark(name)
             yield Option(Content.assemble((f"{place} ", "bold $accent"), mark, prose(label)), id=name)
 
@@ -163,6 +175,8 @@ class MovePanel(Vertical):
                 return say("tui.move.fix", chance=percent(chance), time=duration(seconds, say))
             case Done():
                 return say("tui.move.done")
+            case Look():
+                return say("tui.move.look")
         return say("tui.move.nothing-fits")
 
     def _text(self, say: Say) -> str:
@@ -173,6 +187,8 @@ class MovePanel(Vertical):
                 return say.text(step.text)
             case TryFix(entry=entry, fix=fix) | Done(entry=entry, fix=fix):
                 return f"{entry.id}  {say.text(fix.title)}"
+            case Look(job=job):
+                return offer(job, say)
         return say("tui.move.nothing-fits.text")
 
     def _detail(self, say: Say) -> list[str]:
@@ -201,6 +217,8 @@ class MovePanel(Vertical):
                 names = ("open", "later")
             case Done():
                 names = ("read", "export")
+            case Look():
+                names = ("look", "not-now")
             case _:
                 names = ("report", "add", "export")
         return [(name, say(f"tui.move.option.{name}")) for name in names]
@@ -282,10 +300,22 @@ class MovePanel(Vertical):
         self.query_one(Answers).focus()
 
 
+def offer(job: Job, say: Say, *, asked: bool = True) -> str:
+    """Return which ranks run here and for how long they have been silent, with the offer to look at them."""
+    name, n = plain(job.name), len(job.pids)
+    silent = job.silent_s
+    if silent is None or silent < SILENT_S:
+        told = say.count("tui.live.runs", n, name=name)
+    else:
+        told = say.count("tui.live.silent", n, name=name, time=duration(silent, say))
+    return f"{told} {say('tui.live.ask')}" if asked else told
+
+
 def runnable(step: Step) -> str | None:
     """Return the name of the probe that a step runs, where the screen can run it."""
-    name = step.id.removeprefix("probe.")
-    return name if step.kind == "probe" and name in PROBES else None
+    name = step.id.partition(".")[2]
+    probe = PROBES.get(name)
+    return name if probe is not None and probe.way == "run" and probe.step == step.id else None
 
 
 def _labelled(label: Text, example: str | None, say: Say) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from textual.binding import Binding
+from textual.message import Message
 from textual.widgets import Input
 
+from distkb.evidence.text.clean import plain
+
 if TYPE_CHECKING:
-    from textual.events import Key
+    from textual.events import Key, Paste
     from textual.widget import Widget
 
 
@@ -32,3 +35,33 @@ class Field(Input):
     async def on_key(self, event: Key) -> None:
         """Do what its own keys say before it takes the next one."""
         await at_once(self, event)
+
+
+BREAK = " ⏎ "
+"""How a line break in pasted text is shown in the one line of the input."""
+
+
+class Words(Input):
+    """An input of one line; it keeps all lines of what is pasted, and hands a pasted log on instead of showing it."""
+
+    class Pasted(Message):
+        """A log was pasted."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def on_paste(self, event: Paste) -> None:
+        """Put a pasted text in, its line breaks made visible; a log is too long for that."""
+        from distkb.sessions.pasted import is_log
+
+        if is_log(event.text):
+            event.prevent_default()
+            event.stop()
+            self.post_message(self.Pasted(event.text))
+            return
+        lines = [plain(line).rstrip() for line in event.text.splitlines()]
+        if len(lines) > 1:
+            event.prevent_default()
+            event.stop()
+            self.insert_text_at_cursor(BREAK.join(line for line in lines if line.strip()))

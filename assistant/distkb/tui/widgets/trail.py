@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from distkb.diagnosis.session import Answered, DontKnow, EvidenceAdded, FixTried, ProbeResult, StepDeclined
+from distkb.report.citations import Citations
 from distkb.report.layout import wrap
+from distkb.report.story import message
+from distkb.tui.keys import key
 from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill, room
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from distkb.diagnosis.view import SessionView, TrailItem
     from distkb.evidence.observation import Observation, Quote
+    from distkb.locale import Say
+    from distkb.report.meaning import Meanings
     from distkb.tui.knowledge import Knowledge
 
 TALL = 12
@@ -26,8 +35,16 @@ _QUOTES = 2
 """Quotes of one observation that have a row of their own."""
 
 
+class Fold(msgspec.Struct, frozen=True):
+    """A row that stands for what tells least of an event: Enter shows or hides it."""
+
+    number: int
+
+
 class Trail(OptionList):
     """Every event with what it taught. Enter on a line of evidence shows it where it stands."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [key("enter", "select", "look-closer")]
 
     class QuoteChosen(Message):
         """A quote was chosen."""
@@ -35,6 +52,13 @@ class Trail(OptionList):
         def __init__(self, quote: Quote) -> None:
             super().__init__()
             self.quote = quote
+
+    class FactChosen(Message):
+        """Something that was read from words or lines was chosen: it may be read wrongly."""
+
+        def __init__(self, fact: str) -> None:
+            super().__init__()
+            self.fact = fact
 
     class EventChosen(Message):
         """An event was chosen: an answer to change, for example."""
@@ -48,12 +72,16 @@ class Trail(OptionList):
         super().__init__(id=id)
         self._knowledge = knowledge
         self._view: SessionView | None = None
-        self._targets: list[Quote | int | None] = []
+        self._targets: list[Quote | int | str | Fold | None] = []
         self._rows: list[Option] = []
+        self._open: set[int] = set()
+        """Events of which everything is shown."""
+        self._citations: Citations | None = None
 
     def show(self, view: SessionView) -> None:
         """Show the trail of a view, the latest event first."""
         self._view = view
+        self._citations = Citations(view.diagnosis.evidence)
         self.speak()
 
     def speak(self) -> None:
@@ -76,14 +104,21 @@ class Trail(OptionList):
         """Use the new width."""
         self.speak()
 
-    def _add(self, content: Content, target: Quote | int | None) -> None:
+    def _add(self, content: Content, target: Quote | int | str | Fold | None) -> None:
         self._targets.append(target)
         self._rows.append(Option(content))
 
     def _add_item(self, item: TrailItem) -> None:
         head = self._head(item)
         self._add(Content.styled(fit(head, self._room(0)), "bold"), item.number)
-        for observation in item.observations:
+        telling, rest = parted(item.observations, self._knowledge.meanings)
+        for observation in telling:
+            self._add_observation(observation)
+        if rest:
+            sign, key = ("▾", "tui.trail.less") if item.number in self._open else ("▸", "tui.trail.more")
+            row = Content.styled(f"  {sign} {voice(self).count(key, len(rest))}", "dim")
+            self._add(row, Fold(item.number))
+        for observation in rest if item.number in self._open else ():
             self._add_observation(observation)
 
     def _head(self, item: TrailItem) -> str:
@@ -134,18 +169,20 @@ class Trail(OptionList):
     def _add_observation(self, observation: Observation) -> None:
         if observation.source == "answer" or ("=" in observation.id and not observation.quotes):
             return  # the event's own row says it
-        say = voice(self)
-        meaning = self._knowledge.meanings.seen(observation, say)
-        first = observation.quotes[0] if observation.quotes else None
+        say, known = voice(self), self._knowledge
+        first: Quote | str | None = observation.quotes[0] if observation.quotes else None
+        if "=" in observation.id:
+            first = observation.id.partition("=")[0]
+            meaning = say("tui.trail.derived", meaning=known.meanings.sentence(observation.id, say))
+        else:
+            meaning = known.meanings.seen(observation, say)
         if self.size.height >= TALL:
             lines = wrap(shown(meaning).plain, self._room(0), "  ", "  ")
         else:
             lines = [f"  {fit(meaning, self._room(2))}"]
         self._add(Content("\n").join(Content(line) for line in lines), first)
         for quote in observation.quotes[:_QUOTES]:
-            place = "" if quote.path is None else f"{quote.path.rpartition('/')[2]}:{quote.line or ''} "
-            rank = "" if quote.rank is None else say("probe.rank", rank=quote.rank) + " "
-            line = fit(f"{place}{rank}| {quote.text}", self._room(4))
+            line = fit(quoted(quote, self._citations, say), self._room(4))
             self._add(Content.assemble("    ", (line, "dim")), quote)
 
     def _room(self, used: int) -> int:
@@ -155,7 +192,29 @@ class Trail(OptionList):
         """Tell what was chosen."""
         event.stop()
         target = self._targets[event.option_index] if event.option_index < len(self._targets) else None
-        if isinstance(target, int):
+        if isinstance(target, Fold):
+            self._open ^= {target.number}
+            self.speak()
+        elif isinstance(target, int):
             self.post_message(self.EventChosen(target))
+        elif isinstance(target, str):
+            self.post_message(self.FactChosen(target))
         elif target is not None:
             self.post_message(self.QuoteChosen(target))
+
+
+def parted(observations: Iterable[Observation], meanings: Meanings) -> tuple[list[Observation], list[Observation]]:
+    """Return what tells, the failure itself first, and what only repeats it or was looked for and not seen."""
+    rest = [o for o in observations if not o.present or meanings.is_echo(o)]
+    telling = [o for o in observations if o not in rest]
+    if not any(map(meanings.is_primary, telling)) and not any("=" not in o.id for o in telling):
+        echoes = [o for o in rest if o.present]  # where there is nothing else, the echoes are what is known
+        telling, rest = [*echoes, *telling], [o for o in rest if not o.present]
+    return sorted(telling, key=meanings.nearness), rest
+
+
+def quoted(quote: Quote, citations: Citations | None, say: Say) -> str:
+    """Return where a line stands, so that files of one name are told apart, and the line from its telling part on."""
+    place = "" if citations is None else citations.place(quote)
+    rank = "" if quote.rank is None else say("probe.rank", rank=quote.rank)
+    return f"{' '.join(filter(None, (place, rank)))} | {message(quote)}".lstrip()
