@@ -13,7 +13,7 @@ from distkb.catalogue.records import Language
 from distkb.docsite import views
 from distkb.docsite.site import Page, at, cut, make_page
 from distkb.locale import Say
-from distkb.report.entry import TELLS
+from distkb.report.signs import TELLS
 
 if TYPE_CHECKING:
     from distkb.docsite.text import Writer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from distkb.catalogue.model import PROBABILITY, Cause, Evidence
 from distkb.docsite.text import code
-from distkb.report.entry import TELLS
+from distkb.report.signs import TELLS
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Catalogue
