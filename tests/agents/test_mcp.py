@@ -32,6 +32,7 @@ READING = {
     "show",
     "probe_script",
     "probe_fsdp",
+    "probe_launch",
     "probe_flight_recorder",
     "probe_stacks",
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from distkb.cli.command import Command, Group
+from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
 from distkb.cli.session import session
 
@@ -32,8 +32,5 @@ def command(ctx: click.Context, roots: tuple[Path, ...], allow_probes: bool) -> 
             raise Failure("error.new.folder", path=root)
     from distkb.mcp.server import Server
 
-    probes = ctx.find_root().command
-    group = probes.get_command(ctx, "probe") if isinstance(probes, Group) else None
-    with_launch = isinstance(group, Group) and "launch" in group.modules
-    Server(roots or (Path(),), current.overlays, current.say, allow_probes=allow_probes, with_launch=with_launch).run()
+    Server(roots or (Path(),), current.overlays, current.say, allow_probes=allow_probes).run()
     return ExitCode.DONE

@@ -25,17 +25,15 @@ Deadline = Annotated[float, Field(ge=1, le=MOST_S)]
 class Server:
     """The server for some roots."""
 
-    def __init__(
-        self, roots: Sequence[Path], overlays: Sequence[Path], say: Say, *, allow_probes: bool, with_launch: bool
-    ) -> None:
-        """Make it; `overlays` are knowledge bases beside ours, `with_launch`: there is a probe of launch files."""
+    def __init__(self, roots: Sequence[Path], overlays: Sequence[Path], say: Say, *, allow_probes: bool) -> None:
+        """Make it; `overlays` are knowledge bases beside ours."""
         self._shared = ["--lang", say.lang, *(f"--kb={overlay}" for overlay in overlays)]
         self._roots = [root.resolve() for root in roots]
         self._say = say
         self.server: MCPServer[Any] = MCPServer(
             "distkb", version=__version__, instructions=say("agent.what"), log_level="ERROR"
         )
-        self._add_tools(allow_probes=allow_probes, with_launch=with_launch)
+        self._add_tools(allow_probes=allow_probes)
         self._add_resources()
         self._add_prompts()
 
@@ -70,7 +68,7 @@ class Server:
             function, name=name, description=self._say(key), annotations=hints, structured_output=False
         )
 
-    def _add_tools(self, *, allow_probes: bool, with_launch: bool) -> None:
+    def _add_tools(self, *, allow_probes: bool) -> None:
         async def digest(  # noqa: PLR0913, PLR0917 - the options of the command
             paths: Paths,
             context: Context[Any],
@@ -103,8 +101,7 @@ class Server:
         self._tool(diagnose, "diagnose", "help.diagnose")
         self._tool(search, "search", "help.search")
         self._tool(show, "show", "help.show")
-        kinds = ["script", "fsdp", "flight-recorder", "stacks", *(["launch"] if with_launch else [])]
-        for kind in kinds:
+        for kind in ("script", "launch", "fsdp", "flight-recorder", "stacks"):
             self._tool(self._reading(kind), f"probe_{kind.replace('-', '_')}", f"help.probe.{kind}")
         if allow_probes:
             self._tool(self._live("stacks", "--pid"), "live_stacks", "help.probe.stacks", live=True)
