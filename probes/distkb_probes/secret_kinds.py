@@ -31,7 +31,7 @@ _WORDS = (
     r"(?!<\||<\w{0,40}>|\$\{|\$\(|\$[A-Z_]{2}|%\(|\{)"
 )
 """What stands where a value would and is none."""
-_NUMBER = r"(?!\d{1,18}(?:\.\d{0,9})?(?:[\s,;:.)\]}\"'&]|$))"
+_NUMBER = r"(?!\d{1,18}(?:\.\d{0,9})?(?:[\s,;.)\]}\"'&]|:(?:\s|$)|$))"
 _SEPARATOR = r"[\\]{0,8}[\"']?\]?\s{0,4}(?:=>|:=|[=:])\s{0,4}"
 _QUOTE = r"[\\]{0,8}[\"']"
 _BARE = r"[^\s\"',;&)}\]\\]"
@@ -78,6 +78,7 @@ _PREFIXED = (
     r"|ntn_[A-Za-z0-9]{30,}|PMAK-[0-9a-f]{24}[0-9a-f-]*|dp\.(?:pt|st|ct|scim|audit)\.[\w.-]{30,}|[A-Za-z0-9]{14}\.atlasv1\.[\w-]*"
     r"|glc_[\w+/=]{30,}|NRAK-[A-Z0-9]{20,}|sntry[su]_[\w+/=-]{30,}|pcsk_\w{30,}|pplx-[A-Za-z0-9]{30,}|tgp_v1_[\w-]{30,}"
     r"|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{20,}|phc_[A-Za-z0-9]{30,}|[0-9a-f]{32}-us\d{1,2}\b|oy2[a-z0-9]{43}|rubygems_[0-9a-f]{32,}"
+    r"|pat[A-Za-z0-9]{14}\.[0-9a-f]{64}|fm[12]_[\w+/=-]{30,}"
     r"|eyJ[A-Za-z0-9+/_-]{12,}={0,2}(?:\.[\w-]*){0,2}"
 )
 
@@ -188,8 +189,17 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     ),
     (
         "secret",
-        _named(_SECRET, 4, _NUMBER),
-        ("aws_secret_access_key = |wJalrXUtnFEMI/K7MDENG", "api_key: '|zzzz-yyyy'", "client_secret=|abcd1234"),
+        (
+            *_named(_SECRET, 4, _NUMBER),
+            r"((?<![A-Za-z0-9_])[A-Z][A-Z0-9_]{2,60}_KEY[\"']?\]?\s{0,2}[:=]\s{0,2}[\"']?)(?=[^\s\d]{0,400}\d)(?=[^A-Za-z\s]{0,400}[A-Za-z])"
+            r"[A-Za-z0-9+/=_-]{24,400}",
+        ),
+        (
+            "AZURE_STORAGE_KEY=|H5LCjYuLWipnjvvl9zvPjw2cb0iuBqBcc0/Asl/4Kkm",
+            "aws_secret_access_key = |wJalrXUtnFEMI/K7MDENG",
+            "api_key: '|zzzz-yyyy'",
+            "client_secret=|abcd1234",
+        ),
         ("secret_sauce.py:12", "access_key_id is missing", "private_key file /etc/ssl/key.pem missing"),
     ),
     (
