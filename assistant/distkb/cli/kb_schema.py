@@ -13,7 +13,9 @@ from distkb.cli.diagnostics import ExitCode
 KINDS = ("entry", "accounts", "observations", "settings", "glossary")
 
 
-@click.command("schema", cls=Command, help="help.kb.schema", examples=("distkb kb schema", "distkb kb schema --out kb/schema"))
+@click.command(
+    "schema", cls=Command, help="help.kb.schema", examples=("distkb kb schema", "distkb kb schema --out kb/schema")
+)
 @click.argument("kind", type=click.Choice(KINDS), default="entry", metavar=f"[{'|'.join(KINDS)}]")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="option.schema-out")
 def command(kind: str, out: Path | None) -> ExitCode:

@@ -16,7 +16,7 @@ from distkb.evidence.observation import Evidence, Observation, Skipped
 from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
 from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
 from distkb.evidence.readers.report.read import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
-from distkb.evidence.run.derive import Derived, derive
+from distkb.evidence.run.derive import Derived, derive, stack_frames
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.launches import newest
 from distkb.evidence.run.timeline import waited
@@ -101,7 +101,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     scans = without_raised(scans, general(signatures), result.timeline)
     seen = _consequences(signature_observations(scans, result, endings), errors, result.first)
     known = {signature.id for signature in signatures} | set(findings)
-    code = _in_code(result, project, near := stock.paths if look_near else (), skipped)
+    code = _in_code(result, project, near := stock.paths if look_near else (), signatures, skipped)
     closeup = result.closeup
     if closeup is not None:
         from distkb.evidence.code.passages import with_code
@@ -152,7 +152,11 @@ def _derived(
 
 
 def _in_code(
-    result: Derived, project: Project | None, near: Sequence[Path], skipped: list[Skipped]
+    result: Derived,
+    project: Project | None,
+    near: Sequence[Path],
+    signatures: Sequence[Signature],
+    skipped: list[Skipped],
 ) -> Sequence[Observation]:
     """What the scripts say of the places at which the ranks parted, and of themselves where they were found near."""
     parted = result.parted
@@ -160,12 +164,16 @@ def _in_code(
         return ()
     from distkb.evidence.code.near import read_near
     from distkb.evidence.code.observe import observe
+    from distkb.evidence.code.spots import with_sources
 
     def look() -> list[Observation]:
         reading = read_near((f for p in parted.places for f in p.frames), near) if project is None else None
         scripts = project if reading is None else reading.project
         said = () if reading is None else reading.observations
-        return [] if scripts is None else [*said, *observe(parted.parting, scripts, parted.last_lines)]
+        if scripts is None:
+            return []
+        standing = stack_frames(with_sources(scripts, parted.places), signatures)
+        return [*said, *standing, *observe(parted.parting, scripts, parted.last_lines)]
 
     return guarded(look, "script", skipped) or ()
 

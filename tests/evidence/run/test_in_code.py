@@ -8,13 +8,16 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import msgspec
 import pytest
-from run_samples import position
+from run_samples import position, signatures
 
 from distkb.evidence.code.observe import observe
+from distkb.evidence.code.spots import with_sources
 from distkb.evidence.observation import Observation
 from distkb.evidence.readers.scripts import read_scripts
 from distkb.evidence.readers.stacks.model import Frame
+from distkb.evidence.run.derive import stack_frames
 from distkb.evidence.run.parting import part
 from distkb.evidence.run.positions import Position, Stage
 
@@ -36,6 +39,17 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
             if rank == 0 and report:  # why
                 dist.all_reduce(torch.ones(1))  # A
             dist.barrier()  # B
+        """,
+    ),
+    "a block that one rank enters first": (
+        "code.parted-by-rank",
+        "barrier",
+        "work",
+        """
+        def main(accelerator, path):
+            with accelerator.main_process_first():  # A
+                if not os.path.exists(path):
+                    time.sleep(60)  # B
         """,
     ),
     "an attribute of an object that knows the rank": (
@@ -209,7 +223,8 @@ def test_the_condition_that_lies_between_two_ranks_is_named_with_what_it_depends
     found = observed(text, tmp_path, one, other)
     assert [o.id for o in found] == ([wanted] if wanted else [])
     script = (tmp_path / "train.py").read_text().splitlines()
-    marked = [number for number, line in enumerate(script, 1) if line.endswith("# why")]
+    why = "# A" if "_first()" in text else "# why"  # where the line at which a rank stands is the condition itself
+    marked = [number for number, line in enumerate(script, 1) if line.endswith(why)]
     assert [o.quotes[0].line for o in found] == marked
 
 
@@ -217,3 +232,18 @@ def test_a_script_of_another_version_says_nothing(tmp_path: Path) -> None:
     """Where a quoted line is not what the script has there, no statement is looked for."""
     _, one, other, text = CASES["a clock"]
     assert not observed(text, tmp_path, one, other, quoted="dist.all_gather(parts, part)")
+
+
+def test_a_stack_without_lines_of_code_gets_them_from_the_scripts(tmp_path: Path) -> None:
+    """A dump names lines only; what stands there in the script says what the rank waits for."""
+    script = tmp_path / "train.py"
+    script.write_text("import fcntl\n\n\ndef hold(file):\n    fcntl.flock(file, fcntl.LOCK_EX)\n")
+    project = read_scripts([script]).project
+    assert project is not None
+    bare = msgspec.structs.replace(
+        position(1, "work", ("hold", 5)), how="stack", frames=(Frame("hold", "/home/user/train.py", 5),)
+    )
+    (place,) = with_sources(project, [bare])
+    assert place.frames[-1].source == "fcntl.flock(file, fcntl.LOCK_EX)"
+    assert "frame.lock" not in {one.id for one in stack_frames([bare], signatures())}
+    assert "frame.lock" in {one.id for one in stack_frames([place], signatures())}

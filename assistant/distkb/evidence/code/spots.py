@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from distkb.evidence.readers.scripts.blocks import Arm, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from distkb.evidence.readers.scripts.project import Function, Project
     from distkb.evidence.readers.scripts.source import Script
     from distkb.evidence.readers.stacks.model import Frame
+    from distkb.evidence.run.positions import Position
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,21 @@ def chain(project: Project, frames: Sequence[Frame]) -> tuple[Spot, ...]:
     """
     found = (spot_of(project, frame) for frame in frames)
     return tuple(spot for spot in found if spot is not None)
+
+
+def with_sources(project: Project, places: Iterable[Position]) -> list[Position]:
+    """Return the places of which a dump holds no lines of code, with those that the scripts have there."""
+    found: list[Position] = []
+    for place in places:
+        frames = tuple(_with_source(project, frame) for frame in place.frames)
+        if frames != place.frames:
+            found.append(msgspec.structs.replace(place, frames=frames))
+    return found
+
+
+def _with_source(project: Project, frame: Frame) -> Frame:
+    spot = None if frame.source else spot_of(project, frame)
+    return frame if spot is None else msgspec.structs.replace(frame, source=spot.script.lines[frame.line - 1].strip())
 
 
 def spot_of(project: Project, frame: Frame) -> Spot | None:

@@ -28,7 +28,7 @@ from distkb.evidence.run.work import own_words, without_warnings, work_of
 from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.readers.stacks.group import Standing
@@ -193,11 +193,26 @@ def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]
     for process in run.processes:
         for trace in process.traces[:20]:
             shown += [(name, q) for name, qs in frame_hits(trace, wanted, process.rank).items() for q in qs]
+    return _together([*shown, *_place_hits(places, wanted)])
+
+
+def stack_frames(places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
+    """Signatures of frames, matched on where ranks stood by their stacks alone."""
+    wanted = [(s.id, re.compile(s.pattern)) for s in signatures if "frame" in s.where]
+    return _together(_place_hits(places, wanted))
+
+
+def _place_hits(
+    places: Sequence[Position], wanted: Sequence[tuple[str, re.Pattern[str]]]
+) -> Iterator[tuple[str, Quote]]:
     for place in places:
         if place.how == "stack":
             text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
             text += f"\n{place.place.op}("  # the call that the user's innermost frame makes
-            shown += [(name, place.quote) for name, pattern in wanted if pattern.search(text)]
+            yield from ((name, place.quote) for name, pattern in wanted if pattern.search(text))
+
+
+def _together(shown: Iterable[tuple[str, Quote]]) -> list[Observation]:
     found: dict[str, list[Quote]] = {}
     for name, quote in shown:
         found.setdefault(name, []).append(quote)
