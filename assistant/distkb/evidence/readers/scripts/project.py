@@ -276,11 +276,12 @@ def _plain_values(scope: FunctionNode) -> dict[str, list[ast.expr]]:
 
 
 def _attributes(owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
-    """Return what is assigned to each attribute of `self` in a class."""
+    """Return what is assigned or added to each attribute of `self` in a class."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(owner):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                    found.setdefault(target.attr, []).append(node.value)
+        if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or node.value is None:
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                found.setdefault(target.attr, []).append(node.value)
     return found

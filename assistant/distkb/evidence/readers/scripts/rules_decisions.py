@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head
+from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head, statements
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
 from distkb.evidence.readers.scripts.names import last, shown
@@ -20,6 +20,7 @@ _IDS: dict[Origin, str] = {
     "batch": "script.decided-by-own-batch",
     "part": "script.decided-by-own-part",
 }
+_SWITCHES = frozenset({"should_training_stop", "should_epoch_stop", "should_evaluate", "should_save"})
 _WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "Accelerator", "Fabric")
 
 
@@ -32,15 +33,29 @@ def decided_alone(job: Job) -> Iterator[Hit]:
             for site in job.project.walk(function).sites
             if (name := _needs(site, function, job, wrapped=wrapped))
         ]
+        decisions = [(name, test, is_length) for site, name in needs if name for test, is_length in _tests(site)]
         seen: set[int] = set()
-        for site, name in needs:
-            for test, is_length in _tests(site) if name else ():
-                if id(test) in seen:
-                    continue
-                seen.add(id(test))
-                found = _differs(test, function, job, is_length=is_length)
-                if found is not None:
-                    yield hit(_IDS[found.origin], function, test, test=shown(test), on=shown(found.node), needs=name)
+        for name, test, is_length in (*decisions, *_switched(function)):
+            if id(test) in seen:
+                continue
+            seen.add(id(test))
+            found = _differs(test, function, job, is_length=is_length)
+            if found is not None:
+                yield hit(_IDS[found.origin], function, test, test=shown(test), on=shown(found.node), needs=name)
+
+
+def _switched(function: Function) -> Iterator[tuple[str, ast.expr, bool]]:
+    """Yield what decides over a switch of Trainer's control, which every rank obeys by itself (trainer_callback.py)."""
+    for statement, arms in statements(function.node.body):
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Attribute):
+            continue
+        name = statement.targets[0].attr
+        if name in _SWITCHES:
+            for arm in arms:
+                if isinstance(arm.node, ast.If):
+                    yield name, arm.node.test, False
+            if not isinstance(statement.value, ast.Constant):
+                yield name, statement.value, False
 
 
 def _needs(site: Site, function: Function, job: Job, *, wrapped: bool) -> str:

@@ -1,0 +1,16 @@
+"""A callback of Trainer that stops at a step, which is the same on every rank."""
+
+from transformers import Trainer, TrainerCallback, TrainingArguments
+
+
+class Budget(TrainerCallback):
+    def __init__(self, steps):
+        self.steps = steps
+
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step >= self.steps:
+            control.should_training_stop = True
+        return control
+
+
+Trainer(model=None, args=TrainingArguments("out"), callbacks=[Budget(60)]).train()
