@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run_samples import lines
+from run_samples import lines, position
 
 from distkb.evidence.code.observe import observe
 from distkb.evidence.code.prints import Prints
 from distkb.evidence.readers.scripts import read_scripts
 from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.source import Script, load_script
+from distkb.evidence.run.parting import part
 
 SCRIPT = """
 import logging
@@ -94,3 +95,35 @@ def test_any_text_is_looked_for_in_any_statement(words: list[str], line: str) ->
         script = load_script(file)
     if isinstance(script, Script):
         Prints(Project([script])).spots(line)
+
+
+BUDGET = """
+import time
+import torch.distributed as dist
+
+
+class Budget:
+    def __init__(self, limit, say):
+        self.limit, self.say, self.begin = limit, say, time.monotonic()
+
+    def step(self, control, step):
+        if time.monotonic() - self.begin > self.limit:
+            self.say(f"step {step}: the time is used up, that is all")
+            control.stop = True
+
+
+def main(trainer):
+    trainer.train()
+"""
+
+
+def test_last_words_tell_what_sent_a_rank_away_where_the_places_do_not(tmp_path: Path) -> None:
+    """Both ranks stand in one call of a library; the line of one of them stands below the test that parted them."""
+    script = tmp_path / "train.py"
+    script.write_text(BUDGET)
+    budget = read_scripts([script]).project
+    assert budget is not None
+    places = [position(0, "backward", ("main", 17)), position(1, "own-call", ("main", 17))]
+    said = [(0, *lines("loss 0.5")), (1, *lines("step 51: the time is used up, that is all"))]
+    assert [one.id for one in observe(part(places, 2), budget, said)] == ["code.parted-by-clock"]
+    assert observe(part(places, 2), budget, [(rank, line) for rank in (0, 1) for line in lines("loss 0.5")]) == []

@@ -68,6 +68,11 @@ def observe(
     if printed and not together:
         return []
     chosen = _chosen(candidates, origins, everyone=together, printed=printed)
+    said = () if chosen is not None or printed else _of_lines(last_lines, project)
+    for stand in said[-1:] if len({stand.quote.rank for stand in said}) < len(last_lines) else ():
+        # They stand where the code does not tell them apart, and a few said what sent them there.
+        chosen = _chosen(alone(stand.spots), origins, everyone=True, printed=True)
+        stands, printed = [*stands, stand], chosen is not None
     if chosen is None:
         return []
     candidate, reason = chosen

@@ -20,6 +20,8 @@ _CALLS = frozenset(
 )
 _LEAST = 4
 """Letters that a statement's own words must have: a shorter text is printed by many."""
+_LEAST_OF_OTHERS = 10
+"""And those of what is handed to a function of the project's own, which may print it."""
 _MOST_TEXT = 500
 _CALLERS_UP = 12
 _FORMAT = re.compile(r"%(?:\(\w{1,40}\))?[-+ #0]{0,4}[0-9*]{0,4}(?:\.[0-9*]{1,4})?[a-zA-Z]|\{[^{}]{0,200}\}")
@@ -86,11 +88,12 @@ def _prints(project: Project) -> Iterator[Print]:
     for function in project.functions:
         for site in project.walk(function).sites:
             call = site.node
-            if last(call.func) not in _CALLS or not call.args:
+            known = last(call.func) in _CALLS
+            if not call.args or not (known or isinstance(call.args[0], ast.JoinedStr)):
                 continue
             words = _template(call.args[-1] if last(call.func) == "log" and len(call.args) > 1 else call.args[0])
             weight = sum(sum(c.isalpha() for c in part) for part in words)
-            if weight >= _LEAST:
+            if weight >= (_LEAST if known else _LEAST_OF_OTHERS):
                 yield Print(tuple(words), weight, function, call)
 
 
