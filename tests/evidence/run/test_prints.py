@@ -124,6 +124,6 @@ def test_last_words_tell_what_sent_a_rank_away_where_the_places_do_not(tmp_path:
     budget = read_scripts([script]).project
     assert budget is not None
     places = [position(0, "backward", ("main", 17)), position(1, "own-call", ("main", 17))]
-    said = [(0, *lines("loss 0.5")), (1, *lines("step 51: the time is used up, that is all"))]
+    said = list(enumerate(lines("loss 0.5", "step 51: the time is used up, that is all")))
     assert [one.id for one in observe(part(places, 2), budget, said)] == ["code.parted-by-clock"]
-    assert observe(part(places, 2), budget, [(rank, line) for rank in (0, 1) for line in lines("loss 0.5")]) == []
+    assert observe(part(places, 2), budget, list(enumerate(lines("loss 0.5", "loss 0.4")))) == []
