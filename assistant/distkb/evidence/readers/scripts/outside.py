@@ -54,7 +54,7 @@ NO_LENGTH = frozenset(
     }
 )  # fmt: skip
 """Arguments that do not say how much a loader gives."""
-EVEN = frozenset({"DistributedSampler", "DistributedBatchSampler", "split_dataset_by_node"})
+EVEN = frozenset({"DistributedSampler", "DistributedBatchSampler", "prepare_data_loader", "split_dataset_by_node"})
 """Calls that give every rank as much as the others, whatever rank they are told."""
 SAME = frozenset({"isinstance", "issubclass", "hasattr", "callable", "getattr", "type"})
 """Questions about what a value is, which every rank answers alike."""

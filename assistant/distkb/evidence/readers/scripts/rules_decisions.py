@@ -40,7 +40,8 @@ def decided_alone(job: Job) -> Iterator[Hit]:
                 continue
             seen.add(id(test))
             found = _differs(test, function, job, is_length=is_length)
-            if found is not None:
+            # The measures that Trainer gives its callbacks were gathered from all ranks.
+            if found is not None and not (name in _SWITCHES and found.origin == "measure"):
                 yield hit(_IDS[found.origin], function, test, test=shown(test), on=shown(found.node), needs=name)
 
 

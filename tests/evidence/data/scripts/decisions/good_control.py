@@ -1,4 +1,4 @@
-"""A callback of Trainer that stops at a step, which is the same on every rank."""
+"""A callback of Trainer that stops at a step, or at a gathered loss, which are the same on every rank."""
 
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -11,6 +11,10 @@ class Budget(TrainerCallback):
         if state.global_step >= self.steps:
             control.should_training_stop = True
         return control
+
+    def on_evaluate(self, args, state, control, metrics, **kwargs):
+        if metrics["eval_loss"] > 4 * state.best_metric:
+            control.should_training_stop = True
 
 
 Trainer(model=None, args=TrainingArguments("out"), callbacks=[Budget(60)]).train()

@@ -3,6 +3,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from accelerate.data_loader import prepare_data_loader
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, DistributedSampler
 
@@ -49,3 +50,9 @@ def main(data, held_out, model, optimizer, args):
         dist.all_reduce(late, op=dist.ReduceOp.MAX)
         if late.item():
             break
+
+
+def prepared(model, data, device):
+    loader = prepare_data_loader(DataLoader(data), device, dist.get_world_size(), dist.get_rank())
+    for batch in loader:
+        dist.all_reduce(model(batch))
