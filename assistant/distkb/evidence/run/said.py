@@ -89,18 +89,22 @@ def read_before_written(work: Mapping[str, Sequence[Line]], timeline: Timeline) 
 
     Only where the one that made it did not read it before: a checkpoint that is loaded and then saved anew is none.
     """
-    known = {key: list(Lines.given(lines).where(_names_file)) for key, lines in work.items()}
-    for maker, lines in known.items():
-        for name, begun, made in _makings(lines, work[maker]):
-            low, high = (None if line is None else timeline.times.of(line.stamp) for line in (begun, made))
-            for reader, others in known.items():
-                if reader == maker or high is None:
-                    continue
-                for line in others:
-                    at = timeline.times.of(line.stamp)
-                    early = at is not None and at < high and (low is None or at >= low)
-                    if early and name in line.text[:_LONGEST] and _READS.search(line.text[:_LONGEST]):
-                        return line, made
+    named = {key: list(Lines.given(lines).where(_names_file)) for key, lines in work.items()}
+    made = [(key, *one) for key, lines in named.items() for one in _makings(lines, work[key])]
+    if not made:
+        return None
+    read: dict[str, list[tuple[str, Line]]] = {}
+    for key, lines in named.items():
+        for line in lines:
+            if _READS.search(line.text[:_LONGEST]):
+                for name in _FILE.findall(line.text[:_LONGEST]):
+                    read.setdefault(name, []).append((key, line))
+    for maker, name, begun, done in made:
+        low, high = (None if line is None else timeline.times.of(line.stamp) for line in (begun, done))
+        for reader, line in read.get(name, ()):
+            at = timeline.times.of(line.stamp) if reader != maker else None
+            if at is not None and high is not None and at < high and (low is None or at >= low):
+                return line, done
     return None
 
 
@@ -114,10 +118,11 @@ def _makings(named: Sequence[Line], every: Sequence[Line]) -> Iterator[tuple[str
                 yield name, seen.get(name), line
             elif name not in seen:
                 seen[name] = line if _MAKES.search(text) else None
-    for name, begun in seen.items():
-        later = Lines.given(every).where(_says_made) if begun is not None else ()
-        done = next((line for line in later if begun is not None and line.number > begun.number), None)
-        if done is not None and done.path == (begun.path if begun is not None else ""):
+    begun_ones = {name: begun for name, begun in seen.items() if begun is not None}
+    later = list(Lines.given(every).where(_says_made)) if begun_ones else []
+    for name, begun in begun_ones.items():
+        done = next((line for line in later if line.path == begun.path and line.number > begun.number), None)
+        if done is not None:
             yield name, begun, done
 
 
