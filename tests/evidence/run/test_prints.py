@@ -127,3 +127,5 @@ def test_last_words_tell_what_sent_a_rank_away_where_the_places_do_not(tmp_path:
     said = list(enumerate(lines("loss 0.5", "step 51: the time is used up, that is all")))
     assert [one.id for one in observe(part(places, 2), budget, said)] == ["code.parted-by-clock"]
     assert observe(part(places, 2), budget, list(enumerate(lines("loss 0.5", "loss 0.4")))) == []
+    everyone = list(enumerate(lines(*["step 51: the time is used up, that is all"] * 3)))
+    assert observe(part([*places, position(2, "backward", ("main", 17))], 3), budget, everyone) == []

@@ -68,11 +68,12 @@ def observe(
     if printed and not together:
         return []
     chosen = _chosen(candidates, origins, everyone=together, printed=printed)
-    said = () if chosen is not None or printed else _of_lines(last_lines, project)
-    for stand in said[-1:] if len({stand.quote.rank for stand in said}) < len(last_lines) else ():
-        # They stand where the code does not tell them apart, and a few said what sent them there.
-        chosen = _chosen(alone(stand.spots), origins, everyone=True, printed=True)
-        stands, printed = [*stands, stand], chosen is not None
+    if chosen is None and not printed:
+        # They stand where the code does not tell them apart: a few may have said what sent them there.
+        few = min(_by_statement(last_lines, project), key=len, default=[])
+        if few and 2 * len(few) <= len(last_lines):
+            chosen = _chosen(alone(few[0].spots), origins, everyone=True, printed=True)
+            stands, printed = [*stands, few[0]], True
     if chosen is None:
         return []
     candidate, reason = chosen
@@ -103,6 +104,11 @@ def _of_position(position: Position, project: Project) -> _Stand:
 
 def _of_lines(last_lines: Sequence[tuple[int, Line]], project: Project) -> list[_Stand]:
     """Two groups of ranks by the statement that printed their last lines; one where all printed it."""
+    return [group[0] for group in _by_statement(last_lines, project)[:2]]
+
+
+def _by_statement(last_lines: Sequence[tuple[int, Line]], project: Project) -> list[list[_Stand]]:
+    """The ranks by the statement that printed their last lines, the largest group first."""
     if not last_lines:
         return []
     prints = Prints(project)
@@ -112,8 +118,7 @@ def _of_lines(last_lines: Sequence[tuple[int, Line]], project: Project) -> list[
         if spots:
             quote = Quote(text=quote_text(line.text), path=line.path, line=line.number, rank=rank)
             groups.setdefault(id(spots[-1].statement), []).append(_Stand(spots, quote, printed=True))
-    ordered = sorted(groups.values(), key=len, reverse=True)
-    return [group[0] for group in ordered[:2]]
+    return sorted(groups.values(), key=len, reverse=True)
 
 
 def _uneven(spot: Spot, parting: Parting, origins: Origins) -> list[Observation]:

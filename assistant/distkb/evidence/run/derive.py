@@ -94,10 +94,10 @@ def derive(
     shown = findings.derive(run, timeline, work, hanging=hanging, failed=failed)
     frozen = hanging or bool(stopped) or any(o.id == "logs.frozen-without-error" for o in shown)
     troubled = bool(timeline.events or timeline.failures or run.launcher or ended or standing) or frozen
-    troubled = troubled or any(_is_interrupt(trace) for process in run.processes for trace in process.traces)
     world = findings.world_size(run, timeline)
     first = first_failure(timeline, any(o.id == "logs.one-rank-failed-first" for o in shown))
     places = positions(run, timeline, standing, world or len(run.ranked))
+    troubled = troubled or any(place.how == "interrupt" for place in places)
     own = own_words(run, work)
     nobodys = any(process.rank is None and own.get(process.key) for process in run.processes)
     in_frames = frames(run, places, signatures)
@@ -137,10 +137,6 @@ def derive(
         if wish is None
         else closeup(run, timeline, places, alone(model.spoken) if troubled else (), world, wish),
     )
-
-
-def _is_interrupt(trace: Trace) -> bool:
-    return trace.chain.first.type.rpartition(".")[2] == "KeyboardInterrupt"
 
 
 def _role(signature: Signature) -> str:

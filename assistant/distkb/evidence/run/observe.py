@@ -10,7 +10,7 @@ import msgspec
 
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.run.sayings import Alone, Talk, alone, bare, by_members, last_differ, renamed, say, unequal
-from distkb.evidence.run.series import RELATIONS, Cell, Column, columns, ends_alone_at_zero
+from distkb.evidence.run.series import IN_TROUBLE, RELATIONS, Cell, Column, columns
 from distkb.evidence.run.steps import counts_on
 from distkb.evidence.run.timeline import quote
 from distkb.evidence.text.clean import quote_text
@@ -112,7 +112,8 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         quotes = tuple(_quote(line, process, timeline) for process, line in counting)
         found.append(Observation(id="run.still-counting", source="log", quotes=quotes))
     for signature in signatures:
-        relations = [relation for place, relation in RELATIONS.items() if place in signature.where]
+        places = signature.where if model.troubled else set(signature.where) - IN_TROUBLE
+        relations = [relation for place, relation in RELATIONS.items() if place in places]
         if not relations and not {"alone", "last", "last-differs", "last-renamed", "unequal"} & set(signature.where):
             continue
         pattern = re.compile(signature.pattern)
@@ -134,8 +135,6 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
             quotes = tuple(_quote(line, process, timeline) for process, line in apart[:QUOTES])
             found.append(Observation(id=signature.id, source="log", quotes=quotes))
         for relation in relations:
-            if relation is ends_alone_at_zero and not model.troubled:
-                continue
             shown = [column for column in numbers if pattern.search(column.context) and relation(column)]
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
     return found

@@ -205,6 +205,11 @@ def _labelled(heads: Sequence[Numbers]) -> dict[int, int] | None:
     return {label: label for label in labels} if same else ranks
 
 
+def _ends(kept: Kept) -> set[int]:
+    """Lines of both ends by which it is told who wrote a file."""
+    return {*range(min(HEADS, len(kept))), *range(max(0, len(kept) - HEADS), len(kept))}
+
+
 def _ranks_of_names(scan: FileScan) -> dict[str, int]:
     """Return the rank of each writer's name, such as a pod's, whose lines say one rank that no other name's say.
 
@@ -212,7 +217,7 @@ def _ranks_of_names(scan: FileScan) -> dict[str, int]:
     """
     said: dict[str, set[int]] = {}
     for kept in (scan.first, scan.last):
-        for index in {*range(min(HEADS, len(kept))), *range(max(0, len(kept) - HEADS), len(kept))}:
+        for index in _ends(kept):
             if kept.shapes[index].once(_names_writer):
                 line = kept.line(index)
                 found, claim = head(line), _CLAIM.search(line[:200])
@@ -235,7 +240,7 @@ def _writers(scan: FileScan) -> frozenset[str]:
     lines = 0
     named = 0
     for kept in (scan.first, scan.last):
-        for index in {*range(min(HEADS, len(kept))), *range(max(0, len(kept) - HEADS), len(kept))}:
+        for index in _ends(kept):
             shape = kept.shapes[index]
             lines += not shape.once(_is_blank)
             if shape.once(_is_labelled):

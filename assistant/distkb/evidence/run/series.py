@@ -395,3 +395,5 @@ RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "falls-behind": falls_behind,
 }
 """What can be asked of a column, by the place in which a signature looks."""
+IN_TROUBLE = frozenset({"ends-alone-at-zero"})
+"""Relations that mean nothing where the run shows no sign of trouble."""
