@@ -63,7 +63,7 @@ def read(  # noqa: PLR0913 - all that can be given
     )
     evidence = _with_artifacts(evidence, catalogue, paths, artifacts)
     implies = {s.id: s.implies for s in catalogue.signatures} | {f.id: f.implies for f in catalogue.findings}
-    concludes = {finding.id: finding.concludes for finding in catalogue.findings if finding.concludes}
+    concludes = {s.id: s.concludes for s in catalogue.signatures} | {f.id: f.concludes for f in catalogue.findings}
     seen = (*evidence.observations, *concluded_facts(evidence.observations, concludes))
     evidence = msgspec.structs.replace(evidence, observations=(*seen, *implied_facts(seen, implies)))
     if not report or not report.strip():

@@ -157,6 +157,8 @@ class Signature(Record, frozen=True, kw_only=True):
     Its absence from the ranks' output means something only where the ranks print it."""
     implies: tuple[str, ...] = ()
     """Facts, as `fact=value`, that a log with this line answers, so that nobody is asked."""
+    concludes: tuple[str, ...] = ()
+    """Facts that this line establishes: they count as evidence of their own."""
     telling: bool = True
     """False where it says by itself nothing about a failure, so that a run with nothing else is a healthy one."""
     ending: bool = False

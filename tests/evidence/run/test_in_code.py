@@ -139,8 +139,8 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
                     dist.barrier()  # B
         """,
     ),
-    "the content of a batch": (
-        "code.parted-by-batch",
+    "the content of a batch before a collective": (
+        "code.batch-skips-collective",
         "own-call",
         "barrier",
         """
@@ -149,6 +149,35 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
                 if (batch["kind"] == 3).any():  # why
                     dist.all_reduce(model(batch))  # A
                 dist.barrier()  # B
+        """,
+    ),
+    "the content of a batch before the rest of a step": (
+        "code.batch-skips-step",
+        "backward",
+        "barrier",
+        """
+        def main(loader, model):
+            for batch in loader:
+                if (batch["kind"] == 3).any():  # why
+                    continue
+                model(batch).backward()  # A
+            dist.barrier()  # B
+        """,
+    ),
+    "the content of a batch before a part of the model": (
+        "code.batch-skips-module",
+        "forward",
+        "backward",
+        """
+        class Net(torch.nn.Module):
+            def main(self, batch):
+                x = self.body(batch["x"])
+                if (batch["kind"] == 3).any():  # why
+                    x = x + self.tower(batch["image"])  # A
+                return self.head(x)  # B
+            def forward(self, loader):
+                for batch in loader:
+                    self.main(batch)
         """,
     ),
     "two calls in an order of the rank's": (

@@ -137,6 +137,13 @@ m = F(n) if args.fsdp else D(n)
         ),
         ("import deepspeed\nengine, *_ = deepspeed.initialize(model=net)\n", []),
         ("from torch.nn.parallel import DistributedDataParallel\n", []),
+        ("import lightning as L\nL.Trainer(devices=4, strategy='ddp_spawn')\n", ["parallelism=ddp"]),
+        ("import lightning as L\nL.Trainer(devices=4, strategy='fsdp')\n", []),
+        ("import transformers as t\nt.Trainer(net, args)\n", []),
+        ("import transformers as t\nt.Trainer(net, t.TrainingArguments('o'))\n", ["parallelism=ddp"]),
+        ("import transformers as t\nt.Trainer(net, t.TrainingArguments(**vars(a)))\n", []),
+        ("import transformers as t\nt.Trainer(net, t.TrainingArguments('o', fsdp='full_shard'))\n", []),
+        ("import transformers as t\nt.Trainer(net, t.TrainingArguments('o', deepspeed='z.json'))\n", []),
     ],
 )
 def test_parallelism_is_implied_only_where_it_is_plain(tmp_path: Path, text: str, implies: list[str]) -> None:

@@ -121,6 +121,7 @@ def _arms_of(mine: Arm, theirs: Arm, function: Function) -> Iterator[Candidate]:
 def _left(loop: ast.stmt, function: Function) -> Iterator[Candidate]:
     yield from _exits(loop, function, leaving=True)
     yield Candidate("head", head(loop), loop, function)
+    yield from _exits(loop, function)  # who skipped rounds comes out sooner than the others
 
 
 def _exits(loop: ast.stmt, function: Function, *, leaving: bool = False) -> Iterator[Candidate]:

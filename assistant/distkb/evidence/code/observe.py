@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from distkb.evidence.code.fork import Candidate, alone, fork
 from distkb.evidence.code.prints import Prints
+from distkb.evidence.code.skipped import skipped
 from distkb.evidence.code.spots import Spot, chain
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.readers.scripts.effects import Effects
@@ -50,7 +51,8 @@ def observe(
 
     `last_lines` are what each rank printed last: where a rank left no position, it stood behind that statement.
     """
-    origins = Origins(project, Effects(project))
+    effects = Effects(project)
+    origins = Origins(project, effects)
     stands = [_of_position(group[0], project) for group in (parting.main, parting.odd) if group] if parting else []
     stands = [stand for stand in stands if stand.spots]
     if parting is not None and stands and parting.way in {"same-place", "rest-in-call"}:
@@ -83,7 +85,7 @@ def observe(
     quotes += [stand.quote for stand in reversed(stands)]
     return [
         Observation(
-            id="code.other-order" if candidate.turn == "arms" and calls else f"code.parted-by-{reason.origin}",
+            id="code.other-order" if candidate.turn == "arms" and calls else _finding(candidate, reason, effects),
             source="probe",
             reader="script",
             certainty=PRINTED if printed else 1.0,
@@ -96,6 +98,12 @@ def observe(
             },
         )
     ]
+
+
+def _finding(candidate: Candidate, reason: Reason, effects: Effects) -> str:
+    """The name of the finding: where the batch decides, what the ranks leave out belongs to it."""
+    left_out = skipped(candidate, effects) if reason.origin == "batch" else None
+    return f"code.parted-by-{reason.origin}" if left_out is None else f"code.batch-skips-{left_out}"
 
 
 def _of_position(position: Position, project: Project) -> _Stand:

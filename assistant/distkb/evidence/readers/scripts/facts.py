@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import Job
-from distkb.evidence.readers.scripts.names import canonical
+from distkb.evidence.readers.scripts.names import canonical, constant, has_spread, keyword, last
 
 _BY_KIND = {kinds.DDP: "ddp", kinds.FSDP1: "fsdp1", kinds.FSDP2: "fsdp2"}
 
@@ -26,6 +27,11 @@ def facts_of(job: Job) -> dict[str, Any]:
             name = _BY_KIND.get(kind, "deepspeed" if full == "deepspeed.initialize" else "")
             if kind == kinds.ACCELERATOR:
                 name = "accelerate"
+            elif kind == kinds.PL_TRAINER:
+                name = _of_trainer(site.node)
+            elif last(site.node.func).endswith("TrainingArguments") and not has_spread(site.node):
+                name = "ddp"  # what a trainer does where its arguments ask for nothing else
+            possible |= {word.arg for word in site.node.keywords if word.arg in {"fsdp", "deepspeed"}}
             if name:
                 (certain if site.where.certain else possible).add(name)
             if full.endswith(("multiprocessing.spawn", "notebook_launcher")):
@@ -44,6 +50,15 @@ def facts_of(job: Job) -> dict[str, Any]:
         "launchers": sorted(launchers),
         "implies": implies,
     }
+
+
+def _of_trainer(call: ast.Call) -> str:
+    """How Lightning's trainer spreads the model by its own arguments; empty where they leave it open."""
+    strategy = keyword(call, "strategy")
+    if isinstance(strategy, ast.Call):
+        return "ddp" if last(strategy.func) == "DDPStrategy" else ""
+    named = constant(strategy) if strategy is not None else "ddp"
+    return "ddp" if str(named).startswith("ddp") else ""
 
 
 _FACTS = {"ddp": "ddp", "fsdp1": "fsdp1", "fsdp2": "fsdp2"}
