@@ -17,6 +17,9 @@ from distkb.catalogue.places import cache_directory
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.conclude import entry_probabilities
 from distkb.diagnosis.model import Diagnosis
+from distkb.diagnosis.moves import TryFix
+from distkb.diagnosis.session import EvidenceAdded, Session
+from distkb.diagnosis.view import view
 from distkb.intake import read
 from distkb.locale import LANGUAGES, Language, Say, sentence
 from distkb.report import json, markdown, text
@@ -140,3 +143,14 @@ def test_recordings_are_small_and_tell_nothing_of_the_machine() -> None:
             assert len(data) < 40_000, path
             for private in (b"/root/", b"/work/", b"/tmp/"):
                 assert private not in data, (path, private)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("taken", [0, 1])
+def test_the_fix_that_is_offered_first_is_of_the_answers_entry(name: str, taken: int) -> None:
+    """Whatever is read, no fix of another entry is offered before one of the entry that the answer puts first."""
+    answer = diagnosed(name, CASES[name].sources[:taken])
+    shown = view(Session(id="s", events=(EvidenceAdded(label="logs", evidence=answer.evidence),)), built_in.guide())
+    fixes = [move for move in (shown.next, *shown.alternatives) if isinstance(move, TryFix)]
+    if shown.diagnosis.fix is not None and fixes:
+        assert fixes[0].entry == shown.diagnosis.causes[0].entry

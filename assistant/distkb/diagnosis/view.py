@@ -145,21 +145,27 @@ def entry_totals(posterior: Mapping[str, float]) -> dict[str, float]:
 
 
 def next_moves(guide: Guide, known: Known, belief: Belief) -> tuple[Move, ...]:
-    """Return what to do now, the best move first: of a cause that is named, its fix, unless it was tried."""
+    """Return what to do now, the best move first; the fix of the answer before any other, unless it was tried.
+
+    Of a cause that is named the fix comes before questions too.
+    """
     for name, outcome in known.fixes.items():
         if outcome == "helped" and name in guide.fixes:
             entry, cause, fix = guide.fixes[name]
             return (Done(entry=entry, cause=cause, fix=fix), *propose(guide, known, belief.posterior))
     moves = propose(guide, known, belief.posterior)
     answer = conclude(guide.table, belief, known.evidence)
-    if answer.verdict != "named" or answer.fix is None or answer.fix.id in known.fixes:
+    first = next((place for place, move in enumerate(moves) if isinstance(move, TryFix)), None)
+    place = 0 if answer.verdict == "named" else first
+    if answer.fix is None or answer.fix.id in known.fixes or place is None:
         return moves
     own = next((move for move in moves if isinstance(move, TryFix) and move.fix.id == answer.fix.id), None)
     if own is None:
         entry, cause, fix = guide.fixes[answer.fix.id]
         chance = belief.posterior[cause.id] * PROBABILITY[fix.works]
         own = TryFix(entry=entry, cause=cause, fix=fix, chance=chance, seconds=seconds_of(fix))
-    return (own, *(move for move in moves if move != own))
+    rest = [move for move in moves if move != own]
+    return (*rest[:place], own, *rest[place:])
 
 
 def _ranked(now: Mapping[str, float], before: Mapping[str, float]) -> tuple[RankedView, ...]:
