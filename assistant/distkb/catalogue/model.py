@@ -151,6 +151,8 @@ class Signature(Record, frozen=True, kw_only=True):
     """How often the line turns up in failing runs whose cause does not list it."""
     group: str | None = None
     """Signatures of one group repeat one another: together they count once."""
+    precedence: int = 0
+    """Of the signatures of one group that match a line of the ranks' own, the one with the highest speaks for it."""
     where: tuple[Place, ...] = ("log", "report")
     printed_by: Literal["rank", "launcher", "system"] = "rank"
     """Who prints the line: a training process, what started it (torchrun, srun), or the machine (kernel log).

@@ -28,8 +28,12 @@ LAST = 3
 """Lines at the end of a rank's output that count as its last words."""
 QUIET = 5.0
 """Seconds from which a pause is one."""
+FEWEST = 3
+"""Lines with a time from which its pauses are known."""
 PAUSES = 2.0
 """And how many of the run's longest pauses it has to be."""
+BY_HAND = 0.6
+"""Certainty that a run without times was silent before somebody stopped it."""
 ALIKE = 3
 """Lines that all ranks printed from which they can be compared."""
 RESTART = 4
@@ -93,35 +97,46 @@ def _is_word(text: str) -> bool:
     return not _NO_WORDS.search(text[:SEEN])
 
 
+class Silence(msgspec.Struct, frozen=True):
+    """The last line of a run's work, after which nothing came until it was ended from outside."""
+
+    process: Process
+    line: Line
+    end: Quote
+    certainty: float
+
+
 def quiet(
     run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]], signatures: Iterable[Signature]
-) -> tuple[Process, Line, Quote] | None:
-    """Return the last line of the run's work and the ending from outside that came long after it; None else.
+) -> Silence | None:
+    """Return the silence before a run was ended from outside; None where it was not longer than any pause before.
 
-    Long is several times as long as the run ever paused between two of its lines. A failure tells more, and nothing
-    is said where one was printed.
+    Long is several times as long as the run ever paused between two of its lines. Where its lines carry no time, that
+    a person ended it says it less surely. A failure tells more, and nothing is said where one was printed.
     """
     if timeline.events:
         return None
-    outside = {s.id for s in signatures if s.ending or (s.printed_by == "launcher" and s.role == "primary")}
+    endings = {s.id: s for s in signatures if s.ending or (s.printed_by == "launcher" and s.role == "primary")}
     ended = [
-        (time, hit_quote(scan, hit, None, time))
-        for scan in run.scans
-        for hit in scan.hits
-        if hit.signature in outside and (time := timeline.times.of(hit.stamp)) is not None
+        (timeline.times.of(hit.stamp), scan, hit) for scan in run.scans for hit in scan.hits if hit.signature in endings
     ]
-    if not ended:
-        return None
     known = {key: [(timeline.times.of(line.stamp), line) for line in lines] for key, lines in work.items()}
     times = sorted(time for own in known.values() for time, _ in own if time is not None)
-    if len(times) < 2 * RESTART:
+    timed = [(time, scan, hit) for time, scan, hit in ended if time is not None]
+    if not times:
+        by_hand = [(scan, hit) for _, scan, hit in ended if "symptom=hang" in endings[hit.signature].implies]
+        said = [(p, lines[-1]) for p in run.processes if (lines := work.get(p.key, ()))]
+        if not by_hand or not said:
+            return None
+        return Silence(*said[0], hit_quote(*by_hand[0], None, None), BY_HAND)
+    if len(times) < FEWEST or not timed:
         return None
-    end, shown = min(ended, key=lambda item: item[0])
+    end, scan, hit = min(timed, key=lambda item: item[0])
     pause = max(later - earlier for earlier, later in pairwise(times))
     if end - times[-1] < max(QUIET, PAUSES * pause):
         return None
     process, last = next((p, line) for p in run.processes for t, line in known.get(p.key, ()) if t == times[-1])
-    return process, last, shown
+    return Silence(process, last, hit_quote(scan, hit, None, end), 1.0)
 
 
 def completed(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) -> tuple[tuple[Process, Line], ...]:

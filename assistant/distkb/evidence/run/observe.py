@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.run.sayings import Alone, Talk, alone, bare, by_members, last_differ, renamed, say, unequal
+from distkb.evidence.run.sayings import (
+    Alone,
+    Talk,
+    alone,
+    bare,
+    by_members,
+    last_differ,
+    new_at_end,
+    renamed,
+    say,
+    unequal,
+)
 from distkb.evidence.run.series import IN_TROUBLE, RELATIONS, Cell, Column, columns
 from distkb.evidence.run.steps import counts_on
 from distkb.evidence.run.timeline import quote
@@ -20,6 +32,7 @@ if TYPE_CHECKING:
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.observation import Source
+    from distkb.evidence.run.ends import Silence
     from distkb.evidence.run.lines import Line
     from distkb.evidence.run.parting import Parting
     from distkb.evidence.run.processes import Process
@@ -60,8 +73,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Where a rank read a file, and where another said later that it had made it."""
     resumed_behind: tuple[Line, Line] | None = None
     """The newest checkpoint that was saved, and the older one from which the run went on."""
-    quiet: tuple[Process, Line, Quote] | None = None
-    """The last line of the run's work, and the ending from outside that came long after it."""
+    quiet: Silence | None = None
+    """The silence before the run was ended from outside."""
     divided: tuple[Division, tuple[Line, ...]] | None = None
     """How often the data was divided over the ranks where that is not once, and the lines that show it."""
     shorter_limit: tuple[Line, Event] | None = None
@@ -93,13 +106,14 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
     sides = [model.spoken] if all(t.process.rank is not None for t in model.spoken) else [(t,) for t in model.spoken]
     compared = sides[0] if len(sides) == 1 else ()
     few = alone(compared) if model.troubled else ()
-    everyone = frozenset.intersection(*(talk.templates for talk in model.spoken)) if len(model.spoken) > 1 else ()
+    ranked = [talk for talk in model.spoken if talk.process.rank is not None] or model.spoken
+    everyone = frozenset.intersection(*(talk.templates for talk in ranked)) if len(ranked) > 1 else ()
     ends = Counter(talk.said[-1] for talk in model.spoken)
     words = [
         (process, line)
         for process, line in model.last
         if (template := say(line).template) not in everyone
-        or (ends[template] == 1 and _ends_with(process, line, model))
+        or ((model.quiet is not None or ends[template] == 1) and _ends_with(process, line, model))
     ]
     counting = [(process, line) for process, line in words[-1:] if counts_on(bare(line))]
     related = [re.compile(one.pattern) for one in signatures if not RELATIONS.keys().isdisjoint(one.where)]
@@ -111,20 +125,22 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
     if counting:
         quotes = tuple(_quote(line, process, timeline) for process, line in counting)
         found.append(Observation(id="run.still-counting", source="log", quotes=quotes))
-    for signature in signatures:
+    spoken_for: dict[tuple[str | None, str, int], str] = {}
+    for signature in sorted(signatures, key=lambda one: -one.precedence):
         places = signature.where if model.troubled else set(signature.where) - IN_TROUBLE
         relations = [relation for place, relation in RELATIONS.items() if place in places]
         if not relations and not {"alone", "last", "last-differs", "last-renamed", "unequal"} & set(signature.where):
             continue
         pattern = re.compile(signature.pattern)
-        said = [one for one in few if "alone" in signature.where and pattern.search(one.saying.line.text)]
+        mine = partial(_speaks, signature, pattern, spoken_for)
+        said = [one for one in few if "alone" in signature.where and mine(one.saying.line)]
         found += _said(signature.id, said, timeline)
         often = [one for one in uneven if pattern.search(one[1].line.text)] if "unequal" in signature.where else []
         if often and not said:
             quotes = tuple(_quote(saying.line, process, timeline) for process, saying in often[:QUOTES])
             found.append(Observation(id=signature.id, source="log", certainty=SPOKESMAN, quotes=quotes))
         elif "last" in signature.where and not said:
-            last = [_quote(line, process, timeline) for process, line in words if pattern.search(line.text)]
+            last = [_quote(line, process, timeline) for process, line in words if mine(line)]
             found += [Observation(id=signature.id, source="log", certainty=LAST, quotes=tuple(last[:QUOTES]))] * bool(
                 last
             )
@@ -137,7 +153,22 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         for relation in relations:
             shown = [column for column in numbers if pattern.search(column.context) and relation(column)]
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
+    if model.quiet is not None and model.parting is None:
+        known = {(path, number) for _, path, number in spoken_for}
+        news = [one for one in new_at_end(model.spoken) if (one[1].path, one[1].number) not in known]
+        found += _lines("run.stopped-at-news", news, timeline)
     return found
+
+
+def _speaks(
+    signature: Signature, pattern: re.Pattern[str], spoken_for: dict[tuple[str | None, str, int], str], line: Line
+) -> bool:
+    """Whether a line is of this kind: it is of one kind of a group only, the first that was asked."""
+    if not pattern.search(line.text):
+        return False
+    return signature.group is None or (
+        spoken_for.setdefault((signature.group, line.path, line.number), signature.id) == signature.id
+    )
 
 
 def _ends_with(process: Process, line: Line, model: Model) -> bool:
@@ -180,10 +211,9 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
         quotes = tuple(_plain_quote(line, timeline) for line in shown)
         found.append(Observation(id=f"run.data-divided-{often}", source="log", quotes=quotes))
     if model.quiet is not None and model.parting is None:
-        process, line, end = model.quiet
-        found.append(
-            Observation(id="run.quiet-before-end", source="log", quotes=(_quote(line, process, timeline), end))
-        )
+        quotes = (_quote(model.quiet.line, model.quiet.process, timeline), model.quiet.end)
+        certainty = model.quiet.certainty
+        found.append(Observation(id="run.quiet-before-end", source="log", certainty=certainty, quotes=quotes))
     if model.shorter_limit is not None:
         line, event = model.shorter_limit
         quotes = (_plain_quote(line, timeline), quote(event, timeline))
@@ -218,9 +248,13 @@ def _alone(few: Sequence[Alone], timeline: Timeline) -> list[Observation]:
     return _said("run.last-words-alone", last, timeline)
 
 
+def _lines(name: str, lines: Sequence[tuple[Process, Line]], timeline: Timeline) -> list[Observation]:
+    quotes = tuple(_quote(line, process, timeline) for process, line in lines[:QUOTES])
+    return [Observation(id=name, source="log", quotes=quotes)] if quotes else []
+
+
 def _members(spoken: Sequence[Talk], timeline: Timeline) -> list[Observation]:
-    quotes = tuple(_quote(line, process, timeline) for process, line in by_members(spoken))
-    return [Observation(id="run.said-by-members", source="log", quotes=quotes[:QUOTES])] if quotes else []
+    return _lines("run.said-by-members", by_members(spoken), timeline)
 
 
 def _said(name: str, few: Sequence[Alone], timeline: Timeline) -> list[Observation]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distkb.evidence.run.processes import Process
 
 _RANK = re.compile(
-    r"(?i)^[\[(]\d{1,5}(?: ?/ ?\d{1,5})?[\])]|^(?-i:[rpw])\d{1,4}\b|\bcuda:\d+"
+    r"(?i)^[\[(<{]\d{1,5}(?: ?/ ?\d{1,5})?[\])>}]|^(?-i:[rpw])\d{1,4}\b|\bcuda:\d+"
     r"|\b(?:global_?|local_?)?(?:rank|worker|proc(?:ess)?|gpu|device)['\"]?[ =:_#]*\d+(?: ?(?:/|of) ?\d+)?|^" + LABELLED
 )
 _NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][-+]?\d+)?")
@@ -29,6 +29,8 @@ _QUOTES = str.maketrans("", "", "\"'")
 _ORDINARY = re.compile(r"[-+]?0{0,50}(?:\.0{1,50})?(?:[eE][-+]?00?)?")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LONGEST = 400
+REGULAR = 3
+"""A line that one voice printed so often belongs to its rhythm."""
 
 
 class Saying(msgspec.Struct, frozen=True):
@@ -214,6 +216,21 @@ def alone(spoken: Sequence[Talk]) -> tuple[Alone, ...]:
         if end_of not in seen and own > 1 and most[end_of] == (own, 1):
             found.append(Alone(talk.process, talk.saying(-1), last=True, again=True))
     return tuple(sorted(found, key=lambda one: not one.last))
+
+
+def new_at_end(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
+    """Return the last line of who prints most, where nobody had printed one of its kind and it is no regular one.
+
+    Regular is what the same voice printed several times before; the end of a rank that prints little tells nothing.
+    """
+    voice = max(spoken, key=lambda talk: len(talk.said), default=None)
+    if voice is None or max(Counter(voice.said).values()) < REGULAR:
+        return ()
+    last = voice.said[-1]
+    others = (talk for talk in spoken if talk is not voice)
+    if voice.said.count(last) > 1 or any(last in talk.templates for talk in others):
+        return ()
+    return ((voice.process, voice.saying(-1).line),)
 
 
 def unequal(spoken: Sequence[Talk]) -> tuple[tuple[Process, Saying], ...]:

@@ -86,7 +86,7 @@ LABELLED = (
 )
 """A word with a number in brackets, as programs mark their ranks: `[tiles:2]`, `(w3)`; words that count are none."""
 _OWN = re.compile(
-    r"[\[(](\d{1,7})(?: ?/ ?\d{1,5})?[\])]|[\[(]?(?:global[ _]?)?rank[ _=:#]{0,2}(\d{1,5})\b"
+    r"[\[(<{](\d{1,7})(?: ?/ ?\d{1,5})?[\])>}]|[\[(]?(?:global[ _]?)?rank[ _=:#]{0,2}(\d{1,5})\b"
     r"|(?:(?-i:[rpw])|gpu|proc(?:ess)?[ _#]?|worker[ _#]?|device[ _#]?|cuda:)(\d{1,4})(?::|\]| \||/\d{1,4})? |"
     + LABELLED,
     re.IGNORECASE,
