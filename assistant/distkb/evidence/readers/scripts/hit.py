@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from distkb.evidence.readers.scripts.effects import Effects
-from distkb.evidence.readers.scripts.names import words
+from distkb.evidence.readers.scripts.names import words_of
 from distkb.evidence.readers.scripts.origins import Origins
 from distkb.evidence.readers.scripts.project import Function, Project
 from distkb.evidence.readers.scripts.source import Script
@@ -35,7 +35,7 @@ class Job:
         self.vocabulary: set[str] = set()
         """Every name, attribute and string of all scripts."""
         for script in project.scripts:
-            self.vocabulary |= words(script.tree)
+            self.vocabulary |= words_of(script.nodes)
             self.vocabulary |= {part for target in script.imports.values() for part in target.split(".")}
 
     def mentions(self, *names: str) -> bool:
