@@ -33,9 +33,12 @@ class Job:
         self.effects = Effects(project)
         self.origins = Origins(project, self.effects)
         self.vocabulary: set[str] = set()
-        """Every name, attribute and string of all scripts."""
+        """Every name, attribute, keyword and string of all scripts."""
         for script in project.scripts:
             self.vocabulary |= words(script.tree)
+            self.vocabulary |= {
+                n.arg for n in ast.walk(script.tree) if isinstance(n, ast.keyword) and n.arg is not None
+            }
             self.vocabulary |= {part for target in script.imports.values() for part in target.split(".")}
 
     def mentions(self, *names: str) -> bool:

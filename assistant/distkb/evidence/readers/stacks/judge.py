@@ -11,7 +11,7 @@ from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.readers.stacks.group import Group, Standing, groups_of, label_of, main_group, standings
 from distkb.evidence.readers.stacks.known import Kind
 from distkb.evidence.readers.stacks.model import Dump, Frame
-from distkb.evidence.readers.stacks.place import Place, role
+from distkb.evidence.readers.stacks.place import Place, collective_beside, role
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import MOST_RANKS, listed
 
@@ -29,6 +29,7 @@ IDS = (
     "stacks.rank-in-compile",
     "stacks.rank-in-debugger",
     "stacks.rank-stopped",
+    "stacks.thread-in-collective",
 )
 """What is looked for in every set of stacks; absent ones are told as clear."""
 
@@ -67,7 +68,7 @@ def judge(dumps: Sequence[Dump]) -> Judged:
     moving = _moving(standing, main)
     found: list[Observation] = []
     if main is not None:
-        found += _stopped(standing)
+        found += _stopped(standing) + _beside(standing)
         found += [moving] if moving is not None else _compared(main, others, standing)
         found += _working(main, others) if moving is None else []
         found += _incomplete(standing)
@@ -165,6 +166,22 @@ def _stopped(standing: Sequence[Standing]) -> list[Observation]:
         return []
     pids = " ".join(str(one.dump.pid) for one in stopped if one.dump.pid is not None)
     return [_observation("stacks.rank-stopped", {"odd": label_of(stopped), "pids": pids or "PID"}, stopped)]
+
+
+def _beside(standing: Sequence[Standing]) -> list[Observation]:
+    """Name ranks in which a second thread stands in a collective of its own."""
+    found = [(one, collective_beside(one.dump.snapshots[-1])) for one in standing if one.dump.snapshots]
+    ranks = [one for one, beside in found if beside is not None]
+    first = next((beside for _, beside in found if beside is not None), None)
+    if first is None:
+        return []
+    values = {
+        "odd": label_of(ranks),
+        "call": first[0],
+        "function": quote_text(first[1].function),
+        "place": at(first[1]),
+    }
+    return [_observation("stacks.thread-in-collective", values, ranks)]
 
 
 def _incomplete(standing: Sequence[Standing]) -> list[Observation]:
