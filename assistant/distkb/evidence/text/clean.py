@@ -85,8 +85,11 @@ def mask_value(name: str, value: str) -> str:
 def mask_lines(lines: Iterable[str]) -> Iterator[str]:
     """Yield lines that follow each other without secrets; of a key over several lines no line is left."""
     inside = False
+    before = ""
     for line in lines:
-        shown = mask(line)
+        shown = mask(before + line)
+        shown = shown.partition("\n")[2] if before else shown
+        before = f"{named[0].strip()}\n" if (named := _NAME_ALONE.search(line)) else ""
         body = _KEY_BODY.match(shown)
         if inside and body is not None:
             shown = f"{body[1]}{MASK}{shown[body.end() :]}"
@@ -96,6 +99,8 @@ def mask_lines(lines: Iterable[str]) -> Iterator[str]:
         yield shown
 
 
+_NAME_ALONE = re.compile(r"\bname[\"']?: {0,4}[\"']?[\w.-]{1,80}[\"']?,?\s{0,4}$")
+"""Of a setting whose value stands in the line below."""
 _KEY_HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
 _KEY_BODY = re.compile(
     r"((?:\[[^\]\n]{1,40}\]:?|[^\s:|=]{1,40}[:|=])?[\s\"'|>]{0,40})([A-Za-z0-9+/]{2,100}|\*\*\*)={0,2}(?=(?:\\n)?[\"',]{0,3}\s*$)"
