@@ -244,7 +244,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             r"(?i)((?<![\w-])--?(?:\w{1,20}[-_]){0,3}(?:password|passwd|passphrase|pass|pw|pwd|secret"
             r"|(?:api|access|secret|private|wandb|hf|openai|account|storage|shared|slot|encryption|signing|license|auth)[-_]?key"
             rf"|credentials?|auth[-_]?token)(?:=|{_GAP})[\"']?){_WORDS}(?!-)[^\s\"']{{1,400}}",
-            rf"(?i)(--(?:[a-z]{{1,20}}[-_]){{0,3}}{_NO_TOKEN}token(?:=|{_GAP})[\"']?){_WORDS}(?!-)(?!\d{{1,18}}(?:[\s\"']|$))[^\s\"']{{4,400}}",
+            rf"(?i)(--(?:[a-z]{{1,20}}[-_]){{0,3}}{_NO_TOKEN}(?<!with-)token(?:=|{_GAP})[\"']?){_WORDS}(?!-)(?!\d{{1,18}}(?:[\s\"']|$))[^\s\"']{{4,400}}",
             r"(?i)(\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)\b[^\n|;&]{0,120}?[\s\"']-p)(?!\*\*\*)[^\s\"']{1,200}",
             rf"(?i)(\bsshpass{_GAP}(?:-[ve]{_GAP}){{0,3}}-p(?:{_GAP}|\s{{0,4}})[\"']?)(?!\*\*\*|,)[^\s\"']{{1,200}}",
             rf"(?i)(\b(?:(?:docker|podman|nerdctl|helm registry|az|buildah|skopeo){_GAP}login|twine|mongo|mongosh|mongodump|ldapsearch)\b"

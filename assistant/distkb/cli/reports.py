@@ -12,7 +12,7 @@ from distkb.locale import Say
 
 MOST_BYTES = 4 << 20
 """A description is read up to this size; longer output belongs into PATHS, where it is read as logs."""
-SILENCE_S = 4.0
+SILENCE_S = 3.0
 """Seconds that a named pipe may stay silent; `-` waits as long as whoever writes to it."""
 LONGEST_S = 20.0
 """Seconds that a named pipe may take for all of it, however often a little comes."""
@@ -25,7 +25,11 @@ class _Unread(Exception):  # noqa: N818 - an outcome
 def read_report(source: str, say: Say) -> str:
     """Return the text of a file, or of stdin for `-`; one that cannot be read is a note and counts as empty."""
     try:
-        return _text(sys.stdin.buffer.read(MOST_BYTES) if source == "-" else _content(source))
+        content = sys.stdin.buffer.read(MOST_BYTES) if source == "-" else _content(source)
+        text = _text(content)
+        if content.count(b"\0") > len(content) // 2 + 1:
+            note(say("note.skipped", path=source, reason=say("skip.holes")), say)
+        return text
     except _Unread as unread:
         key, detail = unread.args
         reason = say(key, detail=detail)
