@@ -26,20 +26,21 @@ def read_report(source: str, say: Say) -> str:
     """Return the text of a file, or of stdin for `-`; one that cannot be read is a note and counts as empty."""
     try:
         content = sys.stdin.buffer.read(MOST_BYTES) if source == "-" else _content(source)
-        text = _text(content)
+        text, reason = _text(content), ""
         if content.count(b"\0") > len(content) // 2 + 1:
-            note(say("note.skipped", path=source, reason=say("skip.holes")), say)
-        return text
+            reason = say("skip.holes")
     except _Unread as unread:
         key, detail = unread.args
-        reason = say(key, detail=detail)
+        text, reason = "", say(key, detail=detail)
     except OSError as problem:
+        text = ""
         reason = {
             FileNotFoundError: say("skip.missing"),
             PermissionError: say("skip.permission"),
         }.get(type(problem), say("skip.unreadable", detail=problem.strerror or type(problem).__name__))
-    note(say("note.skipped", path=source, reason=reason), say)
-    return ""
+    if reason:
+        note(say("note.skipped", path=source, reason=reason), say)
+    return text
 
 
 def _content(source: str) -> bytes:
