@@ -40,9 +40,12 @@ def plain(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    text = strip_escapes(text).replace("\t", "    ")
-    text = _INVISIBLE.sub("", text.replace("\r", " ").replace("\n", " "))
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return visible(strip_escapes(text).replace("\t", "    ").replace("\r", " ").replace("\n", " "))
+
+
+def visible(text: str) -> str:
+    """Remove the same from a text of several lines, whose breaks and tabs stay."""
+    return _INVISIBLE.sub("", strip_escapes(text)).encode("utf-8", "replace").decode("utf-8")
 
 
 def mask(text: str) -> str:
