@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeVar
 
 Shape = tuple[tuple[int, ...], ...]
 Difference = Literal["op", "shape", "dtype"]
+CALL_FIELDS = ("profiling_name", "input_sizes", "output_sizes", "input_dtypes", "output_dtypes")
+"""Of an entry, what its call is made of."""
+Lists = dict[tuple[Any, ...], Any]
+"""What was made of lists, by their identity, for as long as they live: the entries of a dump may share them."""
+_T = TypeVar("_T")
 
 _PER_RANK_INPUTS = frozenset(("all_to_all", "all_to_allv", "all_to_all_v_single", "scatter", "all_gather_v", "send"))
 """Operations whose inputs may have another shape on every rank."""
@@ -80,11 +86,9 @@ def _tensors(shapes: Shape, dtypes: tuple[str, ...]) -> str:
     return f"{text} {dtypes[0]}" if dtypes else text
 
 
-def parse_call(entry: dict[str, Any], known: dict[int, Shape] | None = None) -> Call:
-    """Return the call of an entry; whatever is missing or of another type counts as not recorded.
-
-    `known` keeps the shapes of lists by their identity, for as long as the lists live: entries may share them.
-    """
+def parse_call(entry: dict[str, Any], known: Lists | None = None) -> Call:
+    """Return the call of an entry; whatever is missing or of another type counts as not recorded."""
+    known = {} if known is None else known
     name = entry.get("profiling_name")
     name = name[:200] if isinstance(name, str) else ""
     backend, _, op = name.rpartition(":")
@@ -98,22 +102,24 @@ def parse_call(entry: dict[str, Any], known: dict[int, Shape] | None = None) -> 
     return Call(
         op=op or "?",
         backend=backend or "?",
-        inputs=_once(entry.get("input_sizes"), known),
-        outputs=_once(entry.get("output_sizes"), known),
-        input_dtypes=_names(entry.get("input_dtypes")),
-        output_dtypes=_names(entry.get("output_dtypes")),
+        inputs=once(_shapes, entry.get("input_sizes"), known),
+        outputs=once(_shapes, entry.get("output_sizes"), known),
+        input_dtypes=once(_names, entry.get("input_dtypes"), known),
+        output_dtypes=once(_names, entry.get("output_dtypes"), known),
         source=source,
         target=target,
     )
 
 
-def _once(value: Any, known: dict[int, Shape] | None) -> Shape:
-    if known is None or not isinstance(value, list):
-        return _shapes(value)
-    found = known.get(id(value))
-    if found is None:
-        found = known[id(value)] = _shapes(value)
-    return found
+def once(make: Callable[[Any], _T], value: Any, known: Lists) -> _T:
+    """Return what is made of a value; of a list that was met before, what was made of it then."""
+    if not isinstance(value, list | tuple):
+        return make(value)
+    key = (make.__name__, id(value))
+    if key not in known:
+        known[key] = make(value)
+    made: _T = known[key]
+    return made
 
 
 def _shapes(value: Any) -> Shape:

@@ -13,7 +13,11 @@ from typing import Any
 
 from distkb.evidence.readers.flight_recorder.runs import Alike, Layout, Run, cut, layout_of, learn_clocks
 
-MAX_OPCODES = 40_000_000
+MAX_OPCODES = 4_000_000
+"""One second or two, and 250 MB. Of torch's own dumps a few thousand are needed: their entries are cut up otherwise."""
+_MAX_MEMO = 1_000_000
+_MAX_REFERENCES = 10_000
+"""Strings whose references are kept: those of the keys are among the first."""
 _MAX_LAYOUTS = 4
 _MAX_KEYS = 64
 """Of an entry, or of another dict whose contents two ranks are compared by."""
@@ -24,6 +28,10 @@ _MAX_MISSES = 2
 
 class BadPickleError(Exception):
     """The stream ends early or is no pickle of plain containers."""
+
+
+class TooLongError(BadPickleError):
+    """The stream holds more than a dump does."""
 
 
 class UnsafePickleError(BadPickleError):
@@ -72,7 +80,9 @@ class Stream:
     def remember(self, index: int, value: Any, width: int) -> None:
         """Put a value in the memo; of strings the reference that will stand for them is kept."""
         self._memo[index] = value
-        if type(value) is str:
+        if len(self._memo) > _MAX_MEMO:
+            raise TooLongError
+        if type(value) is str and len(self._references) < _MAX_REFERENCES:
             self._references[value] = (b"h" + bytes((index,))) if width == 1 else b"j" + struct.pack("<I", index)
         if self._signature is not None:
             comparable = _comparable(value)
@@ -90,7 +100,7 @@ class Stream:
         """Count opcodes against the limit."""
         self._left -= opcodes
         if self._left < 0:
-            raise BadPickleError("too-long")
+            raise TooLongError
 
     def learn(self, entry: dict[Any, Any]) -> None:
         """Learn the layout of entries from one that was read opcode by opcode."""

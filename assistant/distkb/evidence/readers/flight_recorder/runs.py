@@ -62,7 +62,7 @@ _SLACK = 1024
 """Bytes of entries that are cut up at once, and compared at once with those of other ranks."""
 _INT = rb"(?:K.|M..|J.{4}|\x8a\x08.{8})"
 _REFERENCE = rb"(?:h.|j.{4})"
-_LIST = rb"\](?:\((?:h.)*(?:j.{4}|h.)*e)?"
+_LIST = rb"\](?:\((?:h.)*(?:j.{4}(?:h.)*)*e)?"
 _SIZES = rb"\](?:\((?:\](?:\(" + _INT + rb"*e)?)*e)?"
 _SCALAR = rb"(?:" + _INT + rb"|" + _REFERENCE + rb"|[\x88\x89N]|G.{8})"
 _VALUES = {
@@ -132,7 +132,7 @@ def cut(layout: Layout, data: bytes, at: int, numbers: Numbers, length: int) -> 
     whole = b"".join([row[0] for row in rows])
     if not rows or not data.startswith(whole, at):
         # Something else stands between the entries, or the entry is longer than the window.
-        rows = matches(layout.entry, data, at, end)[:most] or matches(layout.entry, data, at)[:1]
+        rows = matches(layout.entry, data, at, end)[:most] or matches(layout.entry, data, at, at + length)
         whole = b"".join([row[0] for row in rows])
     return Run(layout, rows, len(whole))
 
