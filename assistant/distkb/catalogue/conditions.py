@@ -9,7 +9,7 @@
 | `name>1`, `name<1` | it is a number above, or below |
 | `name%other` | both are numbers and the first is no multiple of the second |
 | `name<>other` | both are written and differ |
-| `name!regex` | it is no regular expression |
+| `name!regex`, `name!block` | it is no regular expression, or no block of further names |
 
 `not` in front turns any of them round. A name is a path: `fsdp_config.offload_params`; `[]` behind it stands for any
 item of a list, `{}` for any key of a block, `#` for how many there are; `a*b` is a product.
@@ -22,8 +22,8 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-Operator = Literal["on", "?", "!=", "<>", "^=", "!regex", "=", "~", ">", "<", "%"]
-_OPERATORS: Final = ("!regex", "!=", "<>", "^=", "=", "~", ">", "<", "%")
+Operator = Literal["on", "?", "!=", "<>", "^=", "!", "=", "~", ">", "<", "%"]
+_OPERATORS: Final = ("!=", "<>", "^=", "!", "=", "~", ">", "<", "%")
 _PATH: Final = re.compile(r"[A-Za-z_][\w-]*(?:\[\])?(?:\.[A-Za-z_][\w-]*(?:\[\])?)*(?:\{\}|#)?")
 _WRITTEN: Final = re.compile(r"(?P<left>[\w.\[\]{}#*-]+?)(?:(?P<operator>" + "|".join(
     map(re.escape, _OPERATORS)
@@ -63,8 +63,10 @@ def _is_whole(condition: Condition) -> bool:
     if not all(_PATH.fullmatch(path) for path in condition.paths):
         return False
     first = condition.values[0] if condition.values else ""
-    if condition.operator in {"on", "?", "!regex"}:
+    if condition.operator in {"on", "?"}:
         return not first and len(condition.paths) == 1
+    if condition.operator == "!":
+        return first in {"regex", "block"} and len(condition.values) == 1
     if condition.operator in {"%", "<>"}:
         return _PATH.fullmatch(first) is not None and len(condition.values) == 1
     if condition.operator in {">", "<"}:

@@ -163,6 +163,8 @@ class Refusal(Record, frozen=True, kw_only=True):
     """As it is shown."""
     kinds: tuple[str, ...]
     """Kinds of configuration, as the reader calls them: `axolotl`, `deepspeed`, `accelerate`."""
+    findings: str = "config.trainer"
+    """How the ids of its findings begin: `-excludes`, `-needs`, `-refuses` and `-unknown-value` follow."""
     rules: tuple[RefusalRule, ...]
     references: tuple[Reference, ...]
 

@@ -92,12 +92,17 @@ def _wanted(condition: Condition) -> tuple[str, ...]:
     return tuple(value.lower() for value in condition.values)
 
 
-def _is_regex(text: str) -> bool:
-    try:
-        re.compile(text)
-    except (re.error, RecursionError, OverflowError):
+def _is_other(item: Item, kind: str) -> bool:
+    """Whether a value is of another kind than it should be."""
+    if kind == "block":
+        return not _is_block(item)
+    if not isinstance(item.value, str):
         return False
-    return True
+    try:
+        re.compile(item.value)
+    except (re.error, RecursionError, OverflowError):
+        return True
+    return False
 
 
 _TESTS: Final[dict[str, Callable[[Item, tuple[str, ...]], bool]]] = {
@@ -107,5 +112,5 @@ _TESTS: Final[dict[str, Callable[[Item, tuple[str, ...]], bool]]] = {
     "!=": lambda item, wanted: any(word not in wanted for word in _words(item)),
     "~": lambda item, wanted: any(value in word for word in _words(item) for value in wanted),
     "^=": lambda item, wanted: any(word.startswith(wanted) for word in _words(item)),
-    "!regex": lambda item, _: isinstance(item.value, str) and not _is_regex(item.value),
+    "!": lambda item, wanted: _is_other(item, wanted[0]),
 }

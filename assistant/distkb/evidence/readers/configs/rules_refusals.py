@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from distkb.catalogue.conditions import Condition, parse
+from distkb.catalogue.settings import Refusal
 from distkb.evidence.readers.configs.conditions import holds, items
-from distkb.evidence.readers.configs.item import Item, Part
+from distkb.evidence.readers.configs.item import Item, Kind, Part
 from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit, short
 
-_POSITIVE = frozenset({"on", "?", "=", "~", "^=", ">", "<", "%", "<>", "!=", "!regex"})
 _parsed = lru_cache(maxsize=None)(parse)
 
 
@@ -24,22 +24,23 @@ def refused(part: Part, job: Job) -> Iterator[Hit]:
                 continue
             if rule.when not in seen:
                 seen.add(rule.when)
-                yield _told(part, refusal.tool, when, rule.unless)
+                yield _told(part, refusal, when, rule.unless)
 
 
-def _told(part: Part, tool: str, when: list[Condition], unless: tuple[str, ...]) -> Hit:
+def _told(part: Part, refusal: Refusal, when: list[Condition], unless: tuple[str, ...]) -> Hit:
     shown = [(path, item) for c in when if not c.negated for path in _paths(c) for item in items(part, path)[:1]]
-    places = [item for _, item in shown] or [part.line]
+    places: list[Item | int] = [item for _, item in shown] or [part.line]
+    begins, tool = refusal.findings, refusal.tool
     named = list(dict.fromkeys(_setting(path, item) for path, item in shown))
     if unless:
         needs = " | ".join(map(_condition, unless))
-        return hit("config.trainer-needs", part, *places, tool=tool, key=" + ".join(named), needs=needs)
+        return hit(f"{begins}-needs", part, *places, tool=tool, key=" + ".join(named), needs=needs)
     if when[-1].operator == "!=":
         allowed = ", ".join(when[-1].values)
-        return hit("config.trainer-unknown-value", part, *places, tool=tool, key=named[-1], allowed=allowed)
+        return hit(f"{begins}-unknown-value", part, *places, tool=tool, key=named[-1], allowed=allowed)
     if len(named) == 1:
-        return hit("config.trainer-refuses", part, *places, tool=tool, key=named[0])
-    return hit("config.trainer-excludes", part, *places, tool=tool, first=" + ".join(named[:-1]), second=named[-1])
+        return hit(f"{begins}-refuses", part, *places, tool=tool, key=named[0])
+    return hit(f"{begins}-excludes", part, *places, tool=tool, first=" + ".join(named[:-1]), second=named[-1])
 
 
 def _paths(condition: Condition) -> tuple[str, ...]:
@@ -60,15 +61,9 @@ def _condition(text: str) -> str:
     return f"{condition.paths[0].removesuffix('[]')}: {' or '.join(condition.values)}"
 
 
-RULES = (
-    Rule(
-        ids=(
-            "config.trainer-excludes",
-            "config.trainer-needs",
-            "config.trainer-refuses",
-            "config.trainer-unknown-value",
-        ),
-        kinds=("axolotl", "llama-factory"),
-        check=refused,
-    ),
-)
+def _rule(kinds: tuple[Kind, ...], begins: str) -> Rule:
+    names = ("excludes", "needs", "refuses", "unknown-value")
+    return Rule(ids=tuple(f"{begins}-{name}" for name in names), kinds=kinds, check=refused)
+
+
+RULES = (_rule(("axolotl", "llama-factory"), "config.trainer"), _rule(("deepspeed",), "config.deepspeed"))
