@@ -8,7 +8,7 @@ from functools import lru_cache
 from distkb.catalogue.conditions import Condition, parse
 from distkb.catalogue.settings import Refusal
 from distkb.evidence.readers.configs.conditions import holds, items
-from distkb.evidence.readers.configs.item import Item, Kind, Part
+from distkb.evidence.readers.configs.item import Item, Part
 from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit, short
 
 _parsed = lru_cache(maxsize=None)(parse)
@@ -61,9 +61,25 @@ def _condition(text: str) -> str:
     return f"{condition.paths[0].removesuffix('[]')}: {' or '.join(condition.values)}"
 
 
-def _rule(kinds: tuple[Kind, ...], begins: str) -> Rule:
-    names = ("excludes", "needs", "refuses", "unknown-value")
-    return Rule(ids=tuple(f"{begins}-{name}" for name in names), kinds=kinds, check=refused)
-
-
-RULES = (_rule(("axolotl", "llama-factory"), "config.trainer"), _rule(("deepspeed",), "config.deepspeed"))
+RULES = (
+    Rule(
+        ids=(
+            "config.trainer-excludes",
+            "config.trainer-needs",
+            "config.trainer-refuses",
+            "config.trainer-unknown-value",
+        ),
+        kinds=("axolotl", "llama-factory"),
+        check=refused,
+    ),
+    Rule(
+        ids=(
+            "config.deepspeed-excludes",
+            "config.deepspeed-needs",
+            "config.deepspeed-refuses",
+            "config.deepspeed-unknown-value",
+        ),
+        kinds=("deepspeed",),
+        check=refused,
+    ),
+)
