@@ -153,6 +153,9 @@ BAD: dict[str, Files] = {
         "ds.json": '{"train_micro_batch_size_per_gpu": 3, "fp16": {"enabled": true}, "bf16": {"enabled": true}}'
     },
     "config.trainer-excludes": {"axolotl.yaml": AXOLOTL + "warmup_steps: 10\nwarmup_ratio: 0.1\n"},
+    "config.trainer-indivisible": {
+        "axolotl.yaml": AXOLOTL + "rl: grpo\ntrl:\n  num_generations: 3\n  generation_batch_size: 8\n"
+    },
     "config.trainer-needs": {"axolotl.yaml": AXOLOTL + "load_in_8bit: true\n"},
     "config.hostfile-bad-line": {"hostfile": "worker-0 slots=8\nworker-1\n"},
     "config.hostfile-host-twice": {"hostfile": "worker-0 slots=8\nworker-0 slots=8\n"},

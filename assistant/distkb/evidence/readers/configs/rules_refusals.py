@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -32,12 +33,16 @@ def _told(part: Part, refusal: Refusal, when: list[Condition], unless: tuple[str
     places: list[Item | int] = [item for _, item in shown] or [part.line]
     begins, tool = refusal.findings, refusal.tool
     named = list(dict.fromkeys(_setting(path, item) for path, item in shown))
-    if unless:
-        needs = " | ".join(map(_condition, unless))
-        return hit(f"{begins}-needs", part, *places, tool=tool, key=" + ".join(named), needs=needs)
-    if when[-1].operator == "!=":
-        allowed = ", ".join(when[-1].values)
+    last = when[-1]
+    if last.operator == "!=":
+        allowed = ", ".join(last.values)
         return hit(f"{begins}-unknown-value", part, *places, tool=tool, key=named[-1], allowed=allowed)
+    if last.operator == "%":
+        parts = " × ".join(_setting(path, item) for path in last.paths for item in items(part, path)[:1])
+        return hit(f"{begins}-indivisible", part, *places, tool=tool, first=parts, second=named[-1])
+    if unless:
+        needs = " | ".join(dict.fromkeys(_alternatives(unless)))
+        return hit(f"{begins}-needs", part, *places, tool=tool, key=" + ".join(named), needs=needs)
     if len(named) == 1:
         return hit(f"{begins}-refuses", part, *places, tool=tool, key=named[0])
     return hit(f"{begins}-excludes", part, *places, tool=tool, first=" + ".join(named[:-1]), second=named[-1])
@@ -53,6 +58,16 @@ def _setting(path: str, item: Item) -> str:
     return f"{name}: {'…' if isinstance(item.value, (dict, tuple)) else short(item.shown)}"
 
 
+def _alternatives(unless: tuple[str, ...]) -> Iterator[str]:
+    """Yield what makes it all right, each name once: a version may be written inside a block as well as above it."""
+    names: set[str] = set()
+    for text in unless:
+        name = re.split(r"[=~<>!?]", text)[0].rpartition(".")[2]
+        if name not in names or "=" not in text:
+            names.add(name)
+            yield _condition(text)
+
+
 def _condition(text: str) -> str:
     """Return a condition as it would be written in the file."""
     condition = _parsed(text)
@@ -65,6 +80,7 @@ RULES = (
     Rule(
         ids=(
             "config.trainer-excludes",
+            "config.trainer-indivisible",
             "config.trainer-needs",
             "config.trainer-refuses",
             "config.trainer-unknown-value",
