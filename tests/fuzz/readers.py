@@ -158,7 +158,7 @@ def script(data: bytes) -> None:
 
     path = _file("train.py", data)
     read_scripts([path])
-    read_configs([path], _catalogue().settings, {})
+    read_configs([path], _catalogue().settings, {}, refusals=_catalogue().refusals)
 
 
 def config(data: bytes) -> None:
@@ -166,7 +166,7 @@ def config(data: bytes) -> None:
     from distkb.evidence.readers.configs import read_configs
 
     for name in ("ds_config.json", "accelerate.yaml", "job.sbatch"):
-        read_configs([_file(name, data)], _catalogue().settings, {})
+        read_configs([_file(name, data)], _catalogue().settings, {}, refusals=_catalogue().refusals)
 
 
 def documents(data: bytes) -> None:

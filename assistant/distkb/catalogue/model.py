@@ -22,7 +22,7 @@ from distkb.catalogue.records import (
     Version,
     Words,
 )
-from distkb.catalogue.settings import KnownNames, Setting, Timer
+from distkb.catalogue.settings import KnownNames, Refusal, Setting, Timer
 
 __all__ = [
     "BACKGROUND",
@@ -53,6 +53,7 @@ __all__ = [
     "Place",
     "Prior",
     "Reference",
+    "Refusal",
     "Repro",
     "Risk",
     "Role",
@@ -435,5 +436,6 @@ class Catalogue(Record, frozen=True, kw_only=True):
     settings: tuple[Setting, ...] = ()
     names: tuple[KnownNames, ...] = ()
     timers: tuple[Timer, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     accounts: tuple[Account, ...] = ()
     """Only in a catalogue read from its sources: compiled, their statistics are part of the search index."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence, Finding, Role, Signature, Text
 from distkb.evidence.observation import Observation
@@ -87,6 +87,10 @@ class Meanings:
     def is_unexplained(self, observation: Observation) -> bool:
         """Whether the observation is an error of which no entry speaks."""
         return observation.present and observation.id in self._unexplained
+
+    def leaves_unexplained(self, observations: Iterable[Observation]) -> bool:
+        """Whether an error was read of which no entry speaks."""
+        return any(map(self.is_unexplained, observations))
 
     def settles(self, observation: Observation) -> bool:
         """Whether the observation is a definite finding that says by itself what happened to the run."""

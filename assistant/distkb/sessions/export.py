@@ -84,7 +84,7 @@ def markdown(session: Session, view: SessionView, guide: Guide, say: Say) -> str
     told = tell(view.diagnosis.evidence, words.meanings, say)
     roll = [f"- {_prose(line)}" for line in lines(view.diagnosis.evidence.ranks, say)]
     blocks += ["\n".join(block) for block in ([_prose(told)] if told else [], roll) if block]
-    blocks += [_outcome(view, words), certainty(view, say)]
+    blocks += [_outcome(view, words), certainty(view, say, meanings=words.meanings)]
     blocks += [f"## {say('session.export.causes')}", _causes(view, words)]
     trail = [_item(item, words) for item in view.trail if item.state == "counts"]
     if trail:

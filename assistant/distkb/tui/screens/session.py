@@ -164,9 +164,9 @@ class SessionScreen(Screen[None]):
 
     def _say_sure(self, view: SessionView) -> None:
         """Say how sure it is, and how the move that is shown would make it surer."""
-        say, moves = voice(self), self._moves()
+        say, moves, known = voice(self), self._moves(), self.app.knowledge
         move = moves[self._offered] if self._offered < len(moves) else None
-        told = certainty(view, say, None if isinstance(move, Look) else move)
+        told = certainty(view, say, None if isinstance(move, Look) else move, known.meanings if known else None)
         line = Content.assemble((say("tui.session.causes"), "bold underline"), "  ", told)
         self.query_one("#session-causes-title", Static).update(line)
 

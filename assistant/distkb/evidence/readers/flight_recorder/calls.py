@@ -20,8 +20,7 @@ _PER_RANK_INPUTS = frozenset(("all_to_all", "all_to_allv", "all_to_all_v_single"
 _PER_RANK_OUTPUTS = frozenset(
     ("all_to_all", "all_to_allv", "all_to_all_v_single", "gather", "reduce_scatter_v", "recv")
 )
-_ROOT_ALONE_FILLS = frozenset(("gather", "scatter", "broadcast", "_broadcast_oop", "reduce", "_reduce_oop"))
-_ROOT_FILLS_INPUTS = frozenset(("scatter", "broadcast", "_broadcast_oop"))
+_ROOT_FILLS_INPUTS = frozenset(("scatter",))
 _ROOT_FILLS_OUTPUTS = frozenset(("gather",))
 _GATHERS = frozenset(("all_gather", "all_gather_base", "_all_gather_base", "all_gather_into_tensor_coalesced"))
 _SCATTERS = frozenset(("reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced"))
@@ -148,17 +147,13 @@ def difference(one: Call, other: Call, members: int) -> Difference | None:
     """
     if one.op != other.op:
         return "op"
-    if one.op not in _PER_RANK_INPUTS and not _same_shapes(one, one.inputs, other.inputs):
+    if one.op not in _PER_RANK_INPUTS and one.inputs != other.inputs:
         return "shape"
-    if one.op not in _PER_RANK_OUTPUTS and not _same_shapes(one, one.outputs, other.outputs):
+    if one.op not in _PER_RANK_OUTPUTS and one.outputs != other.outputs:
         return "shape"
     if members and (_wrong_size(one, members) != _wrong_size(other, members)):
         return "shape"
     return "dtype" if _dtypes_differ(one, other) else None
-
-
-def _same_shapes(call: Call, one: Shape, other: Shape) -> bool:
-    return one == other or (call.op in _ROOT_ALONE_FILLS and (_empty(one) or _empty(other)))
 
 
 def _empty(shape: Shape) -> bool:
@@ -176,9 +171,9 @@ def _wrong_size(call: Call, members: int) -> bool:
 
 
 def _dtypes_differ(one: Call, other: Call) -> bool:
-    inputs = one.op not in _ROOT_FILLS_INPUTS and set(one.input_dtypes) != set(other.input_dtypes)
-    outputs = one.op not in _ROOT_FILLS_OUTPUTS and set(one.output_dtypes) != set(other.output_dtypes)
-    alone = one.op in _ROOT_ALONE_FILLS
-    return (inputs and not (alone and (_empty(one.inputs) or _empty(other.inputs)))) or (
-        outputs and not (alone and (_empty(one.outputs) or _empty(other.outputs)))
+    """Whether dtypes differ where both have a tensor: the root alone fills what it sends or collects."""
+    inputs = one.op not in _ROOT_FILLS_INPUTS and not (_empty(one.inputs) or _empty(other.inputs))
+    outputs = one.op not in _ROOT_FILLS_OUTPUTS and not (_empty(one.outputs) or _empty(other.outputs))
+    return (inputs and set(one.input_dtypes) != set(other.input_dtypes)) or (
+        outputs and set(one.output_dtypes) != set(other.output_dtypes)
     )
