@@ -124,8 +124,8 @@ class DistkbApp(Ways):
         """The jobs that run here and were not looked at, the one that has been silent longest first."""
         self.looked: set[tuple[int, ...]] = set()
         """Processes of the jobs that were looked at, or were not to be."""
-        self._given: tuple[str, tuple[Path, ...]] | None = ("", tuple(paths)) if paths else None
-        """What to begin with as soon as the catalogue is there: words and files."""
+        self._given: tuple[str, tuple[Path, ...], str] | None = ("", tuple(paths), "") if paths else None
+        """What to begin with as soon as the catalogue is there: words, files and a pasted log."""
         self._overlays = tuple(overlays)
         self._resume = resume
 
@@ -181,7 +181,7 @@ class DistkbApp(Ways):
         self.knowledge = loaded
         self.post_message(self.KnowledgeReady())
         # Screens are imported before they are needed: an import takes longer than a frame.
-        for name in ("session", "fix", "entry", "open", "browse", "advise"):
+        for name in ("reading", "session", "fix", "entry", "open", "browse", "advise"):
             importlib.import_module(f"distkb.tui.screens.{name}")
 
     def on_distkb_app_knowledge_ready(self) -> None:
@@ -203,28 +203,15 @@ class DistkbApp(Ways):
 
     # Ways from screen to screen
 
-    def begin(self, description: str = "", paths: Sequence[Path] = ()) -> None:
-        """Start a session from words, from files, or from both."""
+    def begin(self, description: str = "", paths: Sequence[Path] = (), pasted: str = "") -> None:
+        """Start a session from words, from files, from a log that was pasted, or from all of it."""
         from distkb.tui.screens.reading import ReadingScreen
 
         if self.knowledge is None:
-            self._given = (description, tuple(paths))
+            self._given = (description, tuple(paths), pasted)
             return
         self._given = None
-        self.push_screen(ReadingScreen(description=description, paths=tuple(paths)), self._read)
-
-    @work(thread=True, group="pasted", exclusive=True)
-    def begin_pasted(self, text: str, description: str = "") -> None:
-        """Start a session from a log that was pasted: it is kept in a file and read like one."""
-        from distkb.sessions import pasted
-
-        try:
-            path = pasted.keep(text)
-        except OSError as problem:
-            reason = problem.strerror or type(problem).__name__
-            self.post_message(self.Unsaved(saved.UnsavedError("unwritable", "", reason)))
-            return
-        self.call_from_thread(self.begin, description, (path,))
+        self.push_screen(ReadingScreen(description=description, paths=tuple(paths), pasted=pasted), self._read)
 
     def _read(self, read: tuple[Session, Event | None] | None) -> None:
         """Open the session that reading led to; None where it was cancelled."""

@@ -26,8 +26,8 @@ class Ways(App[int]):
     knowledge: Knowledge | None
     desk: Desk | None
 
-    def begin(self, description: str = "", paths: Sequence[Path] = ()) -> None:
-        """Start a session from words, from files, or from both."""
+    def begin(self, description: str = "", paths: Sequence[Path] = (), pasted: str = "") -> None:
+        """Start a session from words, from files, from a log that was pasted, or from all of it."""
         raise NotImplementedError
 
     def resume_session(self, identity: str) -> None:

@@ -65,11 +65,14 @@ class ReadingScreen(Dialog[Outcome | None]):
             super().__init__()
             self.reason = reason
 
-    def __init__(self, *, description: str = "", paths: tuple[Path, ...] = (), session: Session | None = None) -> None:
-        """Read words, files or both; into `session`, or into a new one."""
+    def __init__(
+        self, *, description: str = "", paths: tuple[Path, ...] = (), pasted: str = "", session: Session | None = None
+    ) -> None:
+        """Read words, files, a log that was pasted, or all of it; into `session`, or into a new one."""
         super().__init__()
         self._description = description
         self._paths = paths
+        self._pasted = pasted
         self._session = session
         self._reading: Reading | None = None
         self._amount = (0, 0)
@@ -104,15 +107,21 @@ class ReadingScreen(Dialog[Outcome | None]):
 
     @work(thread=True, group="reading")
     def _read(self) -> None:
-        request = Request(
-            paths=tuple(str(path) for path in self._paths),
-            report=self._description or None,
-            overlays=tuple(str(path) for path in (self.app.knowledge.overlays if self.app.knowledge else ())),
-        )
+        from distkb.sessions import pasted
+
         try:
-            self._reading = Reading(request, self._read_so_far)
+            self._reading = Reading(progress=self._read_so_far)
             if self._given_up:
                 self._reading.cancel()
+            if self._pasted:
+                self._paths = (*self._paths, pasted.keep(self._pasted))
+            self._reading.ask(
+                Request(
+                    paths=tuple(str(path) for path in self._paths),
+                    report=self._description or None,
+                    overlays=tuple(str(path) for path in (self.app.knowledge.overlays if self.app.knowledge else ())),
+                )
+            )
             evidence = self._reading.result()
             if self._given_up:
                 return
