@@ -237,8 +237,11 @@ class MovePanel(Vertical):
 
     def action_choose(self, number: int) -> None:
         """Choose the answer with this number; 0 says that none of the lines was printed."""
-        names = [option.id or "" for option in self.query_one(Answers).options]
-        if number == 0:
+        answers = self.query_one(Answers)
+        names = [option.id or "" for option in answers.options]
+        if not answers.size.height:
+            self.focus_options()  # nobody answers what is folded away
+        elif number == 0:
             if NONE in names:
                 self._decide(())
         elif number <= len(names) and names[number - 1] not in _KEYS:
