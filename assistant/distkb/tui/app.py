@@ -234,8 +234,8 @@ class DistkbApp(Ways):
         else:
             self.apply(event)
 
-    def read_into_session(self, path: Path, step: str | None) -> None:
-        """Read a folder or file into the open session; `step` is the session's step that it answers."""
+    def read_into_session(self, paths: Sequence[Path], step: str | None) -> None:
+        """Read folders or files into the open session; `step` is the session's step that it answers."""
         import msgspec
 
         from distkb.tui.screens.reading import ReadingScreen
@@ -245,7 +245,15 @@ class DistkbApp(Ways):
                 self.apply(msgspec.structs.replace(read[1], step=step))
 
         if self.desk is not None:
-            self.push_screen(ReadingScreen(paths=(path,), session=self.desk.session), done)
+            self.push_screen(ReadingScreen(paths=tuple(paths), session=self.desk.session), done)
+
+    @property
+    def read(self) -> list[Path]:
+        """What was read into the open session."""
+        from distkb.diagnosis.session import EvidenceAdded
+
+        events = () if self.desk is None else self.desk.session.events
+        return [Path(path) for event in events if isinstance(event, EvidenceAdded) for path in event.paths]
 
     def close_session(self) -> None:
         """Put the session away, saved."""

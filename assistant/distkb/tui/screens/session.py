@@ -18,7 +18,6 @@ from textual.widgets import Static
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
 from distkb.diagnosis.session import (
     DontKnow,
-    EvidenceAdded,
     FixTried,
     Redone,
     StepDeclined,
@@ -240,10 +239,10 @@ class SessionScreen(Screen[None]):
             self.app.begin(paths=[folder])
 
     def _about(self, job: Job) -> bool:
-        """Whether the session may be about a job: one of its logs was read, or nothing but words was given."""
-        events = () if self.app.desk is None else self.app.desk.session.events
-        read = [Path(path).absolute() for event in events if isinstance(event, EvidenceAdded) for path in event.paths]
-        return not read or any(path == log or path in log.parents for path in read for log in job.logs)
+        """Whether the session may be about a job."""
+        from distkb.watching.look import may_be_of
+
+        return may_be_of(job, self.app.read)
 
     def _offer(self, number: int) -> None:
         self._offered = number
@@ -314,7 +313,7 @@ class SessionScreen(Screen[None]):
         self.app.push_screen(OpenScreen(), lambda path: self._read(path, step) if path else None)
 
     def _read(self, path: Path, step: str | None) -> None:
-        self.app.read_into_session(path, step)
+        self.app.read_into_session([path], step)
 
     # Looking closer
 
