@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 TALL = 12
 """Rows from which what was seen is told in full; a list with fewer cuts each to one row."""
+_PLACE = 40
+"""Columns of a place, of which the end tells most, beside what was printed there."""
 _QUOTES = 2
 """Quotes of one observation that have a row of their own."""
 
@@ -216,5 +218,6 @@ def parted(observations: Iterable[Observation], meanings: Meanings) -> tuple[lis
 def quoted(quote: Quote, citations: Citations | None, say: Say) -> str:
     """Return where a line stands, so that files of one name are told apart, and the line from its telling part on."""
     place = "" if citations is None else citations.place(quote)
+    place = place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
     rank = "" if quote.rank is None else say("probe.rank", rank=quote.rank)
     return f"{' '.join(filter(None, (place, rank)))} | {message(quote)}".lstrip()
