@@ -21,12 +21,9 @@ from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill, room
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from distkb.diagnosis.view import SessionView, TrailItem
     from distkb.evidence.observation import Observation, Quote
     from distkb.locale import Say
-    from distkb.report.meaning import Meanings
     from distkb.tui.knowledge import Knowledge
 
 TALL = 12
@@ -113,7 +110,7 @@ class Trail(OptionList):
     def _add_item(self, item: TrailItem) -> None:
         head = self._head(item)
         self._add(Content.styled(fit(head, self._room(0)), "bold"), item.number)
-        telling, rest = parted(item.observations, self._knowledge.meanings)
+        telling, rest = self._knowledge.meanings.parted(item.observations)
         for observation in telling:
             self._add_observation(observation)
         if rest:
@@ -203,16 +200,6 @@ class Trail(OptionList):
             self.post_message(self.FactChosen(target))
         elif target is not None:
             self.post_message(self.QuoteChosen(target))
-
-
-def parted(observations: Iterable[Observation], meanings: Meanings) -> tuple[list[Observation], list[Observation]]:
-    """Return what tells, the failure itself first, and what only repeats it or was looked for and not seen."""
-    rest = [o for o in observations if not o.present or meanings.is_echo(o)]
-    telling = [o for o in observations if o not in rest]
-    if not any(map(meanings.is_primary, telling)) and not any("=" not in o.id for o in telling):
-        echoes = [o for o in rest if o.present]  # where there is nothing else, the echoes are what is known
-        telling, rest = [*echoes, *telling], [o for o in rest if not o.present]
-    return sorted(telling, key=meanings.nearness), rest
 
 
 def quoted(quote: Quote, citations: Citations | None, say: Say) -> str:
