@@ -101,6 +101,7 @@ def stand_still(monkeypatch: pytest.MonkeyPatch) -> None:
 
     python = Interpreter(path=Path("/opt/train/bin/python"), why="virtualenv", has_torch=True)
     monkeypatch.setattr(reading, "Reading", Endless)
+    monkeypatch.setattr(reading, "monotonic", lambda: 1.0)
     monkeypatch.setattr(probes, "ProbeRun", Recorded)
     monkeypatch.setattr("distkb.probing.interpreter.find_interpreter", lambda: python)
 

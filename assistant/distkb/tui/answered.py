@@ -14,11 +14,16 @@ if TYPE_CHECKING:
     from distkb.watching.whereabouts import Found
 
 
+_PATH = 50
+"""Columns of a path, of which the end tells most."""
+
+
 def files_found(found: Found, say: Say) -> str:
     """Return which files Enter reads, in a sentence; empty where none were found."""
     if not found.paths:
         return ""
     name = plain(str(found.paths[0]))
+    name = name if len(name) <= _PATH else f"…{name[1 - _PATH :]}"
     key = "tui.probes.of-job" if found.job else "tui.probes.found"
     return say.count(key, len(found.paths), path=name, job=plain(found.job))
 

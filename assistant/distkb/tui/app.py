@@ -54,6 +54,8 @@ class DistkbApp(Ways):
     CSS_PATH = Path(__file__).with_name("styles.tcss")
     TITLE = "distkb"
     ENABLE_COMMAND_PALETTE = True
+    VERTICAL_BREAKPOINTS = [(0, "low"), (30, "high")]  # noqa: RUF012 - Textual declares it without ClassVar
+    """Classes of a screen by its lines: on a low one what is not used is kept small."""
     COMMANDS: ClassVar[set[Any]] = {_commands}
     BINDINGS: ClassVar[list[BindingType]] = [
         key("ctrl+l", "toggle_language", "language", priority=True),

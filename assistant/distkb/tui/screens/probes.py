@@ -189,6 +189,7 @@ class ProbesScreen(Screen[None]):
     def _say_state(self) -> None:
         """Say whether a probe runs, and how it begins and ends."""
         name = "running" if self._probing else "idle" if self._answer is None else "done"
+        self.set_class(name != "idle", "under-way")
         text = voice(self)(f"tui.probes.{name}", n=f"{monotonic() - self._began:.0f}")
         self.query_one("#probes-state", Static).update(Content(text))
 

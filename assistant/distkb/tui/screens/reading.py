@@ -20,6 +20,7 @@ from distkb.tui import saved
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import shown, voice
+from distkb.tui.widgets.move import duration
 
 if TYPE_CHECKING:
     from distkb.evidence.observation import Evidence, Skipped
@@ -77,6 +78,7 @@ class ReadingScreen(Dialog[Outcome | None]):
         self._reading: Reading | None = None
         self._amount = (0, 0)
         self._told = 0.0
+        self._began = monotonic()
         self._given_up = False
 
     def compose(self) -> ComposeResult:
@@ -91,6 +93,7 @@ class ReadingScreen(Dialog[Outcome | None]):
     def on_mount(self) -> None:
         """Begin."""
         self.speak()
+        self.set_interval(1.0, self._show_amount)
         self._read()
 
     def speak(self) -> None:
@@ -101,9 +104,11 @@ class ReadingScreen(Dialog[Outcome | None]):
         self._show_amount()
 
     def _show_amount(self) -> None:
+        """Show how much was read, and for how long already."""
         done, total = self._amount
-        text = voice(self)("tui.reading.amount", done=f"{done / _MEBI:.1f}", total=f"{total / _MEBI:.1f}")
-        self.query_one("#reading-amount", Static).update(Content(text if total else ""))
+        say, time = voice(self), duration(monotonic() - self._began, voice(self))
+        text = say("tui.reading.amount", done=f"{done / _MEBI:.1f}", total=f"{total / _MEBI:.1f}") if total else ""
+        self.query_one("#reading-amount", Static).update(Content(f"{text}  {time}".strip()))
 
     @work(thread=True, group="reading")
     def _read(self) -> None:

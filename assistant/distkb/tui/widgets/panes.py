@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 WIDE = 110
 """Columns from which the causes stand beside the question."""
-LOW = 30
-"""Lines below which the parts that have not the focus are kept small."""
 _PARTS = ("session-move", "session-trail", "session-causes")
 
 
@@ -25,10 +23,8 @@ class Panes(Horizontal):
 
     def share(self) -> None:
         """Place the parts as the size of the terminal allows, a wide one shared as it was left."""
-        size = self.app.size
-        wide = size.width >= WIDE
+        wide = self.app.size.width >= WIDE
         self.set_class(wide, "wide")
-        self.screen.set_class(size.height < LOW, "low")
         self.query_one("#session-right").styles.width = f"{self.app.causes_width}%" if wide else None
 
     def on_resize(self) -> None:
