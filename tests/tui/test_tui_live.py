@@ -187,7 +187,7 @@ def test_files_beside_what_was_read_are_read_without_asking(lang: Language, tmp_
         await driven.press("p")
         await driven.at("open")
         await driven.press("escape", "enter")
-        await driven.at("session")
+        await driven.until(lambda: len(events_of(driven)) == 2, "read")
         read = events_of(driven)[-1]
         assert isinstance(read, EvidenceAdded)
         assert read.paths == (str(script_file),)
