@@ -15,7 +15,7 @@ def test_the_command_that_one_end_prints_starts_the_other() -> None:
     request, deadline_s = peers.typed("  ")
     assert request["listen"]
     assert deadline_s > peers.DEADLINE_S
-    waiting = Stage("network.waiting", {"addresses": "10.0.0.4 fd00::2", "port": 29400})
+    waiting = Stage("network.waiting", {"addresses": "10.0.0.4 fd00::2", "port": "29400"})
     command = peers.start_other(waiting, {**request, "token": TOKEN})
     assert command is not None
     wanted = {"peer": "10.0.0.4", "port": 29400, "token": TOKEN}
