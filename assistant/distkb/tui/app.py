@@ -162,7 +162,7 @@ class DistkbApp(Ways):
                 self.dismiss_job(job)
                 (then or (lambda path: self.begin(paths=[path])))(folder)
 
-        self.push_screen(LookScreen(job), taken)
+        self.ask(LookScreen(job), taken)
 
     def dismiss_job(self, job: Job) -> None:
         """Offer to look at a job no more."""
@@ -213,7 +213,7 @@ class DistkbApp(Ways):
             self._given = (description, tuple(paths), pasted)
             return
         self._given = None
-        self.push_screen(ReadingScreen(description=description, paths=tuple(paths), pasted=pasted), self._read)
+        self.ask(ReadingScreen(description=description, paths=tuple(paths), pasted=pasted), self._read)
 
     def _read(self, read: tuple[Session, Event | None] | None) -> None:
         """Open the session that reading led to; None where it was cancelled."""
@@ -247,7 +247,7 @@ class DistkbApp(Ways):
                 self.apply(msgspec.structs.replace(read[1], step=step))
 
         if self.desk is not None:
-            self.push_screen(ReadingScreen(paths=tuple(paths), session=self.desk.session), done)
+            self.ask(ReadingScreen(paths=tuple(paths), session=self.desk.session), done)
 
     @property
     def read(self) -> list[Path]:
