@@ -185,6 +185,8 @@ class FactValue(Record, frozen=True, kw_only=True):
     """Words that go with this value more often than with another, without saying it. Written as in `said_as`."""
     shown_as: tuple[str, ...] = ()
     """What a program prints where this value holds; read where the person's own words leave the fact open."""
+    alone: bool = False
+    """Whether it excludes every other value, where several may hold at once."""
 
 
 class Fact(Record, frozen=True, kw_only=True):

@@ -35,6 +35,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     label: Text
     example: str | None = None
     """For a line of the output: how it looks, as printed; `label` is what it means."""
+    alone: bool = False
+    """Where several may be chosen: it excludes every other one."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +77,7 @@ def fact_question(fact: Fact) -> Question:
         kind="fact",
         text=fact.question,
         why=fact.why,
-        options=tuple(Option(value=v.value, label=v.label) for v in fact.values),
+        options=tuple(Option(value=v.value, label=v.label, alone=v.alone) for v in fact.values),
         multi=fact.multi,
         seconds=fact.seconds,
     )

@@ -108,3 +108,12 @@ class Meanings:
         if self._roles.get(observation.id) == "primary":
             return 0
         return 1 if observation.id in self._findings else 2
+
+    def parted(self, observations: Iterable[Observation]) -> tuple[list[Observation], list[Observation]]:
+        """Return what tells, the failure itself first, and what only repeats it or was looked for and not seen."""
+        rest = [o for o in observations if not o.present or self.is_echo(o)]
+        telling = [o for o in observations if o not in rest]
+        if not any(map(self.is_primary, telling)) and not any("=" not in o.id for o in telling):
+            echoes = [o for o in rest if o.present]  # where there is nothing else, the echoes are what is known
+            telling, rest = [*echoes, *telling], [o for o in rest if not o.present]
+        return sorted(telling, key=self.nearness), rest

@@ -187,7 +187,8 @@ def _item(item: TrailItem, words: _Words) -> str:
     moved = ", ".join(f"{s.cause} {percent(s.before)} → {percent(s.after)}" for s in item.moved)
     told = [f"- {_happened(item, words)}{f' ({moved})' if moved else ''}"]
     if isinstance(item.event, EvidenceAdded | ProbeResult):
-        shown = [o for o in item.observations if o.present][:SEEN_SHOWN]
+        telling, rest = words.meanings.parted(item.observations)
+        shown = [*telling, *(o for o in rest if o.present)][:SEEN_SHOWN]
         told += ["  " + line for o in shown for line in _observation(o, words).split("\n")]
     return "\n".join(told)
 

@@ -121,6 +121,13 @@ def command_of(pid: int) -> str:
     return _script(Table(stats={}).words(pid))
 
 
+def script_of(pid: int) -> Path | None:
+    """Return the path of a process's script, where it is there."""
+    named = next((word for word in Table(stats={}).words(pid) if word.endswith(".py")), None)
+    path = None if named is None else (directory_of(pid) or Path()) / named
+    return path if path is not None and path.is_file() else None
+
+
 def _script(words: Sequence[str]) -> str:
     return next((Path(word).name for word in words if word.endswith(".py")), Path(words[0]).name if words else "?")[:60]
 
