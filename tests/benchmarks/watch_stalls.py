@@ -1,6 +1,8 @@
 """Prints how `distkb watch` does on real jobs: which stalls it names, how soon, what it costs, what it leaves.
 
-`watch_stalls.py stalls [KIND...]`, `healthy [SECONDS]`, `cost [SECONDS]`, `kills [N]`; four ranks, gloo, on the CPU.
+`watch_stalls.py stalls [KIND...]`, `healthy [SECONDS [TIME]]`, `cost [SECONDS]`, `kills [N]`; gloo, on the CPU. Four ranks, or
+as many as WATCH_RANKS says. TIME is for `--stall`; without it the watcher finds its own limit. WATCH_WITHOUT_PTRACE=1:
+nobody finds py-spy, and the ranks serve their stacks (as root, for the mount).
 """
 
 # ruff: noqa: T201, D102, D103, E501
@@ -22,10 +24,14 @@ from pathlib import Path
 
 JOB = Path(__file__).parents[1] / "watching" / "jobs" / "stall.py"
 BIN = Path(sys.executable).parent
-LIMIT_S, GRACE_S, RANKS, BEFORE = 10, 3.0, 4, 30
+LIMIT_S, GRACE_S, BEFORE = 10, 3.0, 30
+RANKS = int(os.environ.get("WATCH_RANKS", "4"))
+WITHOUT_PTRACE = bool(os.environ.get("WATCH_WITHOUT_PTRACE"))
 ODD = {"collective": "0"}
 """The rank that stands elsewhere, where it is not rank 1."""
 NOT_STALLED = ("evaluation",)
+HIDDEN = ("unshare", "--mount", "sh", "-c", f'mount --bind /dev/null {BIN}/py-spy && exec "$@"', "sh")
+"""Before a command: it and all below it find no py-spy."""
 KINDS = ("collective", "loader", "lock", "sleep", "stop", "dead", "tracker", "evaluation", "compile", "disk")
 
 
@@ -38,9 +44,16 @@ class Run:
         torchrun = [str(BIN / "torchrun"), "--standalone", "--nproc-per-node", str(RANKS), str(JOB), *job]
         command = torchrun if watch is None else [str(BIN / "distkb"), "watch", "--lang", "en", *watch, "--", *torchrun]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "STALL_DIR": str(directory)}
+        if WITHOUT_PTRACE:
+            environment["STALL_SERVE"] = "1"
         with self.log.open("wb") as stdout:
             self.process = subprocess.Popen(
-                command, stdout=stdout, stderr=subprocess.PIPE, env=environment, text=True, start_new_session=True
+                [*HIDDEN, *command] if WITHOUT_PTRACE else command,
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                env=environment,
+                text=True,
+                start_new_session=True,
             )
         self.lines: list[tuple[float, str]] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -157,7 +170,7 @@ def stalls(kinds: list[str]) -> int:
             wait(one, 60, "all that was seen is in")
             kept = one.first("all that was seen is in")
             verdict = next(
-                (line for _, line in one.lines if re.match(r"(The cause is|Probably|Several|No known)", line)), "?"
+                (line for _, line in one.lines if re.match(r"(The cause is|Probably|Several|No known|Not decided)", line)), "?"
             )
             shown = re.search(r"Ranks? .{0,160}", whole)
             print(
@@ -170,14 +183,19 @@ def stalls(kinds: list[str]) -> int:
     return good
 
 
-def healthy(seconds: float) -> None:
-    with run(["healthy", "30", "200", "0.2"], []) as one:
+def healthy(seconds: float, stall: str = "") -> None:
+    """Watch a job that trains, evaluates for 30 s and saves for 30 s, over and over."""
+    with run(["healthy", "30", "200", "0.2"], ["--stall", stall] if stall else []) as one:
         began = time.time()
         while time.time() - began < seconds and one.process.poll() is None:
             time.sleep(1.0)
+        passed, (own, below) = time.time() - began, used(one.process.pid)
         steps = re.findall(rb"step (\d+)", one.log.read_bytes())
-        alarms = [line for _, line in one.lines if re.search("Nothing has gone on|silent for", line)]
-        print(f"healthy for {time.time() - began:.0f} s, step {int(steps[-1])}: {len(alarms)} alarms {alarms}")
+        alarms = [line for _, line in one.lines if re.search("Nothing has gone on|silent for|has gone on for", line)]
+        print(
+            f"healthy for {passed:.0f} s, step {int(steps[-1])}: {len(alarms)} alarms {alarms}; "
+            f"the watcher uses {own / passed:.2%} of a core, its looks at the ranks {below / passed:.2%}\n{one.text()}"
+        )
 
 
 def cost(seconds: float) -> None:
@@ -188,12 +206,12 @@ def cost(seconds: float) -> None:
         with run(["healthy", "0.1", "1000000", "0.05"], [] if watched else None) as one:
             while one.log.stat().st_size < 20_000:
                 time.sleep(0.2)
-            before, cpu, size = time.time(), used(one.process.pid), steps_in(one.log)
+            before, cpu, size = time.time(), used(one.process.pid)[0], steps_in(one.log)
             time.sleep(seconds / 4)
             passed = time.time() - before
             times[watched].append(passed / (steps_in(one.log) - size))
             if watched:
-                print(f"the watcher uses {(used(one.process.pid) - cpu) / passed:.2%} of a core")
+                print(f"the watcher uses {(used(one.process.pid)[0] - cpu) / passed:.2%} of a core")
     with_us, without = (statistics.mean(times[watched]) for watched in (True, False))
     print(
         f"a step takes {with_us * 1000:.2f} ms with it, {without * 1000:.2f} ms without: {with_us / without - 1:+.2%}"
@@ -204,9 +222,11 @@ def steps_in(log: Path) -> int:
     return len(re.findall(rb"\[rank0\] step", log.read_bytes()))
 
 
-def used(pid: int) -> float:
+def used(pid: int) -> tuple[float, float]:
+    """Return the processor seconds of a watcher, and those of the looks that it has taken so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    own, below = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
+    return own / os.sysconf("SC_CLK_TCK"), below / os.sysconf("SC_CLK_TCK")
 
 
 def kills(number: int) -> None:
@@ -246,4 +266,7 @@ if __name__ == "__main__":
     what, *more = sys.argv[1:] or ["stalls"]
     if what == "stalls":
         sys.exit(stalls(more or list(KINDS)) != len(more or KINDS))
-    {"healthy": healthy, "cost": cost}.get(what, lambda n: kills(int(n)))(float(more[0]) if more else 20)
+    if what == "healthy":
+        healthy(float(more[0]) if more else 60.0, *more[1:2])
+    else:
+        {"cost": cost}.get(what, lambda n: kills(int(n)))(float(more[0]) if more else 20)

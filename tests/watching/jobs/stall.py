@@ -1,7 +1,7 @@
 """A job of several ranks that trains a little and then stops to go on, in the way that its first argument names.
 
 `healthy` never does: it evaluates and saves for as long as the second argument says. The third is the number of steps
-before the stall, the fourth the seconds that a step takes.
+before the stall, the fourth the seconds that a step takes. With STALL_SERVE each rank offers its stacks at its socket.
 """
 
 # ruff: noqa: D103, T201 - a training script imports torch and prints
@@ -152,6 +152,10 @@ def train() -> None:
 
 
 if __name__ == "__main__":
+    if os.environ.get("STALL_SERVE"):
+        from distkb_probes import live
+
+        live.serve()
     torch.set_num_threads(1)
     dist.init_process_group("gloo", timeout=datetime.timedelta(hours=9))
     train()
