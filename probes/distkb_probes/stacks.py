@@ -157,6 +157,7 @@ def _document(one: Taken, cpu: float | None, table: Table) -> dict[str, Any]:
         "command": mask_command(table.words(rank.pid)),
         "state": ranks.state_of(rank.pid),
         "cpu": cpu,
+        "written": ranks.written_bytes(rank.pid),
         "way": one.way,
         "time": round(time.time() if one.written is None else one.written, 3),
         "snapshots": one.snapshots,

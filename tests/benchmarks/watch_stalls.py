@@ -1,8 +1,9 @@
 """Prints how `distkb watch` does on real jobs: which stalls it names, how soon, what it costs, what it leaves.
 
-`watch_stalls.py stalls [KIND...]`, `healthy [SECONDS [TIME]]`, `cost [SECONDS]`, `kills [N]`; gloo, on the CPU. Four ranks, or
-as many as WATCH_RANKS says. TIME is for `--stall`; without it the watcher finds its own limit. WATCH_WITHOUT_PTRACE=1:
-nobody finds py-spy, and the ranks serve their stacks (as root, for the mount).
+`watch_stalls.py stalls [KIND...]`, `slurm [KIND...]` (two nodes of the Slurm here), `healthy [SECONDS [TIME]]`,
+`cost [SECONDS]`, `kills [N]`; gloo, on the CPU. Four ranks, or as many as WATCH_RANKS says. TIME is for `--stall`;
+without it the watcher finds its own limit. WATCH_WITHOUT_PTRACE=1: nobody finds py-spy, and the ranks serve their
+stacks (as root, for the mount).
 """
 
 # ruff: noqa: T201, D102, D103, E501
@@ -12,6 +13,7 @@ import contextlib
 import os
 import random
 import re
+import shlex
 import signal
 import statistics
 import subprocess
@@ -36,32 +38,32 @@ KINDS = ("collective", "loader", "lock", "sleep", "stop", "dead", "tracker", "ev
 
 
 class Run:
-    """One job below one watcher; its stderr is kept with the times of its lines."""
+    """One watcher with the job below it, or a job alone; what it says is kept with the times of its lines."""
 
-    def __init__(self, directory: Path, job: list[str], watch: list[str] | None, out: str = "job.log") -> None:
+    def __init__(self, directory: Path, command: list[str], *, beside: bool = False) -> None:
+        """`beside` is a watcher of a job that runs elsewhere: all that it prints is its own."""
         self.directory = directory
-        self.log = directory / out
-        torchrun = [str(BIN / "torchrun"), "--standalone", "--nproc-per-node", str(RANKS), str(JOB), *job]
-        command = torchrun if watch is None else [str(BIN / "distkb"), "watch", "--lang", "en", *watch, "--", *torchrun]
+        self.log = directory / "job.log"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "STALL_DIR": str(directory)}
         if WITHOUT_PTRACE:
             environment["STALL_SERVE"] = "1"
-        with self.log.open("wb") as stdout:
+        with self.log.open("ab") as stdout:
             self.process = subprocess.Popen(
                 [*HIDDEN, *command] if WITHOUT_PTRACE else command,
-                stdout=stdout,
-                stderr=subprocess.PIPE,
+                stdout=subprocess.PIPE if beside else stdout,
+                stderr=subprocess.STDOUT if beside else subprocess.PIPE,
                 env=environment,
                 text=True,
                 start_new_session=True,
             )
         self.lines: list[tuple[float, str]] = []
+        self._said = self.process.stdout if beside else self.process.stderr
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
+        assert self._said is not None
+        for line in self._said:
             self.lines.append((time.time(), line.rstrip("\n")))
 
     def first(self, pattern: str) -> tuple[float, str] | None:
@@ -71,15 +73,48 @@ class Run:
         return "\n".join(line for _, line in list(self.lines))
 
 
+WATCH = [str(BIN / "distkb"), "watch", "--lang", "en"]
+
+
 @contextlib.contextmanager
 def run(job: list[str], watch: list[str] | None) -> Iterator[Run]:
     with tempfile.TemporaryDirectory() as folder:
-        directory = Path(folder)
-        one = Run(directory, job, None if watch is None else [*watch, "--out", str(directory / "out")])
+        torchrun = [str(BIN / "torchrun"), "--standalone", "--nproc-per-node", str(RANKS), str(JOB), *job]
+        before = [] if watch is None else [*WATCH, *watch, "--out", f"{folder}/out", "--"]
+        one = Run(Path(folder), [*before, *torchrun])
         try:
             yield one
         finally:
             end(one)
+
+
+@contextlib.contextmanager
+def run_in_slurm(job: list[str], watch: list[str]) -> Iterator[Run]:
+    """Run the job on two nodes, half of its ranks on each, and a watcher here, where none is."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:  # the nodes have this one
+        meet = "--nnodes 2 --rdzv-backend c10d --rdzv-endpoint $(hostname):29511"
+        served = "STALL_SERVE=1 " if WITHOUT_PTRACE else ""
+        hidden = " ".join(map(shlex.quote, HIDDEN)) if WITHOUT_PTRACE else ""
+        words = f"{hidden} {BIN}/torchrun {meet} --nproc-per-node {RANKS // 2} {JOB} {' '.join(job)}"
+        script = Path(folder, "job.sbatch")
+        script.write_text(
+            f"#!/bin/bash\nexport OMP_NUM_THREADS=1 STALL_DIR={folder} {served}\nsrun --ntasks-per-node 1 {words}\n"
+        )
+        log = Path(folder, "job.log")
+        submit = ["sbatch", "--parsable", "--nodes", "2", "--cpus-per-task", "2", "--output", str(log), str(script)]
+        number = subprocess.run(submit, capture_output=True, text=True, check=True).stdout.strip()
+        try:
+            while not log.exists() or b"step 0" not in log.read_bytes():
+                time.sleep(0.2)
+            one = Run(Path(folder), [*WATCH, *watch, "--job", number, "--out", f"{folder}/out"], beside=True)
+            yield one
+            one.process.kill()
+            one.process.wait()
+        finally:
+            subprocess.run(["scancel", "--signal=KILL", number], check=False)
+            subprocess.run(["scancel", number], check=False)
+            while subprocess.run(["squeue", "-h", "-j", number], capture_output=True, check=False).stdout.strip():
+                time.sleep(0.2)
 
 
 def end(one: Run) -> None:
@@ -124,12 +159,15 @@ def wait(one: Run, seconds: float, done: str) -> bool:
     return False
 
 
-def stop(one: Run) -> None:
+def stop(one: Run, *, in_slurm: bool = False) -> None:
     """Stop the odd rank once it has said who it is."""
     path = one.directory / "stop.pid"
     while one.process.poll() is None and not (path.exists() and path.read_text()):
         time.sleep(0.1)
-    os.kill(int(path.read_text()), signal.SIGSTOP)
+    if in_slurm:  # its number is one of its node
+        (one.directory / "stop").touch()
+    else:
+        os.kill(int(path.read_text()), signal.SIGSTOP)
 
 
 def line_of(kind: str) -> str:
@@ -137,12 +175,13 @@ def line_of(kind: str) -> str:
     return next((str(n) for n, line in enumerate(lines, 1) if f"# line: {kind}" in line), r"\d+")
 
 
-def stalls(kinds: list[str]) -> int:
+def stalls(kinds: list[str], *, in_slurm: bool = False) -> int:
     good = 0
     for kind in kinds:
-        with run([kind, "45", str(BEFORE)], ["--stall", f"{LIMIT_S}s"]) as one:
+        job = [kind, "45", str(BEFORE)]
+        with (run_in_slurm if in_slurm else run)(job, ["--stall", f"{LIMIT_S}s"]) as one:
             if kind == "stop":
-                stop(one)
+                stop(one, in_slurm=in_slurm)
             if kind in NOT_STALLED:
                 wait(one, 120, "silent for")
                 named = wait(one, 40, r"has gone on for")
@@ -170,7 +209,12 @@ def stalls(kinds: list[str]) -> int:
             wait(one, 60, "all that was seen is in")
             kept = one.first("all that was seen is in")
             verdict = next(
-                (line for _, line in one.lines if re.match(r"(The cause is|Probably|Several|No known|Not decided)", line)), "?"
+                (
+                    line
+                    for _, line in one.lines
+                    if re.match(r"(The cause is|Probably|Several|No known|Not decided)", line)
+                ),
+                "?",
             )
             shown = re.search(r"Ranks? .{0,160}", whole)
             print(
@@ -266,6 +310,8 @@ if __name__ == "__main__":
     what, *more = sys.argv[1:] or ["stalls"]
     if what == "stalls":
         sys.exit(stalls(more or list(KINDS)) != len(more or KINDS))
+    if what == "slurm":
+        sys.exit(stalls(more or list(KINDS), in_slurm=True) != len(more or KINDS))
     if what == "healthy":
         healthy(float(more[0]) if more else 60.0, *more[1:2])
     else:

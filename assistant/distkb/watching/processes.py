@@ -98,7 +98,7 @@ def sample(found: Iterable[Rank]) -> Sample:
             continue
         states[rank.pid] = stat[0]
         cpu[rank.pid] = stat[1] + sum(one[1] for pid in below(rank.pid) if (one := _stat(pid)) is not None)
-        wrote = _written(rank.pid)
+        wrote = ranks.written_bytes(rank.pid)
         written = None if written is None or wrote is None else written + wrote
     return Sample(cpu=cpu, states=states, written=written)
 
@@ -153,17 +153,6 @@ def _children(pid: int) -> list[int]:
             with contextlib.suppress(OSError), open(f"{_PROC}/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123
                 found += map(int, file.read().split())
     return found
-
-
-def _written(pid: int) -> int | None:
-    try:
-        with open(f"{_PROC}/{pid}/io", "rb") as file:  # noqa: PTH123
-            for line in file:
-                if line.startswith(b"wchar:"):
-                    return int(line[6:])
-    except (OSError, ValueError):
-        pass
-    return None
 
 
 __all__ = ["NoSuchProcessError", "Rank", "Sample", "SeveralJobsError", "alive", "below", "find", "jobs", "sample"]

@@ -47,6 +47,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Those that stand elsewhere first."""
     missing: str = ""
     """Ranks that the job should have and that are not there."""
+    halted: str = ""
+    """Ranks that are stopped by a signal, and of which nothing more is known."""
     unread: str = ""
     """Ranks and nodes that could not be looked at."""
     phase: str = ""
@@ -60,6 +62,7 @@ def conclude(
     *,
     workers: Sequence[Dump] = (),
     missing: str = "",
+    halted: str = "",
     unread: str = "",
     reason: str = "",
 ) -> Verdict:
@@ -67,18 +70,19 @@ def conclude(
     judged = judge(dumps)
     groups: Sequence[Mapping[str, Any]] = judged.facts["groups"] if dumps else ()
     if not groups:
-        outcome: Outcome = "slow" if any(share >= WORKS for share in cores.values()) else "blind"
-        return Verdict(outcome=outcome, missing=missing, unread=unread, reason=reason)
-    halted = {dump.pid for dump in dumps if dump.state in ("T", "t")}
-    places = tuple(sorted((_place(group, cores, halted, workers) for group in groups), key=_order))
+        works = any(share >= WORKS for share in cores.values())
+        outcome: Outcome = "stuck" if halted else "slow" if works else "blind"
+        return Verdict(outcome=outcome, missing=missing, halted=halted, unread=unread, reason=reason)
+    stopped = {dump.pid for dump in dumps if dump.stopped}
+    places = tuple(sorted((_place(group, cores, stopped, workers) for group in groups), key=_order))
     kinds = {kind for group in groups for kind in (group["kind"], group["within"])}
     phase = next((kind for kind in PHASES if kind in kinds), "")
     outcome = "stuck"
-    if not halted and any(_works(group, cores) for group in groups):
+    if not stopped and not halted and any(_works(group, cores) for group in groups):
         outcome = "slow"
-    elif phase and not halted and not missing:
+    elif phase and not stopped and not halted and not missing:
         outcome = "phase"
-    return Verdict(outcome=outcome, places=places, missing=missing, unread=unread, phase=phase)
+    return Verdict(outcome=outcome, places=places, missing=missing, halted=halted, unread=unread, phase=phase)
 
 
 def _order(place: Place) -> tuple[bool, bool]:
@@ -98,7 +102,7 @@ def _share(group: Mapping[str, Any], cores: Mapping[int, float]) -> float | None
 
 
 def _place(
-    group: Mapping[str, Any], cores: Mapping[int, float], halted: set[int | None], workers: Sequence[Dump]
+    group: Mapping[str, Any], cores: Mapping[int, float], stopped: set[int | None], workers: Sequence[Dump]
 ) -> Place:
     frame: Mapping[str, Any] = next((frame for frame in group["stack"] if frame["path"]), {})
     share = _share(group, cores)
@@ -112,7 +116,7 @@ def _place(
         path=frame.get("path", ""),
         source=frame.get("source", ""),
         odd=group["odd"],
-        stopped=bool(group["pids"]) and halted.issuperset(group["pids"]),
+        stopped=bool(group["pids"]) and stopped.issuperset(group["pids"]),
         cores=None if share is None else round(share, 2),
         below="" if worker is None else at(worker),
         below_call="" if worker is None else quote_text(worker.function),

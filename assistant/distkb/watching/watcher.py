@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from distkb.evidence.text.ranks import listed
 from distkb.watching import outputs, processes, slurm
 from distkb.watching.event import Event
 from distkb.watching.examiner import Examiner, Go, Kept, Refused, Request, Seen
@@ -76,6 +75,7 @@ class Watcher:
         self._numbers: set[int] = set()
         self._used: deque[tuple[float, dict[int, float]]] = deque(maxlen=16)
         self._written: int | None = None
+        self._written_there: int | None = None
         self._began = time.time()
         self._due_at = {"look": now, "find": now, "files": now, "check": now + _CHECK_S}
         self._last_look = now
@@ -129,6 +129,9 @@ class Watcher:
                 return False
             self._due_at["check"] = now + _CHECK_S
             job = slurm.show(self._options.slurm_job or "")
+            if job is not None and job.live and not job.running:
+                self._pace.restart(now)  # it waits for its turn, or was suspended: that is no silence
+                self._outputs.follow(job.outputs)
             if job is None or job.live:
                 return False
         elif self._ranks or self._numbers or now < self._due_at["find"]:
@@ -219,7 +222,11 @@ class Watcher:
             return
         for message in self._examiner.messages():
             match message:
-                case Seen(verdict=verdict):
+                case Seen(verdict=verdict, written=written):
+                    if self._elsewhere and not self._outputs.readable and self._wrote_there(written):
+                        self._pace.shift(self._pace.silent(now))
+                        self._drop_examiner()
+                        return
                     self._verdict = verdict
                 case Kept(bundle=bundle, answer=answer, text=text):
                     self._drop_examiner()
@@ -234,15 +241,19 @@ class Watcher:
         if self._verdict is not None and self._stalled is None and silence >= due:
             self._judge(self._verdict, silence, limit, now)
 
+    def _wrote_there(self, written: int | None) -> bool:
+        """Whether ranks whose output cannot be seen here wrote since the last look; the first look counts so too."""
+        before, self._written_there = self._written_there, written
+        return written is not None and (before is None or written != before)
+
     def _examine(self, now: float) -> None:
         self._beats_at_start = self._pace.beats
         self._verdict = None
-        missing = listed(self._numbers - {rank.rank for rank in self._ranks})
         request = Request(
             parent=os.getpid(),
             pids=tuple(rank.pid for rank in self._ranks),
             cores=self._cores(now),
-            missing=missing,
+            missing=tuple(sorted(self._numbers - {rank.rank for rank in self._ranks})),
             slurm_job=self._options.slurm_job or self._spread(),
             python=None if self._options.python is None else str(self._options.python),
         )

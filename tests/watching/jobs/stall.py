@@ -7,15 +7,22 @@ before the stall, the fourth the seconds that a step takes. With STALL_SERVE eac
 # ruff: noqa: D103, T201 - a training script imports torch and prints
 from __future__ import annotations
 
+import ctypes
 import datetime
 import fcntl
 import os
+import signal
 import socket
 import sys
 import tempfile
 import time
 import urllib.request
 from pathlib import Path
+
+if os.environ.get("STALL_SERVE"):
+    from distkb_probes import serve
+
+    serve.serve()
 
 import torch
 import torch.distributed as dist
@@ -84,7 +91,11 @@ def compile_kernels() -> None:
 def write_metrics() -> None:
     path = PLACE / "metrics.fifo"
     os.mkfifo(path)
-    path.open("w").write("loss 0\n")  # line: disk
+    kernel, actions = ctypes.CDLL(None), ctypes.create_string_buffer(256)
+    kernel.posix_spawn_file_actions_init(actions)
+    kernel.posix_spawn_file_actions_addopen(actions, 3, os.fsencode(path), os.O_RDONLY, 0)
+    # The child opens a pipe that nobody writes to; until it has, its parent waits in state D, as one does for a disk.
+    kernel.posix_spawn(None, b"/bin/true", actions, None, (ctypes.c_char_p * 2)(b"true", None), None)  # line: disk
 
 
 def evaluate(model: torch.nn.Module, seconds: float) -> None:
@@ -101,35 +112,56 @@ def save_checkpoint(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def wait_to_be_stopped() -> None:
+    if os.fork() == 0:  # where nobody else can, on another node
+        while not (PLACE / "stop").exists():
+            time.sleep(0.1)
+        os.kill(os.getppid(), signal.SIGSTOP)
+        os._exit(0)
+    (PLACE / "stop.pid").write_text(str(os.getpid()))  # somebody stops it, wherever it is then
+
+
+def save_token_and_wait() -> None:
+    say("token hf_abcdefghijklmnopqrstuvwxyz123456")
+    wait_for_file()
+
+
+def leave() -> None:
+    say("done")
+    os._exit(0)
+
+
+def wait_for_its_result() -> None:
+    time.sleep(1.0)
+    dist.distributed_c10d._get_default_store().wait(["result_of_1"], datetime.timedelta(hours=9))  # line: dead
+
+
+def meet_alone() -> None:
+    dist.barrier()  # line: collective
+
+
+STALLS = {
+    "lock": wait_for_lock,
+    "until": save_token_and_wait,
+    "sleep": download_weights,
+    "tracker": log_to_tracker,
+    "compile": compile_kernels,
+    "disk": write_metrics,
+    "stop": wait_to_be_stopped,
+    "dead": leave,
+}
+"""What the odd rank does."""
+OTHERS = {"dead": wait_for_its_result}
+
+
 def stall(model: torch.nn.Module) -> None:
     """Do what this kind does, once."""
-    if KIND == "dead" and RANK == ODD:
-        say("done")
-        os._exit(0)
-    if KIND == "dead":
-        time.sleep(1.0)
-        dist.distributed_c10d._get_default_store().wait(["result_of_1"], datetime.timedelta(hours=9))  # line: dead
-    if RANK != ODD and KIND not in ("collective", "evaluation"):
-        return
-    if KIND == "collective" and RANK == 0:
-        dist.barrier()  # line: collective
-    elif KIND == "lock":
-        wait_for_lock()
-    elif KIND == "until":
-        say("token hf_abcdefghijklmnopqrstuvwxyz123456")
-        wait_for_file()
-    elif KIND == "sleep":
-        download_weights()
-    elif KIND == "tracker":
-        log_to_tracker()
-    elif KIND == "compile":
-        compile_kernels()
-    elif KIND == "disk":
-        write_metrics()
-    elif KIND == "stop":
-        (PLACE / "stop.pid").write_text(str(os.getpid()))  # somebody stops it, wherever it is then
-    elif KIND == "evaluation" and RANK == 0:
+    if KIND == "evaluation" and RANK == 0:
         evaluate(model, PAUSE_S)
+    elif KIND == "collective" and RANK == 0:
+        meet_alone()
+    else:
+        (STALLS if RANK == ODD else OTHERS).get(KIND, lambda: None)()
 
 
 def train() -> None:
@@ -152,10 +184,6 @@ def train() -> None:
 
 
 if __name__ == "__main__":
-    if os.environ.get("STALL_SERVE"):
-        from distkb_probes import live
-
-        live.serve()
     torch.set_num_threads(1)
     dist.init_process_group("gloo", timeout=datetime.timedelta(hours=9))
     train()

@@ -57,3 +57,8 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
     cpu: float | None = None
     """Share of one core that it used between the snapshots."""
     snapshots: tuple[tuple[Thread, ...], ...] = ()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal or a debugger stopped it: where it stands is chance then, and tells nothing."""
+        return self.state in ("T", "t")
