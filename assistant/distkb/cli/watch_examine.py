@@ -23,7 +23,7 @@ def examine(current: Session) -> ExitCode:
     from distkb.evidence.text.ranks import listed
     from distkb.watching import examiner
     from distkb.watching.take import take, take_workers
-    from distkb.watching.verdict import conclude
+    from distkb.watching.verdict import Unseen, conclude
 
     request = examiner.begin()
     if request is None:
@@ -33,11 +33,14 @@ def examine(current: Session) -> ExitCode:
     verdict = conclude(
         dumps,
         request.cores,
+        wanted=request.wanted,
         workers=take_workers(dumps),
-        missing=listed(request.missing),
-        halted=", ".join([one.label for one in taken.unread if one.stopped][:16]),
-        unread=", ".join([one.label for one in taken.unread if not one.stopped][:16]),
-        reason=taken.raw.reason or "",
+        unseen=Unseen(
+            missing=listed(request.missing),
+            halted=", ".join([one.label for one in taken.unread if one.stopped][:16]),
+            unread=", ".join([one.label for one in taken.unread if not one.stopped][:16]),
+            reason=taken.raw.reason or "",
+        ),
     )
     examiner.say(examiner.Seen(verdict, taken.written))
     environment = _environment(request)

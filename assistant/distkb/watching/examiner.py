@@ -28,6 +28,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     pids: tuple[int, ...]
     cores: dict[int, float]
     """What each rank used of late, with all processes below it."""
+    wanted: dict[int, float] = {}
+    """And what it would have used, had it not waited for a processor."""
     missing: tuple[int, ...] = ()
     """Ranks that ran here before, and do not now."""
     slurm_job: str = ""

@@ -33,6 +33,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     cpu: dict[int, float]
     """Processor seconds of each rank that is there, with all processes below it."""
+    wanted: dict[int, float]
+    """The same, with the seconds in which they were ready to run and others had the processor."""
     states: dict[int, str]
     written: int | None
     """Bytes that all ranks wrote, to files, terminals and sockets; None where nobody may know."""
@@ -90,6 +92,7 @@ def alive(rank: Rank) -> bool:
 def sample(found: Iterable[Rank]) -> Sample:
     """Look at the ranks once: a few small files of each."""
     cpu: dict[int, float] = {}
+    wanted: dict[int, float] = {}
     states: dict[int, str] = {}
     written: int | None = 0
     for rank in found:
@@ -97,10 +100,12 @@ def sample(found: Iterable[Rank]) -> Sample:
         if stat is None:
             continue
         states[rank.pid] = stat[0]
-        cpu[rank.pid] = stat[1] + sum(one[1] for pid in below(rank.pid) if (one := _stat(pid)) is not None)
+        under = below(rank.pid)
+        cpu[rank.pid] = stat[1] + sum(one[1] for pid in under if (one := _stat(pid)) is not None)
+        wanted[rank.pid] = cpu[rank.pid] + sum(map(_queued, (rank.pid, *under)))
         wrote = ranks.written_bytes(rank.pid)
         written = None if written is None or wrote is None else written + wrote
-    return Sample(cpu=cpu, states=states, written=written)
+    return Sample(cpu=cpu, wanted=wanted, states=states, written=written)
 
 
 def environment_of(pid: int) -> dict[str, str]:
@@ -144,6 +149,15 @@ def _stat(pid: int) -> tuple[str, float, int] | None:
         return fields[0].decode(), (int(fields[11]) + int(fields[12])) / _TICKS, int(fields[19])
     except (OSError, ValueError, IndexError):
         return None
+
+
+def _queued(pid: int) -> float:
+    """Return for how many seconds a process's main thread waited for a processor (Linux, sched-stats: run delay)."""
+    try:
+        with open(f"{_PROC}/{pid}/schedstat", "rb") as file:  # noqa: PTH123
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _children(pid: int) -> list[int]:

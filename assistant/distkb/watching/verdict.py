@@ -39,50 +39,60 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     below_call: str = ""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen of all ranks."""
+class Unseen(msgspec.Struct, frozen=True, kw_only=True):
+    """Ranks of which there is no stack."""
 
-    outcome: Outcome
-    places: tuple[Place, ...] = ()
-    """Those that stand elsewhere first."""
     missing: str = ""
     """Ranks that the job should have and that are not there."""
     halted: str = ""
     """Ranks that are stopped by a signal, and of which nothing more is known."""
     unread: str = ""
     """Ranks and nodes that could not be looked at."""
-    phase: str = ""
     reason: str = ""
     """Why nothing was taken: key of a sentence `probe.reason.…`."""
+
+
+_ALL_SEEN = Unseen()
+
+
+class Verdict(Unseen, frozen=True, kw_only=True):
+    """What was seen of all ranks."""
+
+    outcome: Outcome
+    places: tuple[Place, ...] = ()
+    """Those that stand elsewhere first."""
+    phase: str = ""
 
 
 def conclude(
     dumps: Sequence[Dump],
     cores: Mapping[int, float],
     *,
+    wanted: Mapping[int, float] = {},
     workers: Sequence[Dump] = (),
-    missing: str = "",
-    halted: str = "",
-    unread: str = "",
-    reason: str = "",
+    unseen: Unseen = _ALL_SEEN,
 ) -> Verdict:
-    """Return what the stacks say; `cores` is what each rank, with all processes below it, used of late."""
+    """Return what the stacks say; `cores` is what each rank, with all processes below it, used of late.
+
+    `wanted` is what it would have used alone: on a crowded machine a rank that works gets little.
+    """
+    busy = {pid: max(cores.get(pid, 0.0), wanted.get(pid, 0.0)) for pid in {*cores, *wanted}}
     judged = judge(dumps)
     groups: Sequence[Mapping[str, Any]] = judged.facts["groups"] if dumps else ()
     if not groups:
-        works = any(share >= WORKS for share in cores.values())
-        outcome: Outcome = "stuck" if halted else "slow" if works else "blind"
-        return Verdict(outcome=outcome, missing=missing, halted=halted, unread=unread, reason=reason)
+        works = any(share >= WORKS for share in busy.values())
+        outcome: Outcome = "stuck" if unseen.halted else "slow" if works else "blind"
+        return Verdict(outcome=outcome, **msgspec.structs.asdict(unseen))
     stopped = {dump.pid for dump in dumps if dump.stopped}
     places = tuple(sorted((_place(group, cores, stopped, workers) for group in groups), key=_order))
     kinds = {kind for group in groups for kind in (group["kind"], group["within"])}
     phase = next((kind for kind in PHASES if kind in kinds), "")
     outcome = "stuck"
-    if not stopped and not halted and any(_works(group, cores) for group in groups):
+    if not stopped and not unseen.halted and any(_works(group, busy) for group in groups):
         outcome = "slow"
-    elif phase and not stopped and not halted and not missing:
+    elif phase and not stopped and not unseen.halted and not unseen.missing:
         outcome = "phase"
-    return Verdict(outcome=outcome, places=places, missing=missing, halted=halted, unread=unread, phase=phase)
+    return Verdict(outcome=outcome, places=places, phase=phase, **msgspec.structs.asdict(unseen))
 
 
 def _order(place: Place) -> tuple[bool, bool]:

@@ -73,7 +73,7 @@ class Watcher:
         self._elsewhere = options.elsewhere
         """Whether the job is known by Slurm only: none of its ranks runs here."""
         self._numbers: set[int] = set()
-        self._used: deque[tuple[float, dict[int, float]]] = deque(maxlen=16)
+        self._used: deque[tuple[float, processes.Sample]] = deque(maxlen=16)
         self._written: int | None = None
         self._written_there: int | None = None
         self._began = time.time()
@@ -158,7 +158,7 @@ class Watcher:
             self._outputs.follow(outputs.written_by([*own, *(rank.pid for rank in self._ranks)]))
             self._due_at["files"] = now + (_FILES_S if self._ranks else _FIND_S)
         sample = processes.sample(self._ranks)
-        self._used.append((now, sample.cpu))
+        self._used.append((now, sample))
         if sample.written is not None and self._written is not None and sample.written > self._written:
             self._pace.other(now)
         self._written = sample.written
@@ -249,10 +249,12 @@ class Watcher:
     def _examine(self, now: float) -> None:
         self._beats_at_start = self._pace.beats
         self._verdict = None
+        cores, wanted = self._of_late(now)
         request = Request(
             parent=os.getpid(),
             pids=tuple(rank.pid for rank in self._ranks),
-            cores=self._cores(now),
+            cores=cores,
+            wanted=wanted,
             missing=tuple(sorted(self._numbers - {rank.rank for rank in self._ranks})),
             slurm_job=self._options.slurm_job or self._spread(),
             python=None if self._options.python is None else str(self._options.python),
@@ -270,13 +272,13 @@ class Watcher:
         world = environment.get("WORLD_SIZE", "")
         return environment.get("SLURM_JOB_ID", "") if world.isdecimal() and int(world) > len(self._ranks) else ""
 
-    def _cores(self, now: float) -> dict[int, float]:
-        """Return what each rank used in the last seconds."""
+    def _of_late(self, now: float) -> tuple[dict[int, float], dict[int, float]]:
+        """Return what each rank used in the last seconds, and what it would have used alone on the machine."""
         before = next(((at, used) for at, used in self._used if now - at <= _WINDOW_S), None)
         if before is None or not self._used or self._used[-1][0] - before[0] < POLL_S:
-            return {}
+            return {}, {}
         seconds, last = self._used[-1][0] - before[0], self._used[-1][1]
-        return {pid: round(max(0.0, cpu - before[1].get(pid, cpu)) / seconds, 2) for pid, cpu in last.items()}
+        return _share(before[1].cpu, last.cpu, seconds), _share(before[1].wanted, last.wanted, seconds)
 
     def _judge(self, verdict: Verdict, silence: float, limit: float, now: float) -> None:
         """Act on what was seen at the limit."""
@@ -340,3 +342,7 @@ class Watcher:
                 for pid in pids:
                     with contextlib.suppress(OSError):
                         os.kill(pid, number)
+
+
+def _share(before: dict[int, float], after: dict[int, float], seconds: float) -> dict[int, float]:
+    return {pid: round(max(0.0, used - before.get(pid, used)) / seconds, 2) for pid, used in after.items()}
