@@ -170,6 +170,27 @@ def stop(one: Run, *, in_slurm: bool = False) -> None:
         os.kill(int(path.read_text()), signal.SIGSTOP)
 
 
+@contextlib.contextmanager
+def frozen(disk: Path) -> Iterator[None]:
+    """A file system that answers no writer: the rank that writes to it waits in state D (as root, for the mount)."""
+    disk.mkdir()
+    image = disk.with_name("image")
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    for words in (
+        ["mkfs.ext4", "-q", "-F", str(image)],
+        ["mount", "-o", "loop", str(image), str(disk)],
+        ["fsfreeze", "-f", str(disk)],
+    ):
+        subprocess.run(words, check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["fsfreeze", "-u", disk], check=False)
+        while subprocess.run(["umount", disk], check=False, stderr=subprocess.DEVNULL).returncode:
+            time.sleep(0.2)
+
+
 def line_of(kind: str) -> str:
     lines = JOB.read_text(encoding="utf-8").splitlines()
     return next((str(n) for n, line in enumerate(lines, 1) if f"# line: {kind}" in line), r"\d+")
@@ -179,7 +200,10 @@ def stalls(kinds: list[str], *, in_slurm: bool = False) -> int:
     good = 0
     for kind in kinds:
         job = [kind, "45", str(BEFORE)]
-        with (run_in_slurm if in_slurm else run)(job, ["--stall", f"{LIMIT_S}s"]) as one:
+        with contextlib.ExitStack() as around:
+            one = around.enter_context((run_in_slurm if in_slurm else run)(job, ["--stall", f"{LIMIT_S}s"]))
+            if kind == "disk" and not in_slurm:
+                around.enter_context(frozen(one.directory / "disk"))
             if kind == "stop":
                 stop(one, in_slurm=in_slurm)
             if kind in NOT_STALLED:
@@ -197,10 +221,15 @@ def stalls(kinds: list[str], *, in_slurm: bool = False) -> int:
             first = next((at for at, line in one.lines if re.match(r"Ranks? ", line)), None)
             began = one.log.stat().st_mtime
             odd = ODD.get(kind, "1")
+            # A worker serves no socket, and those of other nodes are not asked: then the rank's own line has to do.
+            worker = rf", which stands in \S*__getitem__ at stall\.py:{line_of(kind)}"
+            if WITHOUT_PTRACE or in_slurm:
+                worker = ""
             want = {
                 "stop": rf"Rank {odd} is stopped by a signal, in \w+ at stall\.py:\d+",
-                "loader": rf"Rank {odd} waits at stall\.py:\d+ for a worker of its data loader, which stands in \S*__getitem__ at stall\.py:{line_of(kind)}",
+                "loader": rf"Rank {odd} (?:waits|stands in \w+) at stall\.py:{line_of('fetch')}.*{worker}",
                 "dead": rf"Rank {odd} is gone; .*at stall\.py:{line_of(kind)}",
+                "disk": rf"Rank {odd} stands in \S+ at stall\.py:{line_of('child' if in_slurm else kind)}[^\d]",
             }.get(kind, rf"Rank {odd} stands in \S+ at stall\.py:{line_of(kind)}[^\d]")
             right = re.search(want, whole) is not None
             late = None if first is None else first - began - LIMIT_S

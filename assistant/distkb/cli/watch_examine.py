@@ -30,13 +30,14 @@ def examine(current: Session) -> ExitCode:
         raise Failure("watch.error.examine")
     taken = take(request.pids, request.slurm_job)
     dumps = taken.dumps()
+    gone = [item.values.get("missing", "?") for item in taken.raw.found if item.id == "stacks.rank-missing"]
     verdict = conclude(
         dumps,
         request.cores,
         wanted=request.wanted,
         workers=take_workers(dumps),
         unseen=Unseen(
-            missing=listed(request.missing),
+            missing=listed(request.missing) or ", ".join(gone[:16]),
             halted=", ".join([one.label for one in taken.unread if one.stopped][:16]),
             unread=", ".join([one.label for one in taken.unread if not one.stopped][:16]),
             reason=taken.raw.reason or "",

@@ -102,7 +102,7 @@ def sample(found: Iterable[Rank]) -> Sample:
         states[rank.pid] = stat[0]
         under = below(rank.pid)
         cpu[rank.pid] = stat[1] + sum(one[1] for pid in under if (one := _stat(pid)) is not None)
-        wanted[rank.pid] = cpu[rank.pid] + sum(map(_queued, (rank.pid, *under)))
+        wanted[rank.pid] = cpu[rank.pid] + sum(map(ranks.queued_seconds, (rank.pid, *under)))
         wrote = ranks.written_bytes(rank.pid)
         written = None if written is None or wrote is None else written + wrote
     return Sample(cpu=cpu, wanted=wanted, states=states, written=written)
@@ -149,15 +149,6 @@ def _stat(pid: int) -> tuple[str, float, int] | None:
         return fields[0].decode(), (int(fields[11]) + int(fields[12])) / _TICKS, int(fields[19])
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _queued(pid: int) -> float:
-    """Return for how many seconds a process's main thread waited for a processor (Linux, sched-stats: run delay)."""
-    try:
-        with open(f"{_PROC}/{pid}/schedstat", "rb") as file:  # noqa: PTH123
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
 
 
 def _children(pid: int) -> list[int]:

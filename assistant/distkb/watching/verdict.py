@@ -99,15 +99,15 @@ def _order(place: Place) -> tuple[bool, bool]:
     return not place.stopped, not place.odd
 
 
-def _works(group: Mapping[str, Any], cores: Mapping[int, float]) -> bool:
-    """Whether a rank of a group gets on: it burns processor time, and not in waiting for the others."""
-    share = _share(group, cores)
+def _works(group: Mapping[str, Any], busy: Mapping[int, float]) -> bool:
+    """Whether a rank of a group gets on: it burns processor time, or would, and not in waiting for the others."""
+    share = _share(group, busy, "wanted")
     return share is not None and share >= WORKS and (bool(group["moved"]) or group["kind"] not in WAITING)
 
 
-def _share(group: Mapping[str, Any], cores: Mapping[int, float]) -> float | None:
+def _share(group: Mapping[str, Any], cores: Mapping[int, float], also: str = "cpu") -> float | None:
     shares = [cores[pid] for pid in group["pids"] if pid in cores]
-    shares += [] if group["cpu"] is None else [group["cpu"]]
+    shares += [group[name] for name in {"cpu", also} if group[name] is not None]
     return max(shares, default=None)
 
 

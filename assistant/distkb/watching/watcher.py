@@ -21,7 +21,9 @@ from distkb.watching.verdict import Verdict
 
 POLL_S = 1.0
 LEAD_S = 3.0
-"""The first look at the ranks is taken so long before the limit, the second one at it."""
+"""The first look at the ranks is taken so long before the limit, at most a third of it."""
+LEAD_FAR_S = 10.0
+"""The same where other nodes have to be asked, at most half of it."""
 SLOW_TIMES = 10.0
 """A job that works and says nothing for so many limits is reported as well."""
 PHASE_S, PHASE_TIMES = 600.0, 4.0
@@ -214,7 +216,7 @@ class Watcher:
         if self._examiner is None:
             if self._stalled is not None:
                 self._end_it(now)
-            elif (self._ranks or self._elsewhere) and silence >= due - min(LEAD_S, limit / 3):
+            elif (self._ranks or self._elsewhere) and silence >= due - self._lead(limit):
                 self._examine(now)
             return
         if self._stalled is None and self._pace.beats != self._beats_at_start:
@@ -240,6 +242,9 @@ class Watcher:
                     return
         if self._verdict is not None and self._stalled is None and silence >= due:
             self._judge(self._verdict, silence, limit, now)
+
+    def _lead(self, limit: float) -> float:
+        return min(LEAD_FAR_S, limit / 2) if self._elsewhere else min(LEAD_S, limit / 3)
 
     def _wrote_there(self, written: int | None) -> bool:
         """Whether ranks whose output cannot be seen here wrote since the last look; the first look counts so too."""

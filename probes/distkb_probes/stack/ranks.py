@@ -209,6 +209,15 @@ def cpu_seconds(pid: int) -> float | None:
         return None
 
 
+def queued_seconds(pid: int) -> float:
+    """Return for how long a process's main thread was ready to run while others had the CPU (Linux, sched-stats)."""
+    try:
+        with open(f"{PROC}/{pid}/schedstat", "rb") as file:  # noqa: PTH123 - many times a minute
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 def written_bytes(pid: int) -> int | None:
     """Return what a process wrote so far to files, terminals and sockets; None where nobody may know."""
     try:

@@ -89,13 +89,17 @@ def compile_kernels() -> None:
 
 
 def write_metrics() -> None:
+    disk = PLACE / "disk"
+    if disk.is_mount():
+        (disk / "metrics.txt").write_text("loss 0\n")  # line: disk
+        return
     path = PLACE / "metrics.fifo"
     os.mkfifo(path)
     kernel, actions = ctypes.CDLL(None), ctypes.create_string_buffer(256)
     kernel.posix_spawn_file_actions_init(actions)
     kernel.posix_spawn_file_actions_addopen(actions, 3, os.fsencode(path), os.O_RDONLY, 0)
     # The child opens a pipe that nobody writes to; until it has, its parent waits in state D, as one does for a disk.
-    kernel.posix_spawn(None, b"/bin/true", actions, None, (ctypes.c_char_p * 2)(b"true", None), None)  # line: disk
+    kernel.posix_spawn(None, b"/bin/true", actions, None, (ctypes.c_char_p * 2)(b"true", None), None)  # line: child
 
 
 def evaluate(model: torch.nn.Module, seconds: float) -> None:
@@ -167,7 +171,7 @@ def stall(model: torch.nn.Module) -> None:
 def train() -> None:
     model = DistributedDataParallel(torch.nn.Linear(4, 1))
     loader = DataLoader(Numbers(), batch_size=1, num_workers=1 if KIND == "loader" else 0, prefetch_factor=None)
-    for step, batch in enumerate(loader):
+    for step, batch in enumerate(loader):  # line: fetch
         model(batch).sum().backward()
         time.sleep(STEP_S)
         say(f"step {step} loss 0.5")

@@ -269,6 +269,7 @@ def _facts(
 def _group_fact(group: Group, *, odd: bool) -> dict[str, Any]:
     place = group.place
     cpu = [member.dump.cpu for member in group.members if member.dump.cpu is not None]
+    wanted = [member.dump.wanted for member in group.members if member.dump.wanted is not None]
     return {
         "ranks": [member.dump.rank for member in group.members],
         "pids": [member.dump.pid for member in group.members],
@@ -281,6 +282,7 @@ def _group_fact(group: Group, *, odd: bool) -> dict[str, Any]:
         "at": quote_text(at(place.at)),
         "moved": [member.dump.rank for member in group.members if member.moved],
         "cpu": round(max(cpu), 2) if cpu else None,
+        "wanted": round(max(wanted), 2) if wanted else None,
         "stack": [
             {
                 "function": quote_text(frame.function),
