@@ -272,27 +272,36 @@ def healthy(seconds: float, stall: str = "") -> None:
 
 
 def cost(seconds: float) -> None:
-    """Compare step times with and without a watcher, in turns, and the watcher's own processor time."""
-    times: dict[bool, list[float]] = {True: [], False: []}
-    for turn in range(4):
-        watched = turn % 2 == 0
-        with run(["healthy", "0.1", "1000000", "0.05"], [] if watched else None) as one:
-            while one.log.stat().st_size < 20_000:
-                time.sleep(0.2)
-            before, cpu, size = time.time(), used(one.process.pid)[0], steps_in(one.log)
-            time.sleep(seconds / 4)
-            passed = time.time() - before
-            times[watched].append(passed / (steps_in(one.log) - size))
-            if watched:
-                print(f"the watcher uses {(used(one.process.pid)[0] - cpu) / passed:.2%} of a core")
-    with_us, without = (statistics.mean(times[watched]) for watched in (True, False))
-    print(
-        f"a step takes {with_us * 1000:.2f} ms with it, {without * 1000:.2f} ms without: {with_us / without - 1:+.2%}"
-    )
+    """Compare the steps of three jobs that run at once: alone, below a watcher, and serving its stacks there as well."""
+    job = ["healthy", "0.05", "1000000", "0.02"]
+    with contextlib.ExitStack() as around:
+        plain = around.enter_context(run(job, None))
+        watched = around.enter_context(run(job, []))
+        os.environ["STALL_SERVE"] = "1"
+        served = around.enter_context(run(job, []))
+        del os.environ["STALL_SERVE"]
+        jobs = {"alone": plain, "watched": watched, "watched and served": served}
+        while any(len(steps_of(one)) < 200 for one in jobs.values()):
+            time.sleep(0.5)
+        began, cpu = time.time(), {name: used(one.process.pid)[0] for name, one in jobs.items()}
+        start = {name: len(steps_of(one)) for name, one in jobs.items()}
+        time.sleep(seconds)
+        passed = time.time() - began
+        medians = {name: statistics.median(steps_of(one)[start[name] :]) for name, one in jobs.items()}
+        for name, one in jobs.items():
+            share = (used(one.process.pid)[0] - cpu[name]) / passed
+            print(
+                f"{name}: a step takes {medians[name] * 1000:.3f} ms ({medians[name] / medians['alone'] - 1:+.2%}), "
+                f"{len(steps_of(one)) - start[name]} steps"
+                + ("" if name == "alone" else f"; the watcher uses {share:.2%} of a core")
+            )
 
 
-def steps_in(log: Path) -> int:
-    return len(re.findall(rb"\[rank0\] step", log.read_bytes()))
+def steps_of(one: Run) -> list[float]:
+    """Return how long each step of rank 0 took, as the job wrote it."""
+    with contextlib.suppress(OSError):
+        return [float(line) for line in (one.directory / "times.0").read_text().split("\n")[:-1]]
+    return []
 
 
 def used(pid: int) -> tuple[float, float]:

@@ -171,10 +171,14 @@ def stall(model: torch.nn.Module) -> None:
 def train() -> None:
     model = DistributedDataParallel(torch.nn.Linear(4, 1))
     loader = DataLoader(Numbers(), batch_size=1, num_workers=1 if KIND == "loader" else 0, prefetch_factor=None)
+    began = time.perf_counter()
+    times = (PLACE / f"times.{RANK}").open("a") if KIND == "healthy" else open(os.devnull, "w")
     for step, batch in enumerate(loader):  # line: fetch
         model(batch).sum().backward()
         time.sleep(STEP_S)
         say(f"step {step} loss 0.5")
+        times.write(f"{time.perf_counter() - began:.6f}\n")
+        began = time.perf_counter()
         if step == BEFORE:
             (PLACE / f"stalls.{RANK}").write_text(repr(time.time()))
             stall(model.module)
