@@ -326,17 +326,27 @@ def kills(number: int) -> None:
             while (left := ours(carrying(str(one.directory)))) and time.time() < until:
                 time.sleep(0.05)
             gone_s = 5 - (until - time.time())
+            went_on = grows(one.log) if kind == "healthy" else reaches(one.log, b"step 20")
             ranks = [pid for pid in carrying(str(one.directory)) if pid not in left]
-            went_on = kind == "sleep" or grows(one.log)
-            ok = not left and len(ranks) >= RANKS and went_on
+            ok = not left and len(ranks) > RANKS and went_on
             good += ok
             print(f"killed after {after:4.1f} s: {len(left)} of ours left ({gone_s:.2f} s), {len(ranks)} of the job's run on, "
                   f"output goes on: {went_on} {'' if ok else 'NOT OK'}", flush=True)  # fmt: skip
     print(f"{good} of {number}")
 
 
+def reaches(log: Path, line: bytes) -> bool:
+    """Whether a job comes to this line, or has; it may still have been starting."""
+    until = time.time() + 90
+    while line not in log.read_bytes():
+        if time.time() > until:
+            return False
+        time.sleep(0.1)
+    return True
+
+
 def grows(log: Path) -> bool:
-    size, until = log.stat().st_size, time.time() + 30
+    size, until = log.stat().st_size, time.time() + 90
     while time.time() < until:
         if log.stat().st_size > size:
             return True
