@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from distkb.watching import slurm
 from distkb.watching.event import Event
-from distkb.watching.examiner import Message, Seen
+from distkb.watching.examiner import Kept, Message, Seen
 from distkb.watching.started import Signals
 from distkb.watching.verdict import Verdict
 from distkb.watching.watcher import Options, Watcher
@@ -23,13 +23,15 @@ class Look:
 
     written: int | None = 0
     taken = 0
+    kept: ClassVar[list[Message]] = []
 
     def __init__(self, *_arguments: object) -> None:
         type(self).taken += 1
 
     def messages(self) -> list[Message]:
         """Say that all ranks wait, and how much they wrote so far."""
-        return [Seen(Verdict(outcome="stuck"), self.written)]
+        kept, type(self).kept = type(self).kept, []
+        return [Seen(Verdict(outcome="stuck"), self.written), *kept]
 
     def go(self, *_arguments: object) -> None:
         """Keep nothing."""
@@ -40,7 +42,7 @@ class Look:
 
 def watched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, log: Path) -> tuple[Watcher, list[Event], Any]:
     """Return a watcher of job 7, what it tells, and a function that lets so many seconds go by."""
-    look = type("OneLook", (Look,), {"taken": 0})
+    look = type("OneLook", (Look,), {"taken": 0, "kept": []})
     monkeypatch.setattr("distkb.watching.watcher.Examiner", look)
     told: list[Event] = []
     options = Options(slurm_job="7", elsewhere=True, logs=(log,), stall_s=LIMIT_S, out=tmp_path)
@@ -71,6 +73,12 @@ def test_a_job_whose_output_nobody_here_can_read_is_silent_only_when_its_ranks_w
     assert look.taken >= 3
     passes(2 * LIMIT_S)
     assert [event.kind for event in told] == ["stalled"]
+    look.kept = [Kept(bundle="b", answer="a", text="")]
+    passes(2 * LIMIT_S)
+    assert [event.kind for event in told] == ["stalled", "answer"]
+    look.written = 400
+    passes(LIMIT_S + 2)
+    assert [event.kind for event in told] == ["stalled", "answer", "goes-on"]
 
 
 def test_a_job_whose_log_is_read_here_is_silent_when_that_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ class Watcher:
         if self._examiner is None:
             if self._stalled is not None:
                 self._end_it(now)
-            elif (self._ranks or self._elsewhere) and silence >= due - self._lead(limit):
+            if self._wants_a_look(silence, limit, due):
                 self._examine(now)
             return
         if self._stalled is None and self._pace.beats != self._beats_at_start:
@@ -225,8 +225,7 @@ class Watcher:
         for message in self._examiner.messages():
             match message:
                 case Seen(verdict=verdict, written=written):
-                    if self._elsewhere and not self._outputs.readable and self._wrote_there(written):
-                        self._pace.shift(self._pace.silent(now))
+                    if self._went_on_there(written, now) or (self._stalled is not None and self._kept):
                         self._drop_examiner()
                         return
                     self._verdict = verdict
@@ -243,13 +242,32 @@ class Watcher:
         if self._verdict is not None and self._stalled is None and silence >= due:
             self._judge(self._verdict, silence, limit, now)
 
-    def _lead(self, limit: float) -> float:
-        return min(LEAD_FAR_S, limit / 2) if self._elsewhere else min(LEAD_S, limit / 3)
+    def _wants_a_look(self, silence: float, limit: float, due: float) -> bool:
+        if self._stalled is None:
+            lead = min(LEAD_FAR_S, limit / 2) if self._elsewhere else min(LEAD_S, limit / 3)
+            return bool(self._ranks or self._elsewhere) and silence >= due - lead
+        if not (self._blind_here and self._kept and silence >= due):
+            return False
+        self._look_at = silence + limit
+        return True
 
-    def _wrote_there(self, written: int | None) -> bool:
+    @property
+    def _blind_here(self) -> bool:
+        """Whether only the nodes of the job can say that it goes on."""
+        return self._elsewhere and not self._outputs.readable
+
+    def _went_on_there(self, written: int | None, now: float) -> bool:
         """Whether ranks whose output cannot be seen here wrote since the last look; the first look counts so too."""
+        if not self._blind_here:
+            return False
         before, self._written_there = self._written_there, written
-        return written is not None and (before is None or written != before)
+        if written is None or written == before:
+            return False
+        if self._stalled is None:
+            self._pace.shift(self._pace.silent(now))
+        else:
+            self._pace.other(now)
+        return True
 
     def _examine(self, now: float) -> None:
         self._beats_at_start = self._pace.beats
@@ -303,6 +321,7 @@ class Watcher:
             self._drop_examiner()
             return
         self._stalled = now - silence
+        self._look_at = silence + limit
         self._kept = False
         self.stalls += 1
         self._tell(event)
