@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 JOB = Path(__file__).parents[1] / "watching" / "jobs" / "stall.py"
+JOBS = {"collective": JOB.with_name("barrier.py")}
+"""Kinds with a script of their own: what is wrong in a script is read in every one of its runs."""
 BIN = Path(sys.executable).parent
 LIMIT_S, GRACE_S, BEFORE = 10, 3.0, 30
 RANKS = int(os.environ.get("WATCH_RANKS", "4"))
@@ -79,7 +81,14 @@ WATCH = [str(BIN / "distkb"), "watch", "--lang", "en"]
 @contextlib.contextmanager
 def run(job: list[str], watch: list[str] | None) -> Iterator[Run]:
     with tempfile.TemporaryDirectory() as folder:
-        torchrun = [str(BIN / "torchrun"), "--standalone", "--nproc-per-node", str(RANKS), str(JOB), *job]
+        torchrun = [
+            str(BIN / "torchrun"),
+            "--standalone",
+            "--nproc-per-node",
+            str(RANKS),
+            str(JOBS.get(job[0], JOB)),
+            *job,
+        ]
         before = [] if watch is None else [*WATCH, *watch, "--out", f"{folder}/out", "--"]
         one = Run(Path(folder), [*before, *torchrun])
         try:
@@ -95,7 +104,7 @@ def run_in_slurm(job: list[str], watch: list[str]) -> Iterator[Run]:
         meet = "--nnodes 2 --rdzv-backend c10d --rdzv-endpoint $(hostname):29511"
         served = "STALL_SERVE=1 " if WITHOUT_PTRACE else ""
         hidden = " ".join(map(shlex.quote, HIDDEN)) if WITHOUT_PTRACE else ""
-        words = f"{hidden} {BIN}/torchrun {meet} --nproc-per-node {RANKS // 2} {JOB} {' '.join(job)}"
+        words = f"{hidden} {BIN}/torchrun {meet} --nproc-per-node {RANKS // 2} {JOBS.get(job[0], JOB)} {' '.join(job)}"
         script = Path(folder, "job.sbatch")
         script.write_text(
             f"#!/bin/bash\nexport OMP_NUM_THREADS=1 STALL_DIR={folder} {served}\nsrun --ntasks-per-node 1 {words}\n"
@@ -192,7 +201,7 @@ def frozen(disk: Path) -> Iterator[None]:
 
 
 def line_of(kind: str) -> str:
-    lines = JOB.read_text(encoding="utf-8").splitlines()
+    lines = JOBS.get(kind, JOB).read_text(encoding="utf-8").splitlines()
     return next((str(n) for n, line in enumerate(lines, 1) if f"# line: {kind}" in line), r"\d+")
 
 
@@ -207,9 +216,9 @@ def stalls(kinds: list[str], *, in_slurm: bool = False) -> int:
             if kind == "stop":
                 stop(one, in_slurm=in_slurm)
             if kind in NOT_STALLED:
-                wait(one, 120, "silent for")
+                wait(one, 120, r"silent for.* evaluate at")
                 named = wait(one, 40, r"has gone on for")
-                said = one.first("silent for")
+                said = one.first(r"silent for.* evaluate at")
                 good += not named and said is not None
                 print(
                     f"{kind:<11} {'FALSE ALARM' if named else 'no alarm'}; {said[1] if said else 'nothing said'}",
@@ -230,7 +239,7 @@ def stalls(kinds: list[str], *, in_slurm: bool = False) -> int:
                 "loader": rf"Rank {odd} (?:waits|stands in \w+) at stall\.py:{line_of('fetch')}.*{worker}",
                 "dead": rf"Rank {odd} is gone; .*at stall\.py:{line_of(kind)}",
                 "disk": rf"Rank {odd} stands in \S+ at stall\.py:{line_of('child' if in_slurm else kind)}[^\d]",
-            }.get(kind, rf"Rank {odd} stands in \S+ at stall\.py:{line_of(kind)}[^\d]")
+            }.get(kind, rf"Rank {odd} stands in \S+ at {JOBS.get(kind, JOB).stem}\.py:{line_of(kind)}[^\d]")
             right = re.search(want, whole) is not None
             late = None if first is None else first - began - LIMIT_S
             ok = right and late is not None and late <= GRACE_S
