@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from distkb.watching import slurm
+from distkb.watching import processes, slurm
 from distkb.watching.event import Event
-from distkb.watching.examiner import Kept, Message, Seen
+from distkb.watching.examiner import Kept, Message, Request, Seen
 from distkb.watching.started import Signals
 from distkb.watching.verdict import Verdict
 from distkb.watching.watcher import Options, Watcher
@@ -23,10 +23,12 @@ class Look:
 
     written: int | None = 0
     taken = 0
+    pids: tuple[int, ...] = ()
     kept: ClassVar[list[Message]] = []
 
-    def __init__(self, *_arguments: object) -> None:
+    def __init__(self, request: Request, *_arguments: object) -> None:
         type(self).taken += 1
+        type(self).pids = request.pids
 
     def messages(self) -> list[Message]:
         """Say that all ranks wait, and how much they wrote so far."""
@@ -40,12 +42,14 @@ class Look:
         """End nothing."""
 
 
-def watched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, log: Path) -> tuple[Watcher, list[Event], Any]:
+def watched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, log: Path, *, elsewhere: bool = True
+) -> tuple[Watcher, list[Event], Any]:
     """Return a watcher of job 7, what it tells, and a function that lets so many seconds go by."""
     look = type("OneLook", (Look,), {"taken": 0, "kept": []})
     monkeypatch.setattr("distkb.watching.watcher.Examiner", look)
     told: list[Event] = []
-    options = Options(slurm_job="7", elsewhere=True, logs=(log,), stall_s=LIMIT_S, out=tmp_path)
+    options = Options(slurm_job="7", elsewhere=elsewhere, logs=(log,), stall_s=LIMIT_S, out=tmp_path)
     signals = Signals(forward=False)
     signals.restore()
     one = Watcher(options, told.append, signals)
@@ -106,3 +110,16 @@ def test_a_job_that_waits_for_its_turn_is_not_silent(monkeypatch: pytest.MonkeyP
     one._due_at["check"] = 0.0
     assert one._over()
     assert [event.kind for event in told] == ["ended"]
+
+
+def test_a_rank_that_came_late_is_not_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A slow machine starts ranks one by one: who is there is found anew before anybody is looked at."""
+    here = [processes.Rank(pid=pid, rank=pid - 100, began=1) for pid in (100, 101)]
+    monkeypatch.setattr(processes, "find", lambda *_: list(here))
+    monkeypatch.setattr(processes, "alive", lambda _: True)
+    _, told, (passes, look) = watched(monkeypatch, tmp_path, tmp_path / "job.log", elsewhere=False)
+    passes(3)
+    here.append(processes.Rank(pid=102, rank=2, began=2))
+    passes(LIMIT_S)
+    assert look.pids == (100, 101, 102)
+    assert [event.kind for event in told] == ["found", "found", "stalled"]

@@ -270,6 +270,10 @@ class Watcher:
         return True
 
     def _examine(self, now: float) -> None:
+        if not self._elsewhere:
+            self._find(now)  # a launcher may have started one more since, and that one is not gone
+            if not self._ranks:
+                return
         self._beats_at_start = self._pace.beats
         self._verdict = None
         cores, wanted = self._of_late(now)
