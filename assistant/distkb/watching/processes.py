@@ -33,6 +33,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     cpu: dict[int, float]
     """Processor seconds of each rank that is there, with all processes below it."""
+    wanted: dict[int, float]
+    """The same, with the seconds in which they were ready to run and others had the processor."""
     states: dict[int, str]
     written: int | None
     """Bytes that all ranks wrote, to files, terminals and sockets; None where nobody may know."""
@@ -90,6 +92,7 @@ def alive(rank: Rank) -> bool:
 def sample(found: Iterable[Rank]) -> Sample:
     """Look at the ranks once: a few small files of each."""
     cpu: dict[int, float] = {}
+    wanted: dict[int, float] = {}
     states: dict[int, str] = {}
     written: int | None = 0
     for rank in found:
@@ -97,10 +100,12 @@ def sample(found: Iterable[Rank]) -> Sample:
         if stat is None:
             continue
         states[rank.pid] = stat[0]
-        cpu[rank.pid] = stat[1] + sum(one[1] for pid in below(rank.pid) if (one := _stat(pid)) is not None)
-        wrote = _written(rank.pid)
+        under = below(rank.pid)
+        cpu[rank.pid] = stat[1] + sum(one[1] for pid in under if (one := _stat(pid)) is not None)
+        wanted[rank.pid] = cpu[rank.pid] + sum(map(ranks.queued_seconds, (rank.pid, *under)))
+        wrote = ranks.written_bytes(rank.pid)
         written = None if written is None or wrote is None else written + wrote
-    return Sample(cpu=cpu, states=states, written=written)
+    return Sample(cpu=cpu, wanted=wanted, states=states, written=written)
 
 
 def environment_of(pid: int) -> dict[str, str]:
@@ -160,17 +165,6 @@ def _children(pid: int) -> list[int]:
             with contextlib.suppress(OSError), open(f"{_PROC}/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123
                 found += map(int, file.read().split())
     return found
-
-
-def _written(pid: int) -> int | None:
-    try:
-        with open(f"{_PROC}/{pid}/io", "rb") as file:  # noqa: PTH123
-            for line in file:
-                if line.startswith(b"wchar:"):
-                    return int(line[6:])
-    except (OSError, ValueError):
-        pass
-    return None
 
 
 __all__ = ["NoSuchProcessError", "Rank", "Sample", "SeveralJobsError", "alive", "below", "find", "jobs", "sample"]

@@ -170,7 +170,7 @@ def _of_standing(one: Standing, ranks: Mapping[int, int], aborted: int | None) -
     rank = dump.rank if dump.rank is not None else ranks.get(dump.pid or -1, aborted)
     threads = dump.snapshots[-1] if dump.snapshots else ()
     thread = representative(threads)
-    if thread is None:
+    if thread is None or dump.stopped:
         return None
     mine = tuple(f for f in reversed(thread.frames) if not known.is_library(f.path) and _is_users(f))
     if not mine:
