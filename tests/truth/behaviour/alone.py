@@ -360,11 +360,11 @@ def bytes_of_a_parameter() -> list[float]:
     for dtype in (torch.float32, torch.bfloat16):
         weight = nn.Parameter(torch.ones(8, 8, dtype=dtype))
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            nn.functional.linear(torch.ones(8, 8), weight).sum().backward()
+            nn.functional.linear(torch.ones(8, 8), weight).sum().backward()  # type: ignore[no-untyped-call]
         optimizer = torch.optim.AdamW([weight])
         optimizer.step()
         held = [weight, weight.grad, *(one for one in optimizer.state[weight].values() if one.numel() > 1)]
-        taken.append(sum(one.numel() * one.element_size() for one in held) / weight.numel())  # type: ignore[union-attr]
+        taken.append(sum(one.numel() * one.element_size() for one in held) / weight.numel())
     return taken
 
 
