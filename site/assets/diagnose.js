@@ -219,8 +219,7 @@
   function meaning(id, short) {
     const [name, value] = distkb.parted(id), fact = engine.table.facts.get(name);
     if (fact && value) {
-      const words = engine.facts.get(name), label = words[2][fact.values.findIndex(v => v.value === value)];
-      return short ? label : `${words[0]} ${label}`;
+      return engine.facts.get(name)[short ? 2 : 3][fact.values.findIndex(v => v.value === value)];
     }
     if (id.startsWith("fix.")) return engine.words.fixes[engine.table.fixes.get(id.slice(4)).number];
     return engine.words.means[place(id)] || id;

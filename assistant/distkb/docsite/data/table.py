@@ -146,7 +146,12 @@ def words(library: Library, lang: Language) -> dict[str, Any]:
         "causes": [say.text(cause.title) for entry in catalogue.entries for cause in entry.causes],
         "means": [say.text(s.means) for s in catalogue.signatures] + [say.text(f.means) for f in catalogue.findings],
         "facts": [
-            [say.text(fact.question), say.text(fact.why), [say.text(value.label) for value in fact.values]]
+            [
+                say.text(fact.question),
+                say.text(fact.why),
+                [say.text(value.label) for value in fact.values],
+                [library.meanings.sentence(f"{fact.id}={value.value}", say) for value in fact.values],
+            ]
             for fact in catalogue.facts
         ],
         "steps": [say.text(step.text) for step in catalogue.steps if step.kind != "ask"],
