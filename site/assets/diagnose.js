@@ -6,9 +6,9 @@
   const root = document.getElementById("diagnose");
   if (!root) return;
   const box = root.querySelector("#d-text"), state = root.querySelector("#d-state");
-  const LARGE = 60000, SLICE = 30, SHOWN = 5, KEPT = "distkb-session", PASTED = "distkb-paste", LINK = "#s=";
+  const LARGE = 60000, SHOWN = 5, KEPT = "distkb-session", PASTED = "distkb-paste", LINK = "#s=";
   const KINDS = ["answered", "dont-know", "evidence-added", "probe-result", "step-declined", "fix-tried", "withdrawn", "Undone", "Redone"];
-  let engine = null, ready = null, spoken = null, events = [], held = "", took = 0, asked = 0, running = 0, shown = null, view = null;
+  let engine = null, ready = null, reading = null, events = [], held = "", took = 0, asked = 0, reads = 0, shown = null, view = null;
 
   /* ---- elements and words ---- */
 
@@ -70,22 +70,19 @@
     });
   }
 
-  function every(addresses) { return Promise.all(addresses.split(" ").map(load)); }
-
-  /* Load and unpack what any log takes, once. */
+  /* Load and unpack what any text takes, once. */
   function prepare() {
-    ready = ready || every(root.dataset.core).then(() => {
+    ready = ready || load(root.dataset.core).then(() => {
       const data = distkb.diagnoseTable, words = distkb.diagnoseWords, table = distkb.likelihood(data);
       engine = {
         data, words, table, session: distkb.session(table, data),
-        reading: distkb.reading(distkb.diagnosePatterns, table.isEcho),
         titles: new Map(data.entries.map((id, n) => [id, words.entries[n]])),
         places: new Map(data.observations.map((one, n) => [one[0], n])),
         facts: new Map(data.facts.map((fact, n) => [fact[0], words.facts[n]]))
       };
-      engine.session.view([]);
-      setTimeout(() => warm().catch(() => {}), 0);
+      root.dataset.ready = "";
     });
+    reader();
     ready.catch(() => {
       ready = null;
       state.textContent = root.dataset.failed || "";
@@ -93,62 +90,42 @@
     return ready;
   }
 
-  /* Load what a description in somebody's words takes beside, once: a log does without it. */
-  function prepareSpoken() {
-    spoken = spoken || every(root.dataset.spoken).then(() => {
-      const index = distkb.text.open(/^\S*\//.exec(root.dataset.spoken)[0]);
-      engine.wording = distkb.wording(distkb.diagnoseWording, index);
-      engine.hearing = distkb.reading(distkb.withSaid(distkb.diagnosePatterns, distkb.diagnoseSaid), engine.table.isEcho);
+  /* What reads a text: a worker, which leaves the page free, else a script of the page. Return a promise of it. */
+  function reader() {
+    reading = reading || new Promise((done, failed) => {
+      const spoken = root.dataset.spoken.split(" ").map(address => new URL(address, location.href).href);
+      const here = () => load(root.dataset.reader).then(() => done(distkb.reader(spoken)), failed);
+      try {
+        const worker = new Worker(root.dataset.reader), waiting = new Map();
+        let number = 0;
+        worker.onmessage = ({ data }) => {
+          const [answer, refuse] = waiting.get(data.number);
+          waiting.clear();
+          if (data.error) refuse(new Error(data.error));
+          else answer(data.evidence);
+        };
+        worker.onerror = () => { reading = null; here(); waiting.forEach(([, refuse]) => refuse(new Error("worker"))); };
+        done(text => new Promise((answer, refuse) => {
+          waiting.set(++number, [answer, refuse]);
+          worker.postMessage({ number, text, spoken });
+        }));
+      } catch (error) {
+        here();
+      }
     });
-    spoken.catch(() => { spoken = null; });
-    return spoken;
+    reading.catch(() => { reading = null; });
+    return reading;
   }
 
-  /* While nothing else is to do: read a first text, so that what is pasted then is read at once. */
-  async function warm() {
-    const number = running, lines = engine.data.lines.filter((_, n) => n % 6 === 0).map(line => line[1]).join("\n");
-    const sample = `${box.placeholder}\n${lines}\nTraceback (most recent call last):\n  File "a.py", line 1, in f\nE: 1\n`;
-    await slices(engine.reading.read(sample), number);
-    root.dataset.warm = "";
-  }
-
-  /* ---- reading, in slices ---- */
-
-  function slices(work, number) {
-    return new Promise((done, failed) => {
-      const go = () => {
-        if (number !== running) return;
-        try {
-          const until = performance.now() + SLICE;
-          let step = work.next();
-          while (!step.done && performance.now() < until) step = work.next();
-          if (step.done) done(step.value);
-          else setTimeout(go, 0);
-        } catch (error) {
-          failed(error);
-        }
-      };
-      go();
-    });
-  }
-
-  /* Read a text and return what it shows. A newer text ends the reading of an older one. */
-  async function evidenceOf(text, asReport) {
-    const number = ++running;
-    const asks = text.trim() && (asReport || await slices(engine.reading.asks(text), number));
-    if (asks) await prepareSpoken();
-    const read = await slices((asks ? engine.hearing : engine.reading).read(text), number);
-    const evidence = { observations: read.observations, affinity: {}, logCoverage: 0 };
-    if (asks) evidence.affinity = await engine.wording(read.telling, read.own);
-    return evidence;
-  }
+  const evidenceOf = text => reader().then(read => read(text));
 
   async function read(text, label, step) {
-    const begun = performance.now();
+    const begun = performance.now(), mine = ++reads;
     if (!engine) state.textContent = root.dataset.loading;
     await prepare();
     state.textContent = say("reading");
     const evidence = await evidenceOf(text);
+    if (mine !== reads) return;
     const event = { type: "evidence-added", label, evidence };
     if (step) event.step = step;
     act(event);
@@ -558,7 +535,7 @@
     line.hidden = !held;
     line.firstElementChild.textContent = !held ? "" : say("held", {
       size: (held.length / 1e6).toFixed(1), lines: held.split("\n").length.toLocaleString(),
-      most: distkb.diagnosePatterns.numbers.maxCharacters / 1e6
+      most: engine.words.most
     });
   }
 
@@ -689,8 +666,8 @@
     state.textContent = say("shared");
   });
   begin().catch(() => {});
-  /* For tests: the ranking of a text, read as a report, by the page's own engine. */
-  distkb.rank = text => prepare().then(() => evidenceOf(text, true)).then(evidence => {
+  /* For tests: the ranking of a text, by the page's own engine. */
+  distkb.rank = text => prepare().then(() => evidenceOf(text)).then(evidence => {
     const found = engine.session.view(text.trim() ? [{ type: "evidence-added", label: "description", evidence }] : []);
     return { entries: found.answer.entries.map(entry => entry.id), verdict: found.answer.verdict };
   });

@@ -122,7 +122,7 @@ def test_five_megabytes_do_not_freeze_the_page(site: Site, page: Page) -> None:
     """Reading is done in slices: the page's clock goes on, and the text is held beside the box."""
     page.goto(site.url("en/diagnose.html"))
     page.locator("#d-text").focus()
-    page.locator("#diagnose[data-warm]").wait_for()
+    page.locator("#diagnose[data-ready]").wait_for()
     page.evaluate(
         """() => {
           window.worst = 0;

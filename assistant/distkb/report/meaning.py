@@ -50,7 +50,7 @@ class Meanings:
             fact, value = self._values[observation]
             if value.says is not None:
                 return say.text(value.says)
-            return say("report.fact", question=say.text(fact.question), label=say.text(value.label))
+            return say("report.fact", question=say.text(fact.question), label=say.text(value.label).rstrip("."))
         return observation
 
     def kind(self, observation: str) -> Kind:

@@ -15,6 +15,7 @@ from distkb.diagnosis import belief, conclude, guide, information, known, likeli
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
 from distkb.diagnosis.questions import LINES, LINES_SECONDS, lines_question
+from distkb.evidence.readers.report.read import MAX_CHARACTERS
 from distkb.locale import Say, sentences
 from distkb.report.page import unified
 
@@ -157,6 +158,7 @@ def words(library: Library, lang: Language) -> dict[str, Any]:
         "steps": [say.text(step.text) for step in catalogue.steps if step.kind != "ask"],
         "fixes": [say.text(fix.title) for fix in _fixes(library)],
         "lines": [say.text(lines.text), say.text(lines.why)],
+        "most": MAX_CHARACTERS // 1_000_000,
     }
 
 
