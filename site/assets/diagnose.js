@@ -184,6 +184,7 @@
     root.querySelector("#d-result").hidden = false;
     drawMove(shown || view.moves[0]);
     drawCauses();
+    drawLanes();
     drawKnown();
     drawCourse();
     root.querySelector("#d-undo").disabled = !view.canUndo;
@@ -253,6 +254,46 @@
       : element("p", { className: "faint" }, say("words-only")));
     return element("li", {}, element("p", { className: "head" },
       element("span", {}, link(entry.id), " ", inline(engine.titles.get(entry.id))), bar(entry.probability)), details);
+  }
+
+  /* The ranks' time line of the text that was read last: a lane for each, with what failed and what only repeats it. */
+  function drawLanes() {
+    const read = view.events.filter(event => event.type === "evidence-added" && event.evidence.lanes).pop();
+    const section = root.querySelector("#d-lanes"), lanes = read && read.evidence.lanes;
+    section.hidden = !lanes;
+    if (!lanes) return;
+    const low = Math.min(...lanes.ranks.map(lane => lane.from)), high = Math.max(...lanes.ranks.map(lane => lane.to));
+    const left = 72, width = 640, row = 28, bottom = row * lanes.ranks.length;
+    const at = value => left + (width - left - 16) * (high > low ? (value - low) / (high - low) : 1);
+    const words = value => lanes.timed ? new Date(value * 1000).toISOString().slice(11, 19) : say("line", { n: value });
+    const told = lanes.ranks.map(lane => say("lanes.rank", {
+      rank: lane.rank, n: lane.count, from: words(lane.from), to: words(lane.to)
+    }));
+    const picture = drawn("svg", {
+      class: "drawing lanes", viewBox: `0 0 ${width} ${bottom + 24}`, role: "img", "aria-label": told.join(" ")
+    });
+    lanes.ranks.forEach((lane, place) => {
+      const y = row * (place + .5);
+      picture.append(drawn("text", { x: 0, y: y + 4, class: "head" }, say("lanes.who", { rank: lane.rank })),
+        drawn("path", { d: `M${at(lane.from)} ${y}H${at(lane.to)}`, class: "lane" }),
+        drawn("path", { d: `M${at(lane.to)} ${y - 6}v12`, class: "lane" }));
+      lane.marks.forEach(([when, kind]) => picture.append(kind === "failure"
+        ? drawn("path", { d: `M${at(when)} ${y - 8}l8 8l-8 8l-8 -8z`, class: "event failed" })
+        : drawn("circle", { cx: at(when), cy: y, r: 5, class: "event" })));
+    });
+    picture.append(drawn("text", { x: left, y: bottom + 18, class: "time" }, words(low)),
+      drawn("text", { x: width - 16, y: bottom + 18, class: "time", "text-anchor": "end" }, words(high)));
+    const first = lanes.ranks.reduce((one, other) => other.to < one.to ? other : one);
+    const caption = element("figcaption", {}, `◆ ${say("lanes.failure")}  ○ ${say("lanes.echo")} `,
+      first.to < high ? say("lanes.first", { rank: first.rank, at: words(first.to) }) : null);
+    section.querySelector("figure").replaceChildren(picture, caption);
+  }
+
+  function drawn(name, attributes, text) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const key in attributes) made.setAttribute(key, attributes[key]);
+    if (text) made.textContent = text;
+    return made;
   }
 
   /* Facts as chips: each can be changed or removed. */

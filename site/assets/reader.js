@@ -43,7 +43,7 @@
       const heard = asks ? await spokenToo() : null;
       const read = await slices((heard ? heard.reading : printed).read(text), number);
       const affinity = heard ? await heard.wording(read.telling, read.own) : {};
-      return { observations: read.observations, affinity, logCoverage: 0, lanes: read.lanes };
+      return { observations: read.observations, affinity, logCoverage: 0, lanes: distkb.lanes(text, read.observations) };
     };
   };
 

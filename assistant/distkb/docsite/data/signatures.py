@@ -111,6 +111,7 @@ def patterns(library: Library) -> dict[str, Any]:
             if "frame" in signature.where
         ],
         "echoes": [signature.id for signature in said if signature.role == "collateral"],
+        "failures": [signature.id for signature in said if signature.role == "primary"],
         "words": [_words(fact, held) for fact in catalogue.facts],
         "around": words.AROUND,
         "marks": list(MARKS.items()),
