@@ -263,9 +263,9 @@
     section.hidden = !lanes;
     if (!lanes) return;
     const low = Math.min(...lanes.ranks.map(lane => lane.from)), high = Math.max(...lanes.ranks.map(lane => lane.to));
-    const left = 72, width = 640, row = 28, bottom = row * lanes.ranks.length;
+    const left = 72, width = Math.max(300, Math.min(640, section.parentElement.clientWidth)), row = 28, bottom = row * lanes.ranks.length;
     const at = value => left + (width - left - 16) * (high > low ? (value - low) / (high - low) : 1);
-    const words = value => lanes.timed ? new Date(value * 1000).toISOString().slice(11, 19) : say("line", { n: value });
+    const words = value => lanes.timed ? new Date(value * 1000).toISOString().slice(11, high - low < 10 ? 23 : 19) : say("line", { n: value });
     const told = lanes.ranks.map(lane => say("lanes.rank", {
       rank: lane.rank, n: lane.count, from: words(lane.from), to: words(lane.to)
     }));

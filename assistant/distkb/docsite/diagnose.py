@@ -22,7 +22,15 @@ BUNDLES: Mapping[str, tuple[str, ...]] = {
         f"diagnose-core-{lang}.js": ("belief.js", "session.js", "diagnose-table.js", f"diagnose-words-{lang}.js")
         for lang in LANGUAGES
     },
-    "diagnose-reader.js": ("text.js", "affinity.js", "wording.js", "reading.js", "diagnose-patterns.js", "lanes.js", "reader.js"),
+    "diagnose-reader.js": (
+        "text.js",
+        "affinity.js",
+        "wording.js",
+        "reading.js",
+        "diagnose-patterns.js",
+        "lanes.js",
+        "reader.js",
+    ),
     "diagnose-spoken.js": ("diagnose-wording.js", "diagnose-said.js"),
 }
 """Scripts that are loaded at once: the page's own, what it thinks with, what reads, and what words take beside."""

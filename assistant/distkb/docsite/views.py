@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ from distkb.catalogue.guide import Guide
 from distkb.catalogue.incident import Found
 from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Confusion, Entry, Evidence, Fix, Signature
 from distkb.catalogue.records import Language, Text
+from distkb.docsite import colours
 from distkb.docsite.diagrams import drawing
 from distkb.docsite.text import Writer, code
 from distkb.locale import Say
 from distkb.report.meaning import Meanings
-from distkb.report.page import unified
 from distkb.report.signs import TELLS, Row, rows, speaking_for
 
 OPEN = 3
@@ -159,23 +158,11 @@ def fix_of(fix: Fix, write: Writer, say: Say) -> dict[str, Any]:
         "workaround": say("fix.workaround") if fix.workaround else "",
         "steps": [write.inline(say.text(step)) for step in fix.steps],
         "commands": [command.rstrip("\n") for command in fix.commands],
-        "diff": diff(fix) if fix.code else "",
+        "diff": colours.diff(fix.code) if fix.code else "",
         "language": fix.code.language if fix.code else "",
         "changes": write.inline(say.text(fix.changes_results)) if fix.changes_results else "",
         "verify": write.inline(say.text(fix.verify)),
     }
-
-
-def diff(fix: Fix) -> str:
-    """Return a fix's change of code as HTML lines, what goes and what comes marked by element and by sign."""
-    if fix.code is None:
-        return ""
-    out = []
-    for line in unified(fix.code):
-        text = html.escape(line.rstrip())
-        tag = "ins" if line.startswith("+") else "del" if line.startswith("-") else ""
-        out.append(f"<{tag}>{text}</{tag}>" if tag else text)
-    return "\n".join(out)
 
 
 def version(given: Any, say: Say) -> str:

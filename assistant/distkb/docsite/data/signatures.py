@@ -111,7 +111,8 @@ def patterns(library: Library) -> dict[str, Any]:
             if "frame" in signature.where
         ],
         "echoes": [signature.id for signature in said if signature.role == "collateral"],
-        "failures": [signature.id for signature in said if signature.role == "primary"],
+        "failures": [signature.id for signature in said if signature.role == "primary"]
+        + [finding.id for finding in catalogue.findings if finding.role == "primary"],
         "words": [_words(fact, held) for fact in catalogue.facts],
         "around": words.AROUND,
         "marks": list(MARKS.items()),
