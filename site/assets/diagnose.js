@@ -105,9 +105,9 @@
           else answer(data.evidence);
         };
         worker.onerror = () => { reading = null; here(); waiting.forEach(([, refuse]) => refuse(new Error("worker"))); };
-        done(text => new Promise((answer, refuse) => {
+        done((text, asReport) => new Promise((answer, refuse) => {
           waiting.set(++number, [answer, refuse]);
-          worker.postMessage({ number, text, spoken });
+          worker.postMessage({ number, text, asReport, spoken });
         }));
       } catch (error) {
         here();
@@ -117,7 +117,7 @@
     return reading;
   }
 
-  const evidenceOf = text => reader().then(read => read(text));
+  const evidenceOf = (text, asReport) => reader().then(read => read(text, asReport));
 
   async function read(text, label, step) {
     const begun = performance.now(), mine = ++reads;
@@ -707,8 +707,8 @@
     state.textContent = say("shared");
   });
   begin().catch(() => {});
-  /* For tests: the ranking of a text, by the page's own engine. */
-  distkb.rank = text => prepare().then(() => evidenceOf(text)).then(evidence => {
+  /* For tests: the ranking of a text by the page's own engine, as it is pasted, or read as a report in any case. */
+  distkb.rank = (text, asReport) => prepare().then(() => evidenceOf(text, asReport)).then(evidence => {
     const found = engine.session.view(text.trim() ? [{ type: "evidence-added", label: "description", evidence }] : []);
     return { entries: found.answer.entries.map(entry => entry.id), verdict: found.answer.verdict };
   });

@@ -37,9 +37,9 @@
       return hearing;
     }
 
-    /* What a text shows; the words of a log alone describe nothing. */
-    return async text => {
-      const number = ++running, asks = text.trim() && await slices(printed.asks(text), number);
+    /* What a text shows; the words of a log alone describe nothing, unless it is to be read as a report. */
+    return async (text, asReport) => {
+      const number = ++running, asks = text.trim() && (asReport || await slices(printed.asks(text), number));
       const heard = asks ? await spokenToo() : null;
       const read = await slices((heard ? heard.reading : printed).read(text), number);
       const affinity = heard ? await heard.wording(read.telling, read.own) : {};
@@ -51,7 +51,7 @@
   let read = null;
   self.onmessage = ({ data }) => {
     read = read || distkb.reader(data.spoken);
-    read(data.text).then(evidence => self.postMessage({ number: data.number, evidence }),
+    read(data.text, data.asReport).then(evidence => self.postMessage({ number: data.number, evidence }),
       error => self.postMessage({ number: data.number, error: String(error) }));
   };
 })();

@@ -158,7 +158,7 @@ def words(library: Library, lang: Language) -> dict[str, Any]:
         "steps": [say.text(step.text) for step in catalogue.steps if step.kind != "ask"],
         "fixes": [say.text(fix.title) for fix in _fixes(library)],
         "lines": [say.text(lines.text), say.text(lines.why)],
-        "most": MAX_CHARACTERS // 1_000_000,
+        "most": MAX_CHARACTERS / 1_000_000,
     }
 
 
