@@ -6,7 +6,7 @@
   const root = document.getElementById("diagnose");
   if (!root) return;
   const box = root.querySelector("#d-text"), state = root.querySelector("#d-state");
-  const LARGE = 60000, SHOWN = 5, KEPT = "distkb-session", PASTED = "distkb-paste", LINK = "#s=";
+  const LARGE = 60000, SILENT = 1, SHOWN = 5, KEPT = "distkb-session", PASTED = "distkb-paste", LINK = "#s=";
   const KINDS = ["answered", "dont-know", "evidence-added", "probe-result", "step-declined", "fix-tried", "withdrawn", "Undone", "Redone"];
   let engine = null, ready = null, reading = null, events = [], held = "", took = 0, asked = 0, reads = 0, shown = null, view = null;
 
@@ -285,7 +285,7 @@
       drawn("text", { x: width - 16, y: bottom + 18, class: "time", "text-anchor": "end" }, words(high)));
     const first = lanes.ranks.reduce((one, other) => other.to < one.to ? other : one);
     const caption = element("figcaption", {}, `◆ ${say("lanes.failure")}  ○ ${say("lanes.echo")} `,
-      first.to < high ? say("lanes.first", { rank: first.rank, at: words(first.to) }) : null);
+      lanes.timed && high - first.to >= SILENT ? say("lanes.first", { rank: first.rank, at: words(first.to) }) : null);
     section.querySelector("figure").replaceChildren(picture, caption);
   }
 
