@@ -176,6 +176,8 @@ class FactValue(Record, frozen=True, kw_only=True):
 
     value: str
     label: Text
+    says: Text | None = None
+    """The question and this answer as one sentence about the run; where it is missing, both are quoted."""
     share: float
     """Share of this value among failing runs of unknown cause; the shares of a fact sum to 1."""
     said_as: Words = Words()
