@@ -19,9 +19,19 @@ class Kind(NamedTuple):
     """One kind: its expression, texts of which the part behind `|` is secret, and harmless texts that look like it."""
 
     name: str
-    pattern: re.Pattern[str]
+    expression: str
     secret: tuple[str, ...]
     harmless: tuple[str, ...] = ()
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled when it is first looked for: few texts need more than a few kinds."""
+        return _compiled(self.expression)
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)
 
 
 _WORDS = (
@@ -352,9 +362,9 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
 
 @cache
 def kinds() -> tuple[Kind, ...]:
-    """Return all kinds, in the order in which they are masked; made when the first text is."""
+    """Return all kinds, in the order in which they are masked."""
     return tuple(
-        Kind(name, re.compile(pattern), secret if number == 0 else (), harmless if number == 0 else ())
+        Kind(name, pattern, secret if number == 0 else (), harmless if number == 0 else ())
         for name, patterns, secret, harmless in _TABLE
         for number, pattern in enumerate((patterns,) if isinstance(patterns, str) else patterns)
     )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.sayings import templates
-from distkb.evidence.run.steps import ends_run, last_progress, reaches_its_end, says_finished
+from distkb.evidence.run.steps import counted, ends_run, reaches_its_end, says_finished
 from distkb.evidence.run.work import SEEN
 from distkb.evidence.scanner.scan import hit_quote
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.observation import Quote
@@ -120,7 +120,7 @@ def quiet(
     ended = [
         (timeline.times.of(hit.stamp), scan, hit) for scan in run.scans for hit in scan.hits if hit.signature in endings
     ]
-    known = {key: [(timeline.times.of(line.stamp), line) for line in lines] for key, lines in work.items()}
+    known = {key: [(timeline.times.of(line.stamp), line) for line in lines] for key, lines in work.items() if ended}
     times = sorted(time for own in known.values() for time, _ in own if time is not None)
     timed = [(time, scan, hit) for time, scan, hit in ended if time is not None]
     if not times:
@@ -182,16 +182,16 @@ def started_over(tries: Sequence[Mapping[str, Sequence[Line]]]) -> tuple[Line, L
     began: tuple[int, int] | None = None
     furthest: tuple[int, int] = (-1, -1)
     for lines in tries:
-        places = list(_places(lines))
+        places = [found for own in lines.values() for found in counted(Lines.given(own))]
         if not places:
             continue
-        place, line = places[0]
+        place, part, at = places[0]
         if began is not None and reached is not None and place <= began and furthest > began:
-            return reached, line
+            return reached, part.line(at)
         began = place if began is None else began
-        top = max(places, key=lambda item: item[0])
-        if top[0] > furthest:
-            furthest, reached = top
+        top, part, at = max(places, key=lambda item: item[0])
+        if top > furthest:
+            furthest, reached = top, part.line(at)
     return None
 
 
@@ -199,20 +199,13 @@ def fallbacks(lines: Sequence[Line]) -> list[int]:
     """Return where the output of one process begins anew: its first line comes again, and its counters fall back."""
     if len(lines) < 2 * RESTART:
         return []
-    said = templates(Lines.given(lines))
+    lines = Lines.given(lines)
+    said = templates(lines)
     again = [index for index, template in enumerate(said) if index and template == said[0]]
     cuts: list[int] = []
     for index in again if len(again) <= RESTART else ():
-        before = [place for place, _ in _places({"": lines[cuts[-1] if cuts else 0 : index]})]
-        after = [place for place, _ in _places({"": lines[index:]})]
+        before = [place for place, *_ in counted(lines[cuts[-1] if cuts else 0 : index])]
+        after = [place for place, *_ in counted(lines[index:])]
         if before and after and after[0] <= before[0] < max(before):
             cuts.append(index)
     return cuts
-
-
-def _places(lines: Mapping[str, Sequence[Line]]) -> Iterator[tuple[tuple[int, int], Line]]:
-    for line in chain.from_iterable(lines.values()):
-        progress = last_progress([line.text])
-        best = min(progress.values(), key=lambda p: (p.wording == "epoch", len(p.wording)), default=None)
-        if best is not None:
-            yield ((best.step, 0) if best.wording == "epoch" else (best.epoch or 0, best.step)), line

@@ -256,7 +256,7 @@ def _still_working(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> O
     timed_out = {event.process for event in timeline.events if event.kind == "echo" and not event.gone}
     last: list[tuple[float, Process, Line]] = []
     for process in run.ranked:
-        stamped = next((line for line in reversed(work[process.key]) if line.stamp is not None), None)
+        stamped = next((line for line in reversed(work[process.key].stamped()) if line.stamp is not None), None)
         if stamped is not None and (time := timeline.times.of(stamped.stamp)) is not None:
             last.append((time, process, stamped))
     if len(last) < 2:

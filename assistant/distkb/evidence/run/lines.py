@@ -77,6 +77,10 @@ def _stamped(text: str) -> bool:
     return may_be_stamped(text[body_of(text) : SCAN])
 
 
+def _may_be_stamped(text: str) -> bool:
+    return may_be_stamped(text[:SCAN])
+
+
 class Lines(Sequence[Line]):
     """Lines in order, of one file or several."""
 
@@ -160,6 +164,10 @@ class Lines(Sequence[Line]):
             found.append(part.some(at))
             base += len(part.at)
         return Lines(found)
+
+    def stamped(self) -> Lines:
+        """Return the lines that may show a time."""
+        return self.where(_may_be_stamped, lambda part: bool(part.ready))
 
     def outside(self, paths: Collection[str]) -> Lines:
         """Return the lines that stand in none of some files."""

@@ -12,7 +12,7 @@ from distkb.evidence.run.sayings import blanked
 from distkb.evidence.text.shapes import Piece, piece
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +81,16 @@ def last_progress(lines: Iterable[str] | Lines, *, bare: bool = False) -> dict[s
                     last[told[1].name] = (index, part, at, told[1], epoch if told[1].name != "epoch" else None)
             index += 1
     return {name: _progress(*found) for name, found in last.items()}
+
+
+def counted(lines: Lines) -> Iterator[tuple[tuple[int, int], Part, int]]:
+    """Yield the epoch and the step that each line says by itself, and where it is kept; others are left out."""
+    for part in lines.parts:
+        for at in part.at:
+            told = part.shape(at).once(_counted)
+            if told is not None and told[1] is not None:
+                found = _progress(0, part, at, told[1], None if told[0] is None else (part, at, told[0]))
+                yield (found.step, 0) if found.wording == "epoch" else (found.epoch or 0, found.step), part, at
 
 
 def _counted(text: str) -> tuple[Piece | None, _Counter | None] | None:

@@ -69,7 +69,7 @@ def _needs() -> tuple[tuple[Kind, tuple[str, ...]], ...]:
         (
             kind,
             _NEEDED.get(kind.name)
-            or tuple({text.lower().translate(_ALIKE) for text in telling_literals(kind.pattern.pattern) or ()}),
+            or tuple({text.lower().translate(_ALIKE) for text in telling_literals(kind.expression) or ()}),
         )
         for kind in kinds()
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from distkb.evidence.readers.scripts.names import last
+from distkb.evidence.readers.scripts.nodes import children
 from distkb.evidence.readers.scripts.ranks import GATES, Lookup, Side, assumed, sides
 
 MAX_ASSIGNED = 20
@@ -151,7 +152,7 @@ class Walk:
         return exits
 
     def _simple(self, statement: ast.stmt, where: Where) -> None:
-        for node in ast.iter_child_nodes(statement):
+        for node in children(statement):
             if isinstance(node, ast.expr):
                 self._expression(node, where, statement)
         if isinstance(statement, ast.Assign):
@@ -235,7 +236,7 @@ class Walk:
             elif isinstance(here, ast.BoolOp):
                 stack += self._short_circuit(here, there)
             else:
-                stack += [(child, there) for child in ast.iter_child_nodes(here)]
+                stack += [(child, there) for child in children(here)]
         self.sites += sorted(found, key=lambda site: (site.node.end_lineno or 0, site.node.end_col_offset or 0))
 
     def _choice(self, node: ast.IfExp, where: Where) -> Iterator[tuple[ast.AST, Where]]:

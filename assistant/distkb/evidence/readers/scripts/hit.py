@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from distkb.evidence.readers.scripts.effects import Effects
-from distkb.evidence.readers.scripts.names import words
+from distkb.evidence.readers.scripts.names import words_of
 from distkb.evidence.readers.scripts.origins import Origins
 from distkb.evidence.readers.scripts.project import Function, Project
 from distkb.evidence.readers.scripts.source import Script
@@ -35,10 +35,8 @@ class Job:
         self.vocabulary: set[str] = set()
         """Every name, attribute, keyword and string of all scripts."""
         for script in project.scripts:
-            self.vocabulary |= words(script.tree)
-            self.vocabulary |= {
-                n.arg for n in ast.walk(script.tree) if isinstance(n, ast.keyword) and n.arg is not None
-            }
+            self.vocabulary |= words_of(script.nodes)
+            self.vocabulary |= {node.arg or "" for node in script.nodes if isinstance(node, ast.keyword)}
             self.vocabulary |= {part for target in script.imports.values() for part in target.split(".")}
 
     def mentions(self, *names: str) -> bool:

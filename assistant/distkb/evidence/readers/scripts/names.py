@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.source import Script
 
 SHOWN = 80
@@ -53,13 +54,18 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
     while stack:
         here = stack.pop()
         yield here
-        stack += [child for child in ast.iter_child_nodes(here) if not isinstance(child, _SCOPES)]
+        stack += [child for child in children(here) if not isinstance(child, _SCOPES)]
 
 
 def words(node: ast.AST) -> set[str]:
     """Return every name and attribute that an expression mentions."""
+    return words_of(nodes(node))
+
+
+def words_of(parts: Iterable[ast.AST]) -> set[str]:
+    """Return every name and attribute among nodes."""
     found: set[str] = set()
-    for part in ast.walk(node):
+    for part in parts:
         if isinstance(part, ast.Name):
             found.add(part.id)
         elif isinstance(part, ast.Attribute):

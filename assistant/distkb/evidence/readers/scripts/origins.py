@@ -11,6 +11,7 @@ from distkb.evidence.readers.scripts.collectives import agrees
 from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.flow import LOOPED
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
+from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.outside import (
     BATCHES,
     EVEN,
@@ -147,7 +148,7 @@ class Origins:
             for value, scope in self._definitions(node, function):
                 yield from self._length(value, scope, depth + 1)
         elif isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp)):
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 if isinstance(child, ast.expr):
                     yield from self._length(child, function, depth)
 
@@ -204,7 +205,7 @@ class Origins:
             elif isinstance(node, ast.Return) and node.value is not None:
                 yield from self._length(node.value, function, depth)
                 yield from self._expression(node.value, function, depth) if is_count(node.value) else iter(())
-            stack += ast.iter_child_nodes(node)
+            stack += children(node)
 
     def _definitions(self, node: ast.Name | ast.Attribute, function: Function) -> Iterator[tuple[ast.expr, Function]]:
         """Yield the expressions that a name or an attribute may stand for."""
@@ -241,7 +242,7 @@ class Origins:
         elif isinstance(node, ast.Subscript):
             yield from self._subscript(node, function, depth)
         elif not isinstance(node, (ast.Lambda, ast.Constant)):
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 if isinstance(child, ast.expr):
                     yield from self._expression(child, function, depth)
 
@@ -367,7 +368,7 @@ class Origins:
 
     def _drawn(self, iterable: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
         """What a loop takes out: a batch of a loader; a number of `range` is the same on all ranks."""
-        names = {last(part) for part in ast.walk(iterable) if isinstance(part, (ast.Name, ast.Attribute))}
+        names = {last(part) for part in nodes(iterable) if isinstance(part, (ast.Name, ast.Attribute))}
         if any(LOADERS.search(name) for name in names):
             yield Reason("batch", function, iterable)
             return
@@ -408,7 +409,7 @@ class Origins:
             first: dict[str, int] = {}
             for site in self._project.walk(function).sites:
                 if agrees(site.node, function, self._project):
-                    for part in (p for argument in site.node.args[:2] for p in ast.walk(argument)):
+                    for part in (p for argument in site.node.args[:2] for p in nodes(argument)):
                         if known := dotted(part):
                             first[known] = min(site.node.lineno, first.get(known, _NO_LINE))
             self._made_equal[id(function)] = first

@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from distkb.evidence.readers.scripts.flow import Guard, Site, Walk, Where, gate
 from distkb.evidence.readers.scripts.names import canonical, dotted
+from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.source import Script
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
@@ -65,6 +66,7 @@ class Project:
         self._values: dict[int, dict[str, list[ast.expr]]] = {}
         self._attributes: dict[int, dict[str, list[ast.expr]]] = {}
         self._callers: dict[int, list[tuple[Function, Site]]] | None = None
+        self._targets: dict[tuple[int, int], Function | None] = {}
         for script in scripts:
             self._index(script)
 
@@ -81,7 +83,7 @@ class Project:
         stack: list[tuple[ast.AST, Function, Class | None]] = [(script.tree, module, None)]
         while stack:
             node, parent, owner = stack.pop()
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                     name = child.name if owner is None else f"{owner.name}.{child.name}"
                     function = Function(name=name, script=script, node=child, owner=owner, parent=parent)
@@ -182,6 +184,12 @@ class Project:
 
     def target(self, call: ast.Call, function: Function) -> Function | None:
         """Return the function of the project that a call runs; None for everything else."""
+        key = (id(call), id(function))
+        if key not in self._targets:
+            self._targets[key] = self._target(call, function)
+        return self._targets[key]
+
+    def _target(self, call: ast.Call, function: Function) -> Function | None:
         name = dotted(call.func)
         if not name:
             return None
@@ -271,14 +279,14 @@ def _plain_values(scope: FunctionNode) -> dict[str, list[ast.expr]]:
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.setdefault(node.id, []).append(node)
-        stack += ast.iter_child_nodes(node)
+        stack += children(node)
     return found
 
 
 def _attributes(owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
     """Return what is assigned or added to each attribute of `self` in a class."""
     found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(owner):
+    for node in nodes(owner):
         if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or node.value is None:
             continue
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:

@@ -11,6 +11,7 @@ from distkb.evidence.readers.scripts.collectives import Implied
 from distkb.evidence.readers.scripts.flow import Guard, Site
 from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _IDS = {
@@ -162,7 +163,7 @@ def shards_on_main(job: Job) -> Iterator[Hit]:
 def _state_dicts(save: ast.Call) -> Iterator[ast.Attribute]:
     """Yield the `model.state_dict` of `torch.save(model.state_dict(), …)`."""
     for argument in save.args[:1]:
-        for part in ast.walk(argument):
+        for part in nodes(argument):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "state_dict":
                 yield part.func
 

@@ -9,6 +9,7 @@ from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head, statement
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
 from distkb.evidence.readers.scripts.names import last, shown
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.origins import Reason
 from distkb.evidence.readers.scripts.outside import Origin
 from distkb.evidence.readers.scripts.project import Function
@@ -93,7 +94,7 @@ def _differs(test: ast.expr, function: Function, job: Job, *, is_length: bool) -
         # A list of files is the same for all ranks more often than not.
         return next((r for r in job.origins.of_length(test, function) if r.origin in {"part", "clock"}), None)
     found = job.origins.of(test, function)
-    if any(r.origin == "rank" and any(part is r.node for part in ast.walk(test)) for r in found):
+    if any(r.origin == "rank" and any(part is r.node for part in nodes(test)) for r in found):
         return None  # a test on the rank itself is another rule's
     for reason in found:
         if reason.origin == "file":
@@ -112,9 +113,9 @@ def _differs(test: ast.expr, function: Function, job: Job, *, is_length: bool) -
 def _stands_in(reason: Reason, test: ast.expr, function: Function, job: Job) -> bool:
     shown_as = [
         test,
-        *filter(None, (job.project.single(n, function) for n in ast.walk(test) if isinstance(n, ast.expr))),
+        *filter(None, (job.project.single(n, function) for n in nodes(test) if isinstance(n, ast.expr))),
     ]
-    return any(part is reason.node for value in shown_as for part in ast.walk(value))
+    return any(part is reason.node for value in shown_as for part in nodes(value))
 
 
 RULES = (Rule(ids=tuple(_IDS.values()), check=decided_alone),)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
 from distkb.evidence.readers.scripts.names import dotted
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _BACKWARD, _STEP = "script.backward-past-engine", "script.step-past-engine"
@@ -65,13 +66,13 @@ def _losses(function: Function, engines: set[str]) -> set[str]:
     """Return the names (`loss`, `outputs.loss`) of what the forward of an engine gave, also through a criterion."""
     made: set[str] = set()
     losses: set[str] = set()
-    for node in ast.walk(function.node):
+    for node in nodes(function.node):
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
             continue
         target = node.targets[0]
         names = {dotted(t) for t in (target.elts if isinstance(target, ast.Tuple) else [target])}
-        used = {dotted(part) for part in ast.walk(node.value) if isinstance(part, (ast.Name, ast.Attribute))}
-        calls = {dotted(part.func) for part in ast.walk(node.value) if isinstance(part, ast.Call)}
+        used = {dotted(part) for part in nodes(node.value) if isinstance(part, (ast.Name, ast.Attribute))}
+        calls = {dotted(part.func) for part in nodes(node.value) if isinstance(part, ast.Call)}
         if calls & engines or (used & made):
             made |= names
     losses |= made | {f"{name}.loss" for name in made}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, words
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _SAVE, _DIRECTORY = "script.save-on-every-rank", "script.own-directory-per-rank"
@@ -66,7 +67,7 @@ def _is_everywhere(site: Site, function: Function, job: Job) -> bool:
 def _sources(names: set[str], function: Function) -> set[str]:
     """Return what the file assigns to variables and attributes of these names (`args.save = is_master(args)`)."""
     found: set[str] = set()
-    for node in ast.walk(function.script.tree):
+    for node in function.script.nodes:
         if isinstance(node, ast.Assign) and any(last(target) in names for target in node.targets):
             found |= words(node.value)
     return found
@@ -97,7 +98,7 @@ def _made(call: ast.Call, function: Function) -> ast.expr | None:
 
 def _clock(node: ast.expr, function: Function, job: Job, depth: int = 0) -> str | None:
     """Return the reading of a clock that goes into a name, also through variables."""
-    for part in ast.walk(node):
+    for part in nodes(node):
         if isinstance(part, ast.Call):
             if canonical(part.func, function.script).endswith(_CLOCK):
                 return shown(part)

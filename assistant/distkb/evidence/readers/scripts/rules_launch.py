@@ -90,7 +90,7 @@ def spawned_twice(job: Job) -> Iterator[Hit]:
 
 def _launched(function: Function, job: Job) -> str:
     """Return the launcher's variable that the file reads without a default and never sets itself."""
-    nodes = [node for node in ast.walk(function.script.tree) if isinstance(node, ast.Subscript)]
+    nodes = [node for node in function.script.nodes if isinstance(node, ast.Subscript)]
     own = {environment(node) for node in nodes if isinstance(node.ctx, ast.Store)}
     for other in job.project.functions:
         if other.script is not function.script:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
 
 _DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
@@ -80,7 +81,7 @@ def _has_weights(call: ast.Call, function: Function) -> bool:
 
 
 def _named_elsewhere(name: str, value: ast.Call, job: Job) -> bool:
-    return any(_names(name, node, value) for script in job.project.scripts for node in ast.walk(script.tree))
+    return any(_names(name, node, value) for script in job.project.scripts for node in script.nodes)
 
 
 def _names(name: str, node: ast.AST, value: ast.Call) -> bool:
@@ -166,7 +167,7 @@ def _trained(function: Function, job: Job) -> set[int]:
         for made in walk.assignments:
             if made.target in wanted:
                 wanted |= words(made.value)
-                found |= {id(part) for part in ast.walk(made.value) if isinstance(part, ast.Call)}
+                found |= {id(part) for part in nodes(made.value) if isinstance(part, ast.Call)}
     return found
 
 
@@ -204,7 +205,7 @@ def set_on_the_wrapper(job: Job) -> Iterator[Hit]:
     """Yield values that are set on a DDP wrapper and read by the model inside it, which never sees them."""
     read = _read_by_models(job)
     for function in job.project.functions:
-        for node in ast.walk(function.node):
+        for node in nodes(function.node):
             if not isinstance(node, (ast.Assign, ast.AugAssign)):
                 continue
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -221,7 +222,7 @@ def _read_by_models(job: Job) -> frozenset[str]:
         for method in model.methods.values() if "forward" in model.methods else ():
             found |= {
                 part.attr
-                for part in ast.walk(method.node)
+                for part in nodes(method.node)
                 if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and dotted(part.value) == "self"
             }
     return frozenset(found)
@@ -230,7 +231,7 @@ def _read_by_models(job: Job) -> frozenset[str]:
 def _stepped(optimizer: ast.Call) -> Iterator[ast.expr]:
     """Yield the modules whose parameters an optimizer gets."""
     for argument in (*optimizer.args[:1], *(w.value for w in optimizer.keywords if w.arg == "params")):
-        for part in ast.walk(argument):
+        for part in nodes(argument):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "parameters":
                 yield part.func.value
 

@@ -42,7 +42,7 @@ def _is_optimizer(function: Function, site: Site, job: Job) -> bool:
 def _counts_on(job: Job) -> bool:
     """Whether a counter is read from something by its name: `state["epoch"]`, `state.get("step")`."""
     for script in job.project.scripts:
-        for node in ast.walk(script.tree):
+        for node in script.nodes:
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and constant(node.slice) in _COUNTERS:
                 return True
             if (

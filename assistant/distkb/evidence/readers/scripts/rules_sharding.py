@@ -9,6 +9,7 @@ from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Assignment
 from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, shown
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _ROOT, _EARLY = "script.fully-shard-root-only", "script.optimizer-before-sharding"
@@ -39,8 +40,8 @@ def root_only(job: Job) -> Iterator[Hit]:
 
 def _is_applied(call: ast.Call, function: Function, job: Job) -> bool:
     """Whether the call stands in a comprehension or a small function that is applied to many modules."""
-    for node in ast.walk(function.node):
-        if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.Lambda)) and any(n is call for n in ast.walk(node)):
+    for node in nodes(function.node):
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.Lambda)) and any(n is call for n in nodes(node)):
             return True
     if not call.args or dotted(call.args[0]) not in function.parameters:
         return False

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from distkb.evidence.observation import Skipped
+from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.opening import SNIFF, UnreadableError, is_binary, open_regular, reason
 from distkb.evidence.text.syntax import parse_python
@@ -31,6 +33,11 @@ class Script:
     """Name in the file → dotted name of what it stands for; relative imports keep their leading dots."""
     stars: tuple[str, ...] = ()
     """Modules of which all names are imported."""
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree, the upper before the lower."""
+        return nodes(self.tree)
 
 
 def load_script(path: Path) -> Script | Skipped:
@@ -84,7 +91,7 @@ def _depth(tree: ast.Module) -> int:
         deepest = max(deepest, depth)
         stack += [
             (child, depth + 1)
-            for child in ast.iter_child_nodes(node)
+            for child in children(node)
             if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case))
         ]
     return deepest
@@ -93,7 +100,7 @@ def _depth(tree: ast.Module) -> int:
 def _imports(tree: ast.Module) -> tuple[dict[str, str], tuple[str, ...]]:
     found: dict[str, str] = {}
     stars: list[str] = []
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.asname:
