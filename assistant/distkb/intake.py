@@ -44,7 +44,7 @@ def read(  # noqa: PLR0913 - all that can be given
     that is not one.
     """
     stock = take_stock(paths)
-    artifacts = read_artifacts(stock, catalogue.settings, {})
+    artifacts = read_artifacts(stock, catalogue.settings, {}, catalogue.refusals)
     evidence = read_evidence(
         catalogue.signatures,
         catalogue.facts,

@@ -63,8 +63,8 @@ class ReadingFailedError(Exception):
 class Reading:
     """One reading process. `result` waits for it; `cancel`, from any thread, ends it."""
 
-    def __init__(self, request: Request, progress: Callable[[int, int], None] | None = None) -> None:
-        """Start it."""
+    def __init__(self, request: Request | None = None, progress: Callable[[int, int], None] | None = None) -> None:
+        """Start it; without a request it makes itself ready, and `ask` says later what to read."""
         self._progress = progress
         self._cancelled = False
         self._process = subprocess.Popen(
@@ -74,6 +74,11 @@ class Reading:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        if request is not None:
+            self.ask(request)
+
+    def ask(self, request: Request) -> None:
+        """Say what to read, once."""
         stdin = self._process.stdin
         if stdin is not None:
             with contextlib.suppress(BrokenPipeError):
@@ -109,6 +114,8 @@ class Reading:
     def _end(self) -> None:
         with contextlib.suppress(OSError):
             self._process.kill()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         self._process.wait()
 
 
@@ -132,8 +139,13 @@ def _send(descriptor: int, message: Message) -> None:
 
 
 def main() -> None:
-    """Serve one request from stdin."""
-    request = msgspec.convert(json.loads(sys.stdin.buffer.read()), Request)
+    """Serve one request from stdin; imports what reads while the request is on its way."""
+    from distkb import intake, knowledge  # noqa: F401
+
+    asked = sys.stdin.buffer.read()
+    if not asked:
+        return  # nobody asks any more
+    request = msgspec.convert(json.loads(asked), Request)
     out = os.dup(1)
     os.dup2(2, 1)  # nothing that is printed by accident gets between the messages
     try:

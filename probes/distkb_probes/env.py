@@ -24,6 +24,7 @@ from distkb_probes.environment.processes import (
     describe,
     environment_of,
     user_name,
+    waits_for_a_file,
     waits_in_the_kernel,
 )
 
@@ -127,7 +128,8 @@ def _describe(pids: tuple[int, ...]) -> tuple[list[dict[str, Any]], list[int]]:
 def _describe_one(pid: int) -> dict[str, Any] | str:
     try:
         known = describe(pid, environment_of(pid))
-        return {**known, "waits_in_kernel": known["state"] == "D" and waits_in_the_kernel(pid)}
+        waits = known["state"] == "D" and waits_in_the_kernel(pid)
+        return {**known, "waits_in_kernel": waits, "waits_for_file": waits and waits_for_a_file(pid)}
     except HiddenProcessError:
         return "hidden"
     except NoSuchProcessError:  # it ended while we looked

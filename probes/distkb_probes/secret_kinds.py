@@ -44,16 +44,27 @@ _WORDS = (
 _NUMBER = r"(?!\d{1,18}(?:\.\d{0,9})?(?:[\s,;.)\]}\"'&]|:(?:\s|$)|$))"
 _SEPARATOR = r"[\\]{0,8}[\"']?\]?\s{0,4}(?:=>|:=|[=:])\s{0,4}"
 _QUOTE = r"[\\]{0,8}[\"']"
+_TYPED = r"(?:!{1,2}\w{1,20}\s{1,4}|[bfru]{1,2}(?=[\"'])|Secret\w{0,10}\((?=[\"']))?"
+"""What may stand between a separator and the value: a tag of YAML, a prefix or a type of Python."""
+_GAP = r"(?:\s{1,4}|[\"'],\s{0,2}[\"'])"
+"""Between two arguments of a command, also where it is written as a list."""
+_DIGIT_AND_LETTER = r"(?=[^\s\d]{0,100}\d)(?=[^\sA-Za-z]{0,100}[A-Za-z])"
+_RANDOM = (
+    r"(?:(?=[^\sA-Z]{0,60}[A-Z])(?=[^\sa-z]{0,60}[a-z])(?=[^\s\d]{0,60}\d)"
+    r"(?:(?=[A-Za-z_-]{0,40}\d{1,20}[A-Za-z_-]{1,40}\d{1,20}(?:[A-Za-z_-]|\b))[A-Za-z0-9_-]{20,200}|[A-Za-z0-9]{28,200})"
+    r"(?![A-Za-z0-9_-]|[/.][A-Za-z0-9_])|[0-9a-f]{32,64}(?![A-Za-z0-9]))"
+)
+"""What nobody would have made up: capitals, small letters and digits in turn, or a long number in hexadecimal."""
 _BARE = r"[^\s\"',;&)}\]\\]"
 
 
 def _named(name: str, least: int, also: str = "") -> tuple[str, str, str]:
     """Return the expressions for a value behind a name: in double quotes, in single ones, and bare."""
-    head = rf"(?i)({name}{_SEPARATOR}"
+    head = rf"(?i)({name}{_SEPARATOR}{_TYPED}"
     return (
-        rf"{head}[\\]{{0,8}}\"){_WORDS}{also}(?=[^\"\\]{{{least}}})[^\"\\]{{1,400}}",
+        rf"{head}[\\]{{0,8}}\"){_WORDS}{also}(?=[^\"\\]{{{least}}})(?:[^\"\\]|[\\]{{1,8}}(?![\"\\])){{1,400}}",
         rf"{head}'){_WORDS}{also}(?=[^']{{{least}}})[^']{{1,400}}",
-        rf"{head})(?![\"'\\]){_WORDS}{also}{_BARE}{{{least},}}",
+        rf"{head})(?![\"'\\]|[bfru]{{1,2}}[\"']|Secret\w{{0,10}}\([\"']|!){_WORDS}{also}{_BARE}{{{least},}}",
     )
 
 
@@ -65,12 +76,14 @@ _PASSWORD = r"(?:passw(?:or)?d\d?|passphrase|(?<![A-Za-z])pwd|(?<=_)pass|\b(?:db
 _OPENED = r"(?!\s{0,2}/|~/|\.{0,2}/)"
 """PWD is where a shell stands, too."""
 _SECRET = (
-    r"(?:api[_-]?keys?|(?:access|private|auth|secret|signing|encryption|account|shared|license|master|subscription)[_-]?key"
-    r"(?:[_-]id)?|secret(?:[_-](?:access|token|value))?|client-key-data|(?:kaggle|wandb|comet|hf|openai|azure|s3|minio|ngc|fernet|hmac|jwt|session|app)[_-]?key"
+    r"(?:api[_-]?keys?|(?:access|private|auth|secret|signing|encryption|account|shared|license|master|subscription)[_.-]?key"
+    r"(?:[_-]id|\.[\w.-]{4,80})?|secret(?:[_-](?:access|token|value))?|client-key-data|(?:kaggle|wandb|comet|hf|openai|azure|s3|minio|ngc|fernet|hmac|jwt|session|app)[_-]?key"
     r"|credentials?|webhook[_-]url|connection[_-]?string|(?<![A-Za-z])dsn)"
 )
-_KOREAN_PASSWORD = r"(?:비밀\s?번호|비번|패스워드|암호)(?:는|은)?"
-_KOREAN_SECRET = r"(?:토큰|시크릿(?:\s?키)?|비밀\s?키|인증\s?키|액세스\s?키|API\s?키)(?:는|은)?"
+_KOREAN_PASSWORD = r"(?:비밀\s?번호|비번|패스워드|암호)[는은가이를을]?"
+_KOREAN_SECRET = r"(?:토큰|시크릿(?:\s?키)?|(?:비밀|인증|액세스|접속|접근|보안|API|wandb|HF)\s?키)[는은가이를을]?"
+_SECRET_NAME = rf"(?:[\w.-]{{0,60}}(?:passw(?:or)?d|passphrase|secret|[_-]key|credentials?)|(?:[\w.-]{{0,60}}[_.-])?{_NO_TOKEN}token)"
+_ENVIRONMENT_NAME = r"[A-Z][A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|PASS|PWD|TOKEN|SECRET|KEY|CREDENTIALS?)"
 
 _PREFIXED = (
     r"hf_(?:(?=[a-z]{0,40}[A-Z0-9])[A-Za-z0-9]{8,}|[a-z]{20,})|api_org_[A-Za-z0-9]{16,}"
@@ -83,14 +96,15 @@ _PREFIXED = (
     r"|SG\.[\w-]{16,}\.[\w-]{16,}|r8_[A-Za-z0-9]{20,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|lsv2_(?:pt|sk)_\w{16,}"
     r"|ATATT[\w=-]{20,}|dop_v1_[0-9a-f]{32,}|rpa_[A-Z0-9]{20,}|glsa_\w{16,}|tskey-[\w-]{16,}|AGE-SECRET-KEY-1[0-9A-Z]{20,}"
     r"|pul-[0-9a-f]{40}|shp(?:at|ss|ca|pa)_[0-9a-f]{32}|sq0(?:atp|csp)-[\w-]{20,}|figd_[\w-]{20,}|lin_api_\w{20,}|sbp_[0-9a-f]{32,}"
-    r"|key-[0-9a-f]{32}(?![\w-])|(?:bot)?\d{8,10}:AA[\w-]{30,}|[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.[\w-]{27,}"
+    r"|key-[0-9a-f]{32}(?![\w-])|(?:bot)?\d{8,10}:AA[\w-]{30,}|bot\d{8,10}:[\w-]{30,}|[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.[\w-]{27,}"
     r"|[\w~.-]{3}\dQ~[\w~.-]{31,40}|SK[0-9a-f]{32}(?![\w-])|HRKU-[\w-]{30,}|nfp_[A-Za-z0-9]{30,}|pscale_(?:tkn|pw|oauth)_[\w.-]{20,}"
     r"|ntn_[A-Za-z0-9]{30,}|PMAK-[0-9a-f]{24}[0-9a-f-]*|dp\.(?:pt|st|ct|scim|audit)\.[\w.-]{30,}|[A-Za-z0-9]{14}\.atlasv1\.[\w-]*"
     r"|glc_[\w+/=]{30,}|NRAK-[A-Z0-9]{20,}|sntry[su]_[\w+/=-]{30,}|pcsk_\w{30,}|pplx-[A-Za-z0-9]{30,}|tgp_v1_[\w-]{30,}"
     r"|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{20,}|phc_[A-Za-z0-9]{30,}|[0-9a-f]{32}-us\d{1,2}\b|oy2[a-z0-9]{43}|rubygems_[0-9a-f]{32,}"
     r"|pat[A-Za-z0-9]{14}\.[0-9a-f]{64}|fm[12]_[\w+/=-]{30,}"
-    r"|eyJ[A-Za-z0-9+/_-]{12,}={0,2}(?:\.[\w-]*){0,2}"
+    r"|eyJ(?:[A-Za-z0-9_-]{12,}\.[\w-]*(?:\.[\w-]*)?|(?:hbGci|0eXAi|raWQi|hcGl|hdXRo|1c2Vy|0b2tl|wYXNz|zZWNy|hY2Nl)[A-Za-z0-9+/_-]{8,}={0,2})"
 )
+"""The last: a JSON Web Token, or JSON in base64 that begins with `alg`, `typ`, `kid`, `api`, `auth`, `user`, `token` and so on."""
 
 _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
     (
@@ -124,8 +138,9 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     (
         "webhook",
         (
-            r"(?i)(hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/)[\w/-]{1,400}",
-            r"(?i)(discord(?:app)?\.com/api/(?:v\d{1,3}/)?webhooks/\d{1,24}/)[\w-]{1,200}",
+            r"(?i)(hooks\.slack(?:-gov)?\.com[\\]{0,8}/(?:services|workflows|triggers)[\\]{0,8}/)[\w/\\-]{1,400}",
+            r"(/services[\\]{0,8}/)T[A-Z0-9]{7,14}[\\]{0,8}/B[A-Z0-9]{7,14}[\\]{0,8}/\w{16,60}",
+            r"(?i)(discord(?:app)?\.com[\\]{0,8}/api[\\]{0,8}/(?:v\d{1,3}[\\]{0,8}/)?webhooks[\\]{0,8}/\d{1,24}[\\]{0,8}/)[\w-]{1,200}",
             r"(?i)(webhook\.office\.com/|open\.feishu\.cn/open-apis/bot/v2/hook/)[^\s\"'<>]{1,400}",
         ),
         ("https://hooks.slack.com/services/|T00000000/B00000000/ZZZZZZZZZZZZZZZZ",),
@@ -134,9 +149,9 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     (
         "login in an address",
         (
-            r"(?i)(\b[a-z][a-z0-9+.-]{1,20}://(?!\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}:)[^\s/@:\"'<>]{0,100}:)(?!\d{1,5}/)"
+            r"(?i)(\b[a-z][a-z0-9+.-]{1,20}:(?:[\\]{0,8}/){2}(?!\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}:)[^\s/@:\"'<>\\]{0,100}:)(?!\d{1,5}/)"
             r"(?:(?:[^\s@/\"'<>]{1,100}@){1,2}[^\s@/\"'<>]{1,100}|[^\s@\"'<>]{1,300})(?=@)",
-            r"(?i)(\bhttps?://)(?:[^\s/@:\"'<>]{20,200}|(?=[^\s/@:\d]{0,100}\d)[^\s/@:\"'<>]{12,200})(?=@)",
+            r"(?i)(\bhttps?:(?:[\\]{0,8}/){2})(?:[^\s/@:\"'<>]{20,200}|(?=[^\s/@:\d]{0,100}\d)[^\s/@:\"'<>]{12,200})(?=@)",
             r"(?<![\w/.:@=-])(?!mailto:)([A-Za-z][\w.-]{0,40}:)(?!\d{1,12}@)(?!//)[^\s:/@\"'<>(),]{2,200}(?=@(?!sha256)[A-Za-z0-9-]{1,60}(?:\.[A-Za-z0-9-]|:\d|/|\s|$))",
         ),
         ("https://user:|s3cr3t@host/x", "https://|TOKENonlyUSER123456@git.example.com/x", "redis://:|pw@redis:6379/0"),
@@ -163,25 +178,28 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     (
         "authorization",
         r"(?i)((?:proxy-)?authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?)(?!\*\*\*)(?!(?:required|failed|denied|header|none|null|missing"
-        r"|error)\b)(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,4})?[^\s\"',;]{1,2000}",
+        r"|error)\b)(?:AWS4-HMAC-SHA256\s[^\n\"']{1,1000}|(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,4})?[^\s\"',;]{1,2000})",
         ("Authorization: |Bearer abcdef.ghij-klm", "authorization=|Basic dXNlcjpwYXNz"),
         ("Authorization: required",),
     ),
     (
         "bearer",
-        r"(?i:(\bbearer\s{1,4}))(?:(?=[a-z.~+/=_-]{0,200}[0-9A-Z])[\w.~+/=-]{8,}|[a-z]{20,})",
+        r"(?i:(\b(?:bearer|apikey)\s{1,4}))(?:(?=[a-z.~+/=_-]{0,200}[0-9A-Z])[\w.~+/=-]{8,}|[a-z]{20,})",
         ("Bearer |abc123def456",),
         ("bearer torch.distributed", "bearer of news"),
     ),
     (
         "key of Weights & Biases",
-        r"(?i)(\b(?:wandb[ :.]{1,2}login|api[ _-]?key)\b[^\n]{0,30}?)\b[0-9a-f]{40}\b",
+        r"(?i)(\b(?:wandb[ :.]{1,2}login|api[ _-]?key|wandb[^\n]{0,12}키)(?![A-Za-z])[^\n]{0,30}?)(?<![A-Za-z0-9])[0-9a-f]{40}(?![A-Za-z0-9])",
         ("wandb: login with api key |0123456789abcdef0123456789abcdef01234567",),
         ("wandb: Syncing run 0123456789abcdef0123456789abcdef01234567",),
     ),
     (
         "cookie",
-        r"(?i)(\b(?:set-)?cookie[\"']?\s{0,2}[:=]\s{0,2}[\"']?)[\w.-]{1,64}=[^\"'\n]{1,2000}",
+        (
+            r"(?i)(\b(?:set-)?cookie[\"']?\s{0,2}[:=]\s{0,2}[\"']?)[\w.-]{1,64}=[^\"'\n]{1,2000}",
+            rf"(?i)(\bcurl\b[^\n|;&]{{0,160}}?(?:-b|--cookie){_GAP}[\"']?)[\w.-]{{1,64}}=[^\"'\n]{{1,400}}",
+        ),
         ("Cookie: |session=ABCDEFGHIJ",),
         ("cookie: none", "magic cookie 0x6d4f"),
     ),
@@ -223,8 +241,9 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
         (
             *_named(_KOREAN_PASSWORD, 1, _OPENED),
             *_named(_KOREAN_SECRET, 4, _NUMBER),
-            rf"({_KOREAN_PASSWORD}\s{{1,4}}[\"'`]?)(?=[!-~]{{0,100}}\d)(?=[!-~]{{0,100}}[A-Za-z])[!-~]{{4,400}}",
-            rf"({_KOREAN_SECRET}\s{{1,4}}[\"'`]?)(?=[!-~]{{0,100}}\d)(?=[!-~]{{0,100}}[A-Za-z])[!-~]{{12,400}}",
+            rf"({_KOREAN_PASSWORD}\s{{1,4}}[\"'`]?)(?!AES|SHA|RSA|MD5|TLS)(?=[!-~]{{0,100}}\d)(?=[!-~]{{0,100}}[A-Za-z])[!-~]{{4,400}}",
+            r"((?:토큰|키)[는은]\s{1,4}[\"'`]?)(?=[!-~]{0,100}\d)(?=[!-~]{0,100}[A-Za-z])[!-~]{12,400}",
+            rf"({_KOREAN_SECRET}\s{{1,4}}[\"'`]?){_RANDOM}",
         ),
         ("비밀번호: |한글비번99", "토큰=|secret99xyz", "비번은: |abcd", "암호는 |abc123입니다"),
         ("토큰: 512", "비밀번호가 틀렸습니다", "토큰 수: 4096"),
@@ -232,24 +251,46 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     (
         "option",
         (
-            r"(?i)((?<![\w-])--?(?:\w{1,20}[-_]){0,3}(?:password|passwd|passphrase|pass|pw|pwd|secret|(?:api|access|secret|private|wandb|hf|openai)[-_]?key"
-            rf"|credentials?|auth[-_]?token)(?:=|\s{{1,4}})[\"']?){_WORDS}(?!-)[^\s\"']{{1,400}}",
-            rf"(?i)(--(?:[a-z]{{1,20}}[-_]){{0,3}}{_NO_TOKEN}token(?:=|\s{{1,4}})[\"']?){_WORDS}(?!-)(?!\d{{1,18}}(?:\s|$))[^\s\"']{{4,400}}",
-            r"(?i)(\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)\b[^\n|;&]{0,120}?\s-p)(?!\*\*\*)[^\s\"']{1,200}",
-            r"(?i)(\bsshpass\s{1,4}(?:-[ve]\s{1,4}){0,3}-p\s{0,4}[\"']?)(?!\*\*\*)[^\s\"']{1,200}",
-            r"(?i)(\b(?:(?:docker|podman|nerdctl|helm registry|az|buildah|skopeo)\s{1,4}login|twine|mongo|mongosh|mongodump|ldapsearch)\b"
-            r"[^\n|;&]{0,120}?\s-[pw]\s{0,4}[\"']?)(?!\*\*\*)[^\s\"'-][^\s\"']{0,400}",
-            r"(?i)(\bredis-cli\b[^\n|;&]{0,120}?\s-a\s{1,4}[\"']?)(?!\*\*\*)[^\s\"']{1,400}",
+            r"(?i)((?<![\w-])--?(?:\w{1,20}[-_]){0,3}(?:password|passwd|passphrase|pass|pw|pwd|secret"
+            r"|(?:api|access|secret|private|wandb|hf|openai|account|storage|shared|slot|encryption|signing|license|auth)[-_]?key"
+            rf"|credentials?|auth[-_]?token)(?:=|{_GAP})[\"']?){_WORDS}(?!-)[^\s\"']{{1,400}}",
+            rf"(?i)(--(?:[a-z]{{1,20}}[-_]){{0,3}}{_NO_TOKEN}(?<!with-)token(?:=|{_GAP})[\"']?){_WORDS}(?!-)(?!\d{{1,18}}(?:[\s\"']|$))[^\s\"']{{4,400}}",
+            r"(?i)(\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)\b[^\n|;&]{0,120}?[\s\"']-p)(?!\*\*\*)[^\s\"']{1,200}",
+            rf"(?i)(\bsshpass{_GAP}(?:-[ve]{_GAP}){{0,3}}-p(?:{_GAP}|\s{{0,4}})[\"']?)(?!\*\*\*|,)[^\s\"']{{1,200}}",
+            rf"(?i)(\b(?:(?:docker|podman|nerdctl|helm registry|az|buildah|skopeo){_GAP}login|twine|mongo|mongosh|mongodump|ldapsearch)\b"
+            rf"[^\n|;&]{{0,120}}?[\s\"']-[pw](?:{_GAP}|\s{{0,4}})[\"']?)(?!\*\*\*|,)[^\s\"'-][^\s\"']{{0,400}}",
+            rf"(?i)(\bredis-cli\b[^\n|;&]{{0,120}}?[\s\"']-a{_GAP}[\"']?)(?!\*\*\*)[^\s\"']{{1,400}}",
             r"(?i)(\bsmbclient\b[^\n|;&]{0,120}?\s(?:-U|--user)[\s=]{0,4}[\"']?[^\s%\"']{1,100}%)(?!\*\*\*)[^\s\"']{1,400}",
-            r"(?i)(\b(?:curl|http|https|xh)\b[^\n|;&]{0,160}?\s(?:-u|--user|-a|--auth)\s{0,4}[\"']?[^\s:\"']{1,100}:)(?!\*\*\*)[^\s\"']{1,400}",
+            rf"(?i)(\b(?:curl|http|https|xh)\b[^\n|;&]{{0,160}}?[\s\"'](?:-u|--user|-a|--auth)(?:{_GAP}|\s{{0,4}})[\"']?[^\s:\"']{{1,100}}:)"
+            r"(?!\*\*\*)[^\s\"']{1,400}",
+            r"(\b(?:7z[ar]?|rar|unrar)\s[^\n|;&]{0,80}?\s-p|\b(?:un)?zip\b[^\n|;&]{0,80}?\s-P\s{0,4}[\"']?)(?!\*\*\*)[^\s\"']{1,200}",
+            rf"(\bssh-keygen\b[^\n|;&]{{0,120}}?[\s\"']-[NP]{_GAP}[\"']?|\bopenssl\b[^\n|;&]{{0,160}}?[\s\"']-k{_GAP}[\"']?)(?![*]{{3}}|-)[^\s\"']{{1,200}}",
+            rf"(-pass(?:in|out)?{_GAP}[\"']?pass:)(?!\*\*\*)[^\s\"']{{1,200}}",
+            r"(\b(?:echo|printf)\s{1,4}(?:-\w{1,3}\s{1,4})?(?:[\"']%s(?:\\n)?[\"']\s{1,4})?[\"']?)(?!\*\*\*)[^\s\"'|]{3,200}"
+            r"(?=[\"']?\s{0,4}\|\s{0,4}(?:sudo\s{1,4}-S|(?:sudo\s{1,4})?(?:ch)?passwd|[^\n|]{1,120}--(?:password-stdin|token-stdin|with-token)))",
+            r"(--(?:password-stdin|token-stdin|with-token)\s{0,4}<<<\s{0,4}[\"']?)(?!\*\*\*)[^\s\"']{1,400}",
         ),
         (
             "mysql -uroot -p|secret55",
             "sshpass -p |secret12 ssh h",
             "tool --password |hunter2 --x",
             "docker login -u me -p |abcdefgh",
+            "['train.py', '--api_key', '|abcdefgh']",
+            "['sshpass', '-p', '|secret12']",
+            "unzip -P |secret12 data.zip",
+            "openssl rsa -passin pass:|secret12",
+            "echo |secret12 | sudo -S true",
+            "az storage blob list --account-key |Eby8vdM02xNO",
         ),
-        ("docker run -p 8080:80 image", "mkdir -p logs", "--max-token 512", "--pad_token <pad>"),
+        (
+            "docker run -p 8080:80 image",
+            "unzip -d data x.zip",
+            "echo 12345 | tee log",
+            "openssl version -k",
+            "mkdir -p logs",
+            "--max-token 512",
+            "--pad_token <pad>",
+        ),
     ),
     (
         "pair of a name and a secret",
@@ -258,6 +299,12 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             rf"(?i)({_QUOTE}auth{_QUOTE}\s{{0,2}}:\s{{0,2}}{_QUOTE})[A-Za-z0-9+/=]{{12,}}",
             rf"(?i)({_QUOTE}username{_QUOTE}\s{{0,2}}:\s{{0,2}}{_QUOTE}[^\"'\n]{{1,100}}{_QUOTE},\s{{0,4}}{_QUOTE}key{_QUOTE}\s{{0,2}}:"
             rf"\s{{0,2}}{_QUOTE})[^\"'\\\n]{{8,200}}",
+            rf"(?i)({_QUOTE}?name{_QUOTE}?\s{{0,2}}[:=]\s{{0,2}}(?:{_QUOTE})?{_SECRET_NAME}(?:{_QUOTE})?(?:[,;]\s{{0,20}}|\s{{1,20}})(?:{_QUOTE})?value(?:{_QUOTE})?"
+            rf"\s{{0,2}}[:=]\s{{0,2}}(?:{_QUOTE})?){_WORDS}{_NUMBER}[^\s\"'\\,}}]{{1,400}}",
+            rf"(?i)([(\[]\s?[bu]?[\"'](?:{_PASSWORD}|{_SECRET})[\"'],\s{{0,2}}[bu]?[\"']){_WORDS}(?=[^\"'\n]{{1,400}}[\"']\s?[)\]])[^\"'\n]{{1,400}}",
+            rf"(?i)([(\[]\s?[bu]?[\"'](?:\w{{0,40}}_)?{_NO_TOKEN}token[\"'],\s{{0,2}}[bu]?[\"']){_WORDS}{_DIGIT_AND_LETTER}[^\"'\n]{{8,400}}",
+            r"(?i)(\.(?:auth|login|authenticate)\(\s?[\"'][^\"'\n]{1,80}[\"'],\s{0,2}[\"'])(?!\*\*\*)[^\"'\n]{1,200}",
+            r"(?i)(\bkey[\"']?\s?[:=]\s?[\"'])(?!\*\*\*)[^\"'\n]{8,200}(?=[\"'],\s{0,4}[\"']?secret)",
             r"(?i)(<(?:password|passwd|secret|token|api_?key)>)(?=[^<\n]{1,400}</)[^<\n]{1,400}",
             r"(?<![\w.-])((?:(?<![a-z0-9]\s)[Pp]ass|[Pp][Ww])[\"']?\s{0,2}[:=]\s{0,2}[\"']?)(?=\S{0,40}\d)(?=[^A-Za-z\s]{0,40}[A-Za-z])"
             r"(?!\d{1,9}(?:\.\d{1,9})?\s?(?:[mun]?s|%|[kKmMgG]i?[bB]|it|x|sec)\b)[^\s\"',;]{6,200}",
@@ -266,9 +313,20 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             "basic_auth: me:|hunter22",
             '"auth": "|dXNlcjpwYXNzd29yZA=="',
             "<password>|hunter22</password>",
+            "- name: DB_PASSWORD\n  value: |hunter22",
+            '{"name": "DB_PASSWORD", "value": "|hunter22"}',
+            "[('user', 'me'), ('password', '|hunter22')]",
+            "server.login('me', '|hunter22')",
             "  pass: |hunter22",
         ),
-        ("backward pass: 12.3ms", "pass: 3/4", "special token <token> is added", "first pass: step12"),
+        (
+            "('token', 'embedding')",
+            "name: num_tokens, value: 12",
+            "backward pass: 12.3ms",
+            "pass: 3/4",
+            "special token <token> is added",
+            "first pass: step12",
+        ),
     ),
     (
         "password behind a word",
@@ -278,10 +336,26 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             r"(?i)(\b(?:aws_secret_access_key|aws_session_token|(?:auth|access|api|bot)_token|api_key|secret_key)\s{1,4}[\"']?)"
             r"(?=[^\s\d]{0,200}\d)(?=[^\sA-Za-z]{0,200}[A-Za-z])[^\s\"'=:().]{16,}",
             r"(?i)(\blogin\s{1,4}\S{1,100}\s{1,4}password\s{1,4})(?!\*\*\*)\S{1,400}",
-            r"(?i)(\b(?:password|passwd|passphrase)\s{1,4}(?:is\s{1,4})?[\"']?)(?=[^\s\d]{0,100}\d)(?=[^\sA-Za-z]{0,100}[A-Za-z])[^\s\"']{6,400}",
+            r"(?i)(\b\w{0,20}(?:password|passwd|passphrase)\s{1,4}(?:(?:is|was|to|now|set|changed|reset)\s{1,4}){0,4}[\"']?)"
+            rf"{_DIGIT_AND_LETTER}[^\s\"']{{6,400}}",
+            rf"(\b(?:ENV|ARG|export|setenv|SetEnv|set(?:\s-\w{{1,3}}){{0,2}})\s{{1,4}}{_ENVIRONMENT_NAME}\s{{1,4}}[\"']?){_DIGIT_AND_LETTER}[^\s\"'=]{{4,400}}",
+            rf"((?<![A-Za-z0-9]){_ENVIRONMENT_NAME}\s{{1,4}}[\"']?){_RANDOM}",
+            r"((?i:\b(?:token|api[ _-]?keys?|secret|(?:access|license)[ _-]key|bearer|apikey)\b[\"'`]?"
+            r"(?:[ ,:=]{1,3}(?:is|was|are|yours|has|to|of|the|this|my|value|characters|long|must|be|from|for|with|using|\d{1,3})){0,8}"
+            rf"[ ,:=]{{1,3}}[\"'`]?)){_RANDOM}",
         ),
-        ("machine h login u password |NETRCsecret1234",),
-        ("password authentication failed for user", "password-less ssh to node1 failed"),
+        (
+            "machine h login u password |NETRCsecret1234",
+            "ENV DB_SECRET |hunter22",
+            "the token is |aB3dE6gH9jK2mN5pQ8sT",
+            "API key must be 40 characters long, yours was |aB3dE6gH9jK2mN5pQ8sT",
+        ),
+        (
+            "password authentication failed for user",
+            "password-less ssh to node1 failed",
+            "token decoder_layers_0_self_attention_1_weight",
+            "set HF_TOKEN and try again",
+        ),
     ),
 )
 
@@ -298,7 +372,8 @@ def kinds() -> tuple[Kind, ...]:
 
 TELLTALE = re.compile(
     r"(?i)key|secret|passw|passphrase|pass\b|pass[=:\"']|pwd|pw|credential|token|authoriz|bearer|login|cookie|hook|sig|auth"
-    r"|code=|dsn|connection|identified|smb|mysql|maria|curl|redis-cli|mongo|twine|ldap|[\uac00-\ud7a3]"
+    r"|code=|dsn|connection|identified|smb|mysql|maria|curl|redis-cli|mongo|twine|ldap|7z|rar|zip|openssl|sudo|stdin|services/"
+    r"|[\uac00-\ud7a3]"
 )
 """Without any of these only secrets of their own form, and those in addresses, need be looked for."""
 SELF_EVIDENT = ("key block", "key body", "provider", "login in an address")

@@ -88,7 +88,7 @@ def _take(
     request: Mapping[str, Any],
 ) -> None:
     began = time.monotonic()
-    before = {rank.pid: ranks.cpu_seconds(rank.pid) for rank in job}
+    before = {rank.pid: (ranks.cpu_seconds(rank.pid), ranks.queued_seconds(rank.pid)) for rank in job}
     found = take(job, tool, deadline)
     report.fact("capture_s", round(time.monotonic() - began, 3))
     left = APART_S - (time.monotonic() - began)
@@ -103,8 +103,7 @@ def _take(
     for one in found:
         if one.way is not None:
             one.snapshots = [with_sources(threads, one.rank.pid, known) for threads in one.snapshots]
-            share = ranks.share(before[one.rank.pid], ranks.cpu_seconds(one.rank.pid), passed)
-            dumps.append(_document(one, share, table))
+            dumps.append(_document(one, _shares(one.rank.pid, *before[one.rank.pid], passed), table))
     report.fact("dumps", dumps)
     host = socket.gethostname()
     report.fact("taken", [_who(one.rank, host, way=one.way, passed=one.passed) for one in found if one.way])
@@ -144,7 +143,14 @@ def _who(rank: ranks.Rank, host: str, **more: object) -> dict[str, Any]:
     return {"host": host, "pid": rank.pid, "rank": rank.rank, **more}
 
 
-def _document(one: Taken, cpu: float | None, table: Table) -> dict[str, Any]:
+def _shares(pid: int, used: float | None, queued: float, seconds: float) -> dict[str, float | None]:
+    """Return how much of one core a process used since, and how much it would have used alone on the machine."""
+    share = ranks.share(used, ranks.cpu_seconds(pid), seconds)
+    late = ranks.share(queued, ranks.queued_seconds(pid), seconds)
+    return {"cpu": share, "wanted": None if share is None else round(share + (late or 0.0), 2)}
+
+
+def _document(one: Taken, shares: Mapping[str, float | None], table: Table) -> dict[str, Any]:
     rank = one.rank
     return {
         "schema": SCHEMA,
@@ -156,7 +162,8 @@ def _document(one: Taken, cpu: float | None, table: Table) -> dict[str, Any]:
         "job": rank.job,
         "command": mask_command(table.words(rank.pid)),
         "state": ranks.state_of(rank.pid),
-        "cpu": cpu,
+        **shares,
+        "written": ranks.written_bytes(rank.pid),
         "way": one.way,
         "time": round(time.time() if one.written is None else one.written, 3),
         "snapshots": one.snapshots,

@@ -6,9 +6,9 @@
   const root = document.getElementById("diagnose");
   if (!root) return;
   const box = root.querySelector("#d-text"), state = root.querySelector("#d-state");
-  const LARGE = 60000, SLICE = 30, SHOWN = 5, KEPT = "distkb-session", PASTED = "distkb-paste", LINK = "#s=";
+  const LARGE = 60000, SILENT = 1, SHOWN = 5, KEPT = "distkb-session", PASTED = "distkb-paste", LINK = "#s=";
   const KINDS = ["answered", "dont-know", "evidence-added", "probe-result", "step-declined", "fix-tried", "withdrawn", "Undone", "Redone"];
-  let engine = null, ready = null, spoken = null, events = [], held = "", took = 0, asked = 0, running = 0, shown = null, view = null;
+  let engine = null, ready = null, reading = null, events = [], held = "", took = 0, asked = 0, reads = 0, shown = null, view = null;
 
   /* ---- elements and words ---- */
 
@@ -70,22 +70,19 @@
     });
   }
 
-  function every(addresses) { return Promise.all(addresses.split(" ").map(load)); }
-
-  /* Load and unpack what any log takes, once. */
+  /* Load and unpack what any text takes, once. */
   function prepare() {
-    ready = ready || every(root.dataset.core).then(() => {
+    ready = ready || load(root.dataset.core).then(() => {
       const data = distkb.diagnoseTable, words = distkb.diagnoseWords, table = distkb.likelihood(data);
       engine = {
         data, words, table, session: distkb.session(table, data),
-        reading: distkb.reading(distkb.diagnosePatterns, table.isEcho),
         titles: new Map(data.entries.map((id, n) => [id, words.entries[n]])),
         places: new Map(data.observations.map((one, n) => [one[0], n])),
         facts: new Map(data.facts.map((fact, n) => [fact[0], words.facts[n]]))
       };
-      engine.session.view([]);
-      setTimeout(() => warm().catch(() => {}), 0);
+      root.dataset.ready = "";
     });
+    reader();
     ready.catch(() => {
       ready = null;
       state.textContent = root.dataset.failed || "";
@@ -93,62 +90,42 @@
     return ready;
   }
 
-  /* Load what a description in somebody's words takes beside, once: a log does without it. */
-  function prepareSpoken() {
-    spoken = spoken || every(root.dataset.spoken).then(() => {
-      const index = distkb.text.open(/^\S*\//.exec(root.dataset.spoken)[0]);
-      engine.wording = distkb.wording(distkb.diagnoseWording, index);
-      engine.hearing = distkb.reading(distkb.withSaid(distkb.diagnosePatterns, distkb.diagnoseSaid), engine.table.isEcho);
+  /* What reads a text: a worker, which leaves the page free, else a script of the page. Return a promise of it. */
+  function reader() {
+    reading = reading || new Promise((done, failed) => {
+      const spoken = root.dataset.spoken.split(" ").map(address => new URL(address, location.href).href);
+      const here = () => load(root.dataset.reader).then(() => done(distkb.reader(spoken)), failed);
+      try {
+        const worker = new Worker(root.dataset.reader), waiting = new Map();
+        let number = 0;
+        worker.onmessage = ({ data }) => {
+          const [answer, refuse] = waiting.get(data.number);
+          waiting.clear();
+          if (data.error) refuse(new Error(data.error));
+          else answer(data.evidence);
+        };
+        worker.onerror = () => { reading = null; here(); waiting.forEach(([, refuse]) => refuse(new Error("worker"))); };
+        done((text, asReport) => new Promise((answer, refuse) => {
+          waiting.set(++number, [answer, refuse]);
+          worker.postMessage({ number, text, asReport, spoken });
+        }));
+      } catch (error) {
+        here();
+      }
     });
-    spoken.catch(() => { spoken = null; });
-    return spoken;
+    reading.catch(() => { reading = null; });
+    return reading;
   }
 
-  /* While nothing else is to do: read a first text, so that what is pasted then is read at once. */
-  async function warm() {
-    const number = running, lines = engine.data.lines.filter((_, n) => n % 6 === 0).map(line => line[1]).join("\n");
-    const sample = `${box.placeholder}\n${lines}\nTraceback (most recent call last):\n  File "a.py", line 1, in f\nE: 1\n`;
-    await slices(engine.reading.read(sample), number);
-    root.dataset.warm = "";
-  }
-
-  /* ---- reading, in slices ---- */
-
-  function slices(work, number) {
-    return new Promise((done, failed) => {
-      const go = () => {
-        if (number !== running) return;
-        try {
-          const until = performance.now() + SLICE;
-          let step = work.next();
-          while (!step.done && performance.now() < until) step = work.next();
-          if (step.done) done(step.value);
-          else setTimeout(go, 0);
-        } catch (error) {
-          failed(error);
-        }
-      };
-      go();
-    });
-  }
-
-  /* Read a text and return what it shows. A newer text ends the reading of an older one. */
-  async function evidenceOf(text, asReport) {
-    const number = ++running;
-    const asks = text.trim() && (asReport || await slices(engine.reading.asks(text), number));
-    if (asks) await prepareSpoken();
-    const read = await slices((asks ? engine.hearing : engine.reading).read(text), number);
-    const evidence = { observations: read.observations, affinity: {}, logCoverage: 0 };
-    if (asks) evidence.affinity = await engine.wording(read.telling, read.own);
-    return evidence;
-  }
+  const evidenceOf = (text, asReport) => reader().then(read => read(text, asReport));
 
   async function read(text, label, step) {
-    const begun = performance.now();
+    const begun = performance.now(), mine = ++reads;
     if (!engine) state.textContent = root.dataset.loading;
     await prepare();
     state.textContent = say("reading");
     const evidence = await evidenceOf(text);
+    if (mine !== reads) return;
     const event = { type: "evidence-added", label, evidence };
     if (step) event.step = step;
     act(event);
@@ -207,6 +184,7 @@
     root.querySelector("#d-result").hidden = false;
     drawMove(shown || view.moves[0]);
     drawCauses();
+    drawLanes();
     drawKnown();
     drawCourse();
     root.querySelector("#d-undo").disabled = !view.canUndo;
@@ -219,8 +197,7 @@
   function meaning(id, short) {
     const [name, value] = distkb.parted(id), fact = engine.table.facts.get(name);
     if (fact && value) {
-      const words = engine.facts.get(name), label = words[2][fact.values.findIndex(v => v.value === value)];
-      return short ? label : `${words[0]} ${label}`;
+      return engine.facts.get(name)[short ? 2 : 3][fact.values.findIndex(v => v.value === value)];
     }
     if (id.startsWith("fix.")) return engine.words.fixes[engine.table.fixes.get(id.slice(4)).number];
     return engine.words.means[place(id)] || id;
@@ -277,6 +254,46 @@
       : element("p", { className: "faint" }, say("words-only")));
     return element("li", {}, element("p", { className: "head" },
       element("span", {}, link(entry.id), " ", inline(engine.titles.get(entry.id))), bar(entry.probability)), details);
+  }
+
+  /* The ranks' time line of the text that was read last: a lane for each, with what failed and what only repeats it. */
+  function drawLanes() {
+    const read = view.events.filter(event => event.type === "evidence-added" && event.evidence.lanes).pop();
+    const section = root.querySelector("#d-lanes"), lanes = read && read.evidence.lanes;
+    section.hidden = !lanes;
+    if (!lanes) return;
+    const low = Math.min(...lanes.ranks.map(lane => lane.from)), high = Math.max(...lanes.ranks.map(lane => lane.to));
+    const left = 72, width = Math.max(300, Math.min(640, section.parentElement.clientWidth)), row = 28, bottom = row * lanes.ranks.length;
+    const at = value => left + (width - left - 16) * (high > low ? (value - low) / (high - low) : 1);
+    const words = value => lanes.timed ? new Date(value * 1000).toISOString().slice(11, high - low < 10 ? 23 : 19) : say("line", { n: value });
+    const told = lanes.ranks.map(lane => say("lanes.rank", {
+      rank: lane.rank, n: lane.count, from: words(lane.from), to: words(lane.to)
+    }));
+    const picture = drawn("svg", {
+      class: "drawing lanes", viewBox: `0 0 ${width} ${bottom + 24}`, role: "img", "aria-label": told.join(" ")
+    });
+    lanes.ranks.forEach((lane, place) => {
+      const y = row * (place + .5);
+      picture.append(drawn("text", { x: 0, y: y + 4, class: "head" }, say("lanes.who", { rank: lane.rank })),
+        drawn("path", { d: `M${at(lane.from)} ${y}H${at(lane.to)}`, class: "lane" }),
+        drawn("path", { d: `M${at(lane.to)} ${y - 6}v12`, class: "lane" }));
+      lane.marks.forEach(([when, kind]) => picture.append(kind === "failure"
+        ? drawn("path", { d: `M${at(when)} ${y - 8}l8 8l-8 8l-8 -8z`, class: "event failed" })
+        : drawn("circle", { cx: at(when), cy: y, r: 5, class: "event" })));
+    });
+    picture.append(drawn("text", { x: left, y: bottom + 18, class: "time" }, words(low)),
+      drawn("text", { x: width - 16, y: bottom + 18, class: "time", "text-anchor": "end" }, words(high)));
+    const first = lanes.ranks.reduce((one, other) => other.to < one.to ? other : one);
+    const caption = element("figcaption", {}, `◆ ${say("lanes.failure")}  ○ ${say("lanes.echo")} `,
+      lanes.timed && high - first.to >= SILENT ? say("lanes.first", { rank: first.rank, at: words(first.to) }) : null);
+    section.querySelector("figure").replaceChildren(picture, caption);
+  }
+
+  function drawn(name, attributes, text) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const key in attributes) made.setAttribute(key, attributes[key]);
+    if (text) made.textContent = text;
+    return made;
   }
 
   /* Facts as chips: each can be changed or removed. */
@@ -559,7 +576,7 @@
     line.hidden = !held;
     line.firstElementChild.textContent = !held ? "" : say("held", {
       size: (held.length / 1e6).toFixed(1), lines: held.split("\n").length.toLocaleString(),
-      most: distkb.diagnosePatterns.numbers.maxCharacters / 1e6
+      most: engine.words.most
     });
   }
 
@@ -690,8 +707,8 @@
     state.textContent = say("shared");
   });
   begin().catch(() => {});
-  /* For tests: the ranking of a text, read as a report, by the page's own engine. */
-  distkb.rank = text => prepare().then(() => evidenceOf(text, true)).then(evidence => {
+  /* For tests: the ranking of a text by the page's own engine, as it is pasted, or read as a report in any case. */
+  distkb.rank = (text, asReport) => prepare().then(() => evidenceOf(text, asReport)).then(evidence => {
     const found = engine.session.view(text.trim() ? [{ type: "evidence-added", label: "description", evidence }] : []);
     return { entries: found.answer.entries.map(entry => entry.id), verdict: found.answer.verdict };
   });

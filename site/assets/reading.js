@@ -36,7 +36,8 @@
   /* Lines that a text of output alone has at least, and what a person's sentence has. */
   var PRINTED = 4, SENTENCE = /[\uac00-\ud7a3]|\b(?:we|it|but|when|after|does|hangs?|training|please|why|how)\b.*\s.*\s/i;
 
-  distkb.reading = (data, isEcho) => {
+  distkb.reading = data => {
+    var echoes = new Set(data.echoes);
     var numbers = data.numbers;
     var rules = {};
     var everywhere = {};
@@ -206,13 +207,21 @@
     function suspects(text) {
       sieve = sieve || makeSieve();
       var found = new Set(sieve.always);
+      piecesIn(text).forEach(piece => { sieve.holders[piece].forEach(found.add, found); });
+      return found;
+    }
+
+    /* Numbers of the pieces that a text holds. */
+    function piecesIn(text) {
+      sieve = sieve || makeSieve();
+      var found = new Set();
       var a = lower(text.charCodeAt(0)), b = lower(text.charCodeAt(1));
       for (var at = 0; at + 2 < text.length; at++) {
         var c = lower(text.charCodeAt(at + 2));
         var bucket = sieve.buckets[hash(a, b, c)];
         if (bucket) {
           for (var k = 0; k < bucket.length; k++) {
-            if (holds(text, at, data.pieces[bucket[k]])) sieve.holders[bucket[k]].forEach(found.add, found);
+            if (!found.has(bucket[k]) && holds(text, at, data.pieces[bucket[k]])) found.add(bucket[k]);
           }
         }
         a = b;
@@ -549,7 +558,7 @@
 
     var wordPatterns = null;
     function makeWords() {
-      function compile(sources) { return sources.map(source => source && new RegExp(source.split(data.space[0]).join(data.space[1]), "giu")); }
+      function compile(pair) { return pair.map((phrases, korean) => phrases && { phrases: phrases, around: data.around[korean], made: new Map() }); }
       return data.words.map(fact => {
         return {
           id: fact[0], setup: data.names.setup.includes(fact[0]), tried: data.names.tried.includes(fact[0]),
@@ -562,6 +571,30 @@
           })
         };
       });
+    }
+
+    /* The pattern of the phrases that a text may hold; null where it holds none. Most texts hold few. */
+    function ready(words, text) {
+      var held = spokenIn(text), near = words ? words.phrases.filter(one => one.length < 2 || held.has(one[1])) : [];
+      if (!near.length) return null;
+      var key = near.map(one => one[0]).join("|");
+      if (!words.made.has(key)) {
+        var source = data.marks.reduce((all, mark) => all.split(mark[0]).join(mark[1]), key);
+        words.made.set(key, new RegExp(words.around[0] + source + words.around[1], "giu"));
+      }
+      return words.made.get(key);
+    }
+
+    /* The pieces that the words of a text hold; the last texts asked about are kept. */
+    var spokenPieces = new Map(), ANY_HANGUL = -1;
+    function spokenIn(text) {
+      if (!spokenPieces.has(text)) {
+        if (spokenPieces.size > 3) spokenPieces.clear();
+        var found = piecesIn(text.replace(FALSE_LETTERS, one => one === "\u017f" ? "s" : "k").replace(/\u0131/g, "i"));
+        if (/[\uac00-\ud7a3]/.test(text)) found.add(ANY_HANGUL);
+        spokenPieces.set(text, found);
+      }
+      return spokenPieces.get(text);
     }
 
     function negated(text, start, end, korean) {
@@ -588,9 +621,10 @@
         var value = fact.values[v];
         for (var list of value.lists) {
           for (k = 0; k < 2; k++) {
-            if (!list[0][k]) continue;
+            var said = ready(list[0][k], text);
+            if (!said) continue;
             yield;
-            for (var match of text.matchAll(list[0][k])) {
+            for (var match of text.matchAll(said)) {
               var start = match.index, end = start + match[0].length;
               if (!fact.tried && negated(text, start, end, k === 1)) continue;
               var weight = list[1] * (list[1] === 1 && start < lead ? numbers.opening : 1);
@@ -602,9 +636,10 @@
       }
       places.forEach(place => { spans.push([place.start, place.end]); });
       for (k = 0; k < 2; k++) {
-        if (!fact.others[k]) continue;
+        var others = places.length ? ready(fact.others[k], text) : null;
+        if (!others) continue;
         yield;
-        for (var other of text.matchAll(fact.others[k])) spans.push([other.index, other.index + other[0].length]);
+        for (var other of text.matchAll(others)) spans.push([other.index, other.index + other[0].length]);
       }
       spans.sort((a, b) => a[0] - b[0]);
       var longest = spans.reduce((most, span) => Math.max(most, span[1] - span[0]), 0);
@@ -629,10 +664,11 @@
     function* shownIn(output, fact) {
       var places = [];
       for (var value of fact.values) {
-        if (!value.shown[0]) continue;
+        var shown = ready(value.shown[0], output);
+        if (!shown) continue;
         yield;
-        value.shown[0].lastIndex = 0;
-        var match = value.shown[0].exec(output);
+        shown.lastIndex = 0;
+        var match = shown.exec(output);
         if (!match) continue;
         var end = match.index + match[0].length;
         places.push({ value: value.value, share: value.share, weight: numbers.hint, start: match.index, end: end });
@@ -710,7 +746,7 @@
     /* The text with the lines empty that only repeat that something failed elsewhere: their words tell of no cause. */
     function own(text, seen) {
       var numbered = new Set();
-      seen.forEach(one => { if (isEcho(one.id)) one.quotes.forEach(place => numbered.add(place.line)); });
+      seen.forEach(one => { if (echoes.has(one.id)) one.quotes.forEach(place => numbered.add(place.line)); });
       if (!numbered.size) return text;
       var kept = splitLines(text).map((line, index) => numbered.has(index + 1) ? "" : line).join("\n");
       return strip(kept) ? kept : text;

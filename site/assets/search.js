@@ -14,8 +14,8 @@
   /* Load what finds, what it searches and the names to show: once, and again only after it failed. */
   function start() {
     const known = window.distkb && distkb.text;
-    ready = ready || Promise.all([...known ? [] : [data.text], data.index, data.names].map(known ? known.load : load)).then(() => {
-      index = distkb.text.open(data.index.replace(/[^/]*$/, ""));
+    ready = ready || Promise.all([...known ? [] : ["text.js"], "search-index.js", `search-names-${lang}.js`].map(distkb.asset).map(known ? known.load : load)).then(() => {
+      index = distkb.text.open(distkb.asset("search-index.js").replace(/[^/]*$/, ""));
     });
     ready.catch(() => { ready = null; });
     return ready;
@@ -197,7 +197,7 @@
     try {
       await start();
       const known = big && await distkb.text.settled(index, () => knownRows(query));
-      if (page && !(known && known.length)) await Promise.all([data.texts, data.lines].filter(Boolean).map(distkb.text.load));
+      if (page && !(known && known.length)) await Promise.all([`search-texts-${lang}.js`, ...big ? [] : [`messages-${lang}.js`]].map(distkb.asset).map(distkb.text.load));
       const groups = known && known.length ? [["lines", known]] : await distkb.text.settled(index, () => find(query));
       if (mine !== asked) return;
       const needles = needlesOf(query);

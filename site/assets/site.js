@@ -51,6 +51,10 @@
   var distkb = window.distkb = window.distkb || {};
   distkb.copied = copied;
 
+  /* Return the address of a script by its plain name: all of them stand beside this one. */
+  var folder = document.currentScript.src.replace(/[^/]*$/, "");
+  distkb.asset = function (name) { return folder + distkb.assets[name]; };
+
   /* What a block gives to copy: of a change of code what comes and stays, without its signs. */
   function textOf(block) {
     var code = block.querySelector("code");
@@ -178,7 +182,7 @@
     filterField(over, over.dataset.label, over.dataset.count, over.dataset.none, function (words) {
       every = every || new Promise(function (done) {
         var script = document.createElement("script");
-        script.src = over.dataset.over;
+        script.src = distkb.asset("messages-" + root.lang + ".js");
         script.onload = function () {
           done(distkb.messages.map(function (one) { return [one, one.join(" ").toLowerCase()]; }));
         };
@@ -198,11 +202,28 @@
 
   /* The search: what it takes is loaded when its box is first used, or when the address holds words. */
   var box = document.querySelector("form.search");
+  if (box && box.elements.q.type === "text") {
+    var typed = {
+      role: "combobox", "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list",
+      "aria-keyshortcuts": "/ Control+K Meta+K", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+      enterkeyhint: "search"
+    };
+    for (var name in typed) box.elements.q.setAttribute(name, typed[name]);
+    var popup = document.createElement("div"), found = document.createElement("div"), told = document.createElement("p");
+    popup.className = "found";
+    popup.hidden = told.hidden = true;
+    told.className = "faint";
+    found.id = "found";
+    found.setAttribute("role", "listbox");
+    found.setAttribute("aria-label", box.dataset.found);
+    popup.append(found, told);
+    box.append(popup);
+  }
   if (box) {
     var fetchSearch = function () {
       if (document.querySelector("script[data-search]")) return;
       var script = document.createElement("script");
-      script.src = box.dataset.search;
+      script.src = distkb.asset("search.js");
       script.dataset.search = "";
       script.onerror = function () { script.remove(); };
       document.head.append(script);

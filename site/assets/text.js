@@ -6,7 +6,8 @@
  * The index is in parts. What a question needs and has not been loaded yet is noted in `index.missing` and counts as
  * unknown; `settled` loads it and asks again.
  */
-var distkb = window.distkb || {};
+if (typeof window === "undefined") self.window = self;
+var distkb = window.distkb = window.distkb || {};
 distkb.text = (() => {
   "use strict";
   const CONCEPT = "§";
@@ -19,12 +20,14 @@ distkb.text = (() => {
   function load(address) {
     if (!loads.has(address)) {
       loads.set(address, new Promise((done, failed) => {
+        if (!window.document) return done(importScripts(address));
         const script = document.createElement("script");
         script.src = address;
         script.onload = done;
-        script.onerror = () => { loads.delete(address); script.remove(); failed(new Error(address)); };
+        script.onerror = () => { script.remove(); failed(new Error(address)); };
         document.head.append(script);
       }));
+      loads.get(address).catch(() => loads.delete(address));
     }
     return loads.get(address);
   }

@@ -7,6 +7,7 @@ lines of the recorded and healthy logs, of the examples in the knowledge base, a
 from __future__ import annotations
 
 import random
+import re
 import string
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,13 @@ ALPHABETS = {
 ANYWHERE = ("login with {} ok", "{}", "[rank0]: 401 Client Error: {} is not valid", 'key "{}"', "export X={}", "['{}',")
 AROUND = ("{}", "[rank3]: RuntimeError: cannot log in: {}", "2026-11-23 10:00:00,123 INFO {}", "+ {}")
 ODD = (
+    "python -m deepspeed.launcher.launch --world_info=eyJub2RlLTEiOiBbMCwgMSwgMiwgM119 --master_port=29500",
+    "http://localhost:6006/?runSelectionState=eyJydW4tMSI6ZmFsc2V9",
+    "token decoder_layers_0_self_attention_1_weight is not in the state dict",
+    "[('token', 'embedding'), ('password', None)]",
+    "unzip -d data shards.zip && zip -r out.zip out",
+    "echo 4096 | tee /proc/sys/vm/nr_hugepages",
+    "env: - name: NUM_TOKENS value: 4096",
     "commit 2048049f3a2b8c9d0e1f2a3b4c5d6e7f80912345",
     "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "wandb: Syncing run 0123456789abcdef0123456789abcdef01234567",
@@ -83,6 +91,15 @@ def positive() -> Iterator[tuple[str, str]]:
         for around in AROUND:
             secret = _made(source, ALPHABETS[alphabet], length)
             yield around.replace("{}", shape.replace("{}", secret)), secret
+    kinds = shapes["surroundings"]["kinds"]
+    for text in shapes["surroundings"]["texts"].splitlines():
+        pieces = re.split(rf"<({'|'.join(kinds)})>", text)
+        for at in range(1, len(pieces), 2):
+            shape, alphabet, length = kinds[pieces[at]]
+            pieces[at] = shape.replace("{}", _made(source, ALPHABETS[alphabet], length))
+        whole = "".join(pieces)
+        whole = whole if whole.lstrip().startswith(("{", '"')) else whole.replace("\\n", "\n")
+        yield from ((whole, secret) for secret in pieces[1::2])
 
 
 def _made(source: random.Random, alphabet: str, length: int) -> str:

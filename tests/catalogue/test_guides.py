@@ -14,7 +14,7 @@ from distkb.report.guide import write
 from distkb.report.layout import width
 
 EN = "# How to\n\nRead D1 first.\n\n## Steps\n\n1. One\n2. Two `code`\n\n```sh\nls # not a heading\n```\n"
-KO = "# 방법\n\nD1을 먼저 읽으십시오.\n\n## 순서\n\n1. 하나\n2. 둘 `code`\n\n```sh\nls # 제목이 아님\n```\n"
+KO = "# 방법\n\nD1을 먼저 읽으세요.\n\n## 순서\n\n1. 하나\n2. 둘 `code`\n\n```sh\nls # 제목이 아님\n```\n"
 
 
 def knowledge_base(folder: Path, **files: str) -> Path:

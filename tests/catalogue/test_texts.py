@@ -12,7 +12,7 @@ from distkb.catalogue.checks.texts import out_of_register
     [
         "랭크가 멈춥니다.",
         "무엇이 보입니까?",
-        "다시 실행하십시오.",
+        "다시 실행하세요.",
         "한 랭크가 멈춥니다. 나머지는 기다립니다.",
         "집합 통신 안의 배리어",
         "아니요",

@@ -178,6 +178,17 @@ def test_a_report_never_waits_without_end(tmp_path: Path, crash: Path, monkeypat
         assert "D8" in result.stdout.splitlines()[0]
 
 
+def test_a_report_that_was_hardly_written_is_said(tmp_path: Path, crash: Path) -> None:
+    """Of a file that is a hole but for its beginning, what was written is read, and a line says so."""
+    with (tmp_path / "sparse.txt").open("wb") as file:
+        file.write(b"It hangs.\n")
+        file.truncate(1 << 30)
+    result = invoke("diagnose", str(crash), "--report", str(tmp_path / "sparse.txt"), "--json")
+    assert result.exit_code == 1
+    assert "parts of it were never written" in result.stderr
+    assert "symptom=hang" in result.stdout
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
 def test_a_pipe_that_drips_is_read_until_its_time_is_over(
     tmp_path: Path, crash: Path, monkeypatch: pytest.MonkeyPatch

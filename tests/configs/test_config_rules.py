@@ -153,22 +153,29 @@ BAD: dict[str, Files] = {
         "ds.json": '{"train_micro_batch_size_per_gpu": 3, "fp16": {"enabled": true}, "bf16": {"enabled": true}}'
     },
     "config.trainer-excludes": {"axolotl.yaml": AXOLOTL + "warmup_steps: 10\nwarmup_ratio: 0.1\n"},
+    "config.trainer-indivisible": {
+        "axolotl.yaml": AXOLOTL + "rl: grpo\ntrl:\n  num_generations: 3\n  generation_batch_size: 8\n"
+    },
     "config.trainer-needs": {"axolotl.yaml": AXOLOTL + "load_in_8bit: true\n"},
     "config.hostfile-bad-line": {"hostfile": "worker-0 slots=8\nworker-1\n"},
     "config.hostfile-host-twice": {"hostfile": "worker-0 slots=8\nworker-0 slots=8\n"},
-    "config.deepspeed-batch-not-positive": {
-        "ds.json": '{"train_micro_batch_size_per_gpu": 0, "bf16": {"enabled": true}}'
-    },
     "config.deepspeed-no-batch": {
         "train.py": 'import deepspeed\ndeepspeed.initialize(model=m, config={"zero_optimization": {"stage": 2}})\n'
     },
     "config.deepspeed-unknown-value": {
         "ds.json": '{"train_micro_batch_size_per_gpu": 3, "zero_optimization": {},\n"scheduler": {"type": "Cosine"}}'
     },
-    "config.deepspeed-one-bit-zero": {
+    "config.deepspeed-refuses": {"ds.json": '{"train_micro_batch_size_per_gpu": 0, "bf16": {"enabled": true}}'},
+    "config.deepspeed-excludes": {
         "ds.json": '{"train_micro_batch_size_per_gpu": 3, "zero_optimization": {"stage": 1},\n'
         '"optimizer": {"type": "OneBitAdam"}}'
     },
+    "config.deepspeed-needs": {
+        "ds.json": '{"train_micro_batch_size_per_gpu": 3, "bf16": {"bf16_optimizer_states": true},\n'
+        '"zero_optimization": {"stage": 1}}'
+    },
+    "config.trainer-refuses": {"axolotl.yaml": AXOLOTL + "rope_scaling: 2\n"},
+    "config.trainer-unknown-value": {"axolotl.yaml": AXOLOTL + "rl: dpoo\n"},
     "config.lightning-clip-by-value": trainer("strategy='deepspeed_stage_2', gradient_clip_algorithm='value'"),
     "config.deepspeed-bad-stage": zero('"stage": 4'),
     "config.deepspeed-offload-param-stage": zero('"stage": 2, "offload_param": {"device": "cpu"}'),
@@ -313,7 +320,9 @@ def read(folder: Path, files: Files, versions: dict[str, str]) -> ArtifactReadin
     """Write the files and read them as one job."""
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return read_configs([folder / name for name in files], catalogue().settings, versions)
+    return read_configs(
+        [folder / name for name in files], catalogue().settings, versions, refusals=catalogue().refusals
+    )
 
 
 def test_every_rule_has_an_example_and_a_record() -> None:

@@ -199,7 +199,9 @@ def catalogue() -> Catalogue:
 def alarms(paths: list[Path]) -> list[str]:
     """Ids of what is reported above a note."""
     severity = {finding.id: finding.severity for finding in catalogue().findings}
-    reading = read_configs(paths, catalogue().settings, {"accelerate": "1.15.0", "transformers": "5.23.0"})
+    reading = read_configs(
+        paths, catalogue().settings, {"accelerate": "1.15.0", "transformers": "5.23.0"}, refusals=catalogue().refusals
+    )
     assert not reading.skipped
     return [o.id for o in reading.observations if severity[o.id] != "note"]
 

@@ -55,6 +55,19 @@ AXOLOTL_WRONG: list[dict[str, Any]] = [
     {"deepcompile": True},
     {"activation_offloading": True},
     {"adapter": "lora", "load_in_8bit": True, "lora_mlp_kernel": True},
+    {"attn_implementation": "flash"},
+    {"attn_implementation": "sdpa", "flash_attention": True},
+    {"rl": "grpo", "trl": {"num_generations": 3, "generation_batch_size": 8}},
+    {"rl": "grpo", "trl": {"num_generations": 3}},
+    {"rl": "kto"},
+    {"datasets": [{"path": "a", "type": "sharegpt"}]},
+    {"optimizer": "muon", "fsdp_version": 1, "fsdp_config": {"offload_params": True}},
+    {"optimizer": "adamw_bnb_8bit", "fsdp_version": 2, "fsdp_config": {"reshard_after_forward": True}},
+    {"fsdp_version": 2, "fsdp_config": {"auto_wrap_policy": "SIZE_BASED_WRAP"}},
+    {"adapter": "lora", "lora_target_modules": ["q_proj", "(unclosed"]},
+    {"early_stopping_patience": 2, "save_steps": 15, "eval_steps": 10, "val_set_size": 0.1},
+    {"streaming": True},
+    {"context_parallel_size": 2},
 ]
 AXOLOTL_RIGHT: list[dict[str, Any]] = [
     {},
@@ -70,6 +83,11 @@ AXOLOTL_RIGHT: list[dict[str, Any]] = [
     {"sample_packing": True, "pad_to_sequence_len": True, "sequence_len": 4096},
     {"rl": "dpo", "sample_packing": False},
     {"fp16": None, "bf16": True, "tf32": True},
+    {"attn_implementation": "kernels-community/flash-attn3"},
+    {"rl": "grpo", "trl": {"num_generations": 4, "generation_batch_size": 8}},
+    {"optimizer": "muon", "fsdp_version": 2, "fsdp_config": {"offload_params": True}},
+    {"early_stopping_patience": 2, "save_steps": 20, "eval_steps": 10, "val_set_size": 0.1},
+    {"context_parallel_size": 2, "flash_attention": True},
 ]
 FACTORY_WRONG: list[dict[str, Any]] = [
     {"finetuning_type": "full", "quantization_bit": 4},
@@ -93,7 +111,7 @@ FACTORY_RIGHT: list[dict[str, Any]] = [
     {"stage": "dpo", "pref_beta": 0.1, "pref_loss": "sigmoid"},
     {"stage": "ppo", "reward_model": "saves/rm"},
     {"streaming": True, "max_steps": 1000},
-    {"do_predict": True, "predict_with_generate": True},
+    {"do_predict": True, "predict_with_generate": True, "eval_dataset": "identity"},
 ]
 DEEPSPEED_WRONG: list[dict[str, Any]] = [
     {"train_micro_batch_size_per_gpu": 0},
@@ -105,10 +123,14 @@ DEEPSPEED_WRONG: list[dict[str, Any]] = [
     {"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-4}}},
     {"optimizer": {"type": "ZeroOneAdam", "params": {"lr": 1e-4}}},
     {"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "disk"}}},
+    {"zero_optimization": {"stage": 2, "offload_optimizer": "cpu"}},
+    {"gradient_allreduce_op": "sum", "zero_optimization": {"stage": 3}},
+    {"elasticity": {"enabled": True, "max_train_batch_size": 64, "micro_batch_sizes": [2, 4]}},
 ]
 DEEPSPEED_RIGHT: list[dict[str, Any]] = [
     {},
     {"scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": 100}}},
+    {"scheduler": {"type": "CosineAnnealingLR", "params": {"T_max": 100}}},
     {"checkpoint": {"tag_validation": "Warn"}},
     {"communication_data_type": "bfp16"},
     {"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-4}}, "zero_optimization": {"stage": 0}},
@@ -125,7 +147,7 @@ def problems(path: Path, text: str) -> list[str]:
     """Errors and warnings about one file."""
     path.write_text(text, encoding="utf-8")
     severity = {finding.id: finding.severity for finding in _catalogue().findings}
-    reading = read_configs([path], _catalogue().settings, {})
+    reading = read_configs([path], _catalogue().settings, {}, refusals=_catalogue().refusals)
     assert not reading.skipped
     return [o.id for o in reading.observations if severity.get(o.id) in {"error", "warning"}]
 

@@ -54,7 +54,7 @@ function viewed(view) {
 async function main() {
   const table = distkb.likelihood(distkb.diagnoseTable);
   const session = distkb.session(table, distkb.diagnoseTable);
-  const reading = distkb.reading(distkb.withSaid(distkb.diagnosePatterns, distkb.diagnoseSaid), table.isEcho);
+  const reading = distkb.reading(distkb.withSaid(distkb.diagnosePatterns, distkb.diagnoseSaid));
   const wording = distkb.wording(distkb.diagnoseWording, distkb.text.open(folder));
   const read = [];
   for (const text of asked.texts) {

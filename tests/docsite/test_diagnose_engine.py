@@ -199,7 +199,7 @@ def test_a_browser_ranks_reports_the_same(
         if not text.strip():
             continue
         expected = engine.python((EvidenceAdded(label="description", evidence=read_),))
-        found = page.evaluate("text => distkb.rank(text).then(found => found.entries.slice(0, 3))", text)
+        found = page.evaluate("text => distkb.rank(text, true).then(found => found.entries.slice(0, 3))", text)
         totals = expected["totals"]
         same = [totals[entry] for entry in expected["entries"][:3]]
         if [totals[entry] for entry in found] != pytest.approx(same, abs=1e-6):

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+import tarfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
 from test_browser_access import open_folds, violations
+
+from distkb.diagnosis.belief import believe
+from distkb.diagnosis.conclude import conclude, entry_probabilities
+from distkb.diagnosis.likelihood import LikelihoodTable
+from distkb.intake import read
+from distkb.knowledge import open_knowledge
+from distkb.search.index import load
 
 if TYPE_CHECKING:
     from browser import Site
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
 pytest_plugins = ("browser",)
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
+RECORDED = Path(__file__).parents[1] / "repro" / "recorded"
 REPORT = {
     "en": """It freezes after the first epoch, two nodes, torchrun.
 
@@ -28,6 +38,15 @@ only rank 0 evaluates, everybody else waits at the barrier
 """,
     "ko": "2노드 torchrun 학습이 에폭 끝 검증 다음에 멈춥니다. 오류는 없고 rank 0만 검증합니다.\n",
 }
+RANKS = "".join(
+    f"2026-01-02 12:00:0{second} [rank{rank}] {text}\n"
+    for second, rank, text in (
+        (1, 0, "INFO step 1 loss 2.1"),
+        (1, 1, "INFO step 1 loss 2.1"),
+        (2, 1, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+        (9, 0, "INFO waiting"),
+    )
+)
 KINDS = [".answers", ".example", ".checks", "textarea", ".verify"]
 """What tells a question, lines to choose, several answers, output to paste, and a fix from one another."""
 MOVES = 40
@@ -122,7 +141,7 @@ def test_five_megabytes_do_not_freeze_the_page(site: Site, page: Page) -> None:
     """Reading is done in slices: the page's clock goes on, and the text is held beside the box."""
     page.goto(site.url("en/diagnose.html"))
     page.locator("#d-text").focus()
-    page.locator("#diagnose[data-warm]").wait_for()
+    page.locator("#diagnose[data-ready]").wait_for()
     page.evaluate(
         """() => {
           window.worst = 0;
@@ -148,6 +167,43 @@ def test_five_megabytes_do_not_freeze_the_page(site: Site, page: Page) -> None:
     page.locator("#d-causes > li").first.wait_for(timeout=120_000)
     assert page.locator("#d-text").input_value() == ""
     assert page.evaluate("worst") < 3000
+
+
+def test_a_pasted_log_gets_the_terminals_answer(site: Site, page: Page, tmp_path: Path) -> None:
+    """Where the page says which cause it is, the terminal has it among its first three for the same recorded log."""
+    compiled = open_knowledge()
+    catalogue, index = compiled.catalogue(), load(compiled.search_index())
+    table = LikelihoodTable(catalogue.entries, catalogue.signatures, catalogue.findings, catalogue.facts)
+    page.goto(site.url("en/diagnose.html"))
+    same = 0
+    archives = sorted(RECORDED.glob("*.tar.xz"))[::8]
+    for archive in archives:
+        with tarfile.open(archive) as kept:
+            log = kept.extractfile("artifacts/console.log")
+            text = log.read().decode(errors="replace") if log else ""
+        path = tmp_path / f"{archive.name}.log"
+        path.write_text(text, encoding="utf-8")
+        found = page.evaluate("text => distkb.rank(text)", text)
+        evidence = read(catalogue, [path], index=index)
+        totals = list(entry_probabilities(conclude(table, believe(table, evidence), evidence)))
+        same += found["entries"][0] == totals[0]
+        assert found["verdict"] not in {"named", "leading"} or found["entries"][0] in totals[:3], archive.name
+    assert same >= len(archives) * 3 // 4
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_the_ranks_of_a_log_are_drawn(site: Site, page: Page, lang: str) -> None:
+    """A lane for each rank, told in words as well; a text of one process has none."""
+    page.goto(site.url(f"{lang}/diagnose.html"))
+    paste(page, RANKS)
+    assert page.locator("#d-lanes .lane").count() == 4
+    told = page.locator("#d-lanes svg").get_attribute("aria-label") or ""
+    assert "12:00:01" in told
+    assert "12:00:09" in told
+    assert page.locator("#d-lanes .failed").count() >= 1
+    page.locator("#d-over").click()
+    paste(page, "RuntimeError: CUDA out of memory\n" * 5)
+    assert not page.locator("#d-lanes").is_visible()
 
 
 def test_the_session_is_copied_as_markdown(site: Site, open_page: Callable[..., Page]) -> None:

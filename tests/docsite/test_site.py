@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import built_in
 import msgspec
@@ -21,6 +22,7 @@ from shelf import library
 from distkb.catalogue.guide import Guide
 from distkb.catalogue.model import Catalogue
 from distkb.catalogue.records import Text
+from distkb.docsite import colours
 from distkb.docsite.build import MARKER, NotOursError, build, rendered, sources
 from distkb.docsite.views import Library
 from distkb.report.meaning import Meanings
@@ -196,3 +198,30 @@ def test_a_hostile_catalogue_is_shown_as_text() -> None:
         assert b"<img" not in content, path
         assert page.crossed == [], path
         assert page.open == [], path
+
+
+@pytest.mark.slow
+def test_what_changed_can_be_followed() -> None:
+    """Each language has an Atom feed, the newest first, whose links are pages; each page names the card."""
+    files = dict(rendered(library(), base_url=BASE))
+    atom = "{http://www.w3.org/2005/Atom}"
+    for lang in ("en", "ko"):
+        feed = ElementTree.fromstring(files[f"{lang}/feed.xml"])  # noqa: S314 - of our own
+        dates = [entry.findtext(f"{atom}updated") or "" for entry in feed.iter(f"{atom}entry")]
+        assert dates
+        assert dates == sorted(dates, reverse=True)
+        for link in feed.findall(f"{atom}entry/{atom}link"):
+            assert link.attrib["href"].removeprefix(BASE) in files
+        assert b'type="application/atom+xml"' in files[f"{lang}/index.html"]
+    for path, content in files.items():
+        if path.endswith(".html") and path[2:3] == "/":
+            found = re.search(rf'property="og:image" content="{BASE}([^"]+)"'.encode(), content)
+            assert found, path
+            assert files[found[1].decode()].startswith(b"\x89PNG"), path
+
+
+def test_code_is_coloured_while_the_site_is_built() -> None:
+    """Keywords, strings and comments are elements; the text stays the code's, what no lexer knows included."""
+    shown = colours.coloured('    if x == "<a>":  # why', "python")
+    assert shown == "    <b>if</b> x == <i>&quot;</i><i>&lt;a&gt;</i><i>&quot;</i>:  <small># why</small>"
+    assert colours.coloured("<b>", "no such language") == "&lt;b&gt;"

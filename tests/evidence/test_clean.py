@@ -95,3 +95,10 @@ def test_of_a_key_over_several_lines_no_line_is_left(label: str) -> None:
         shown = list(mask_lines(lines[first:]))
         assert not any(part in " ".join(shown) for line in body for part in (line, line[:12]))
         assert shown[-2:] == lines[-2:]
+
+
+def test_the_value_below_the_name_of_a_secret_is_masked() -> None:
+    """A list of variables as Kubernetes writes it: the name is in one line and the value in the next."""
+    lines = ["env:", "- name: DB_PASSWORD", "  value: hunter22", "- name: RUN", "  value: hunter22", "hunter22"]
+    shown = list(mask_lines(lines))
+    assert shown == [*lines[:2], "  value: ***", *lines[3:]]

@@ -37,6 +37,9 @@ from distkb.evidence.text.unpacking import FREE
 from distkb.evidence.walk import take_stock
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).parent / "flight_recorder"))
+from recorder_dumps import dump, entry, torch_pickle  # noqa: E402
+
 GOOD = "step 1\nRuntimeError: Timed out waiting 5000ms for recv operation to complete\n"
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
@@ -263,6 +266,62 @@ def test_shapes_that_entries_share_are_read_once(tmp_path: Path) -> None:
     path = tmp_path / "nccl_trace_rank_0"
     path.write_bytes(_dump(entry=entry))
     assert read_flight_recorder([path]).facts["entries"] == 10_000
+
+
+@pytest.mark.parametrize("name", ["input_sizes", "output_dtypes", "frames"])
+def test_what_entries_share_is_compared_once(tmp_path: Path, name: str) -> None:
+    """One list of 4,000 dtypes, shapes or frames in 90,000 entries that stand alone: item by item it takes minutes."""
+    item = {
+        "input_sizes": b"](K\x01K\x02e",
+        "output_dtypes": _text("Float"),
+        "frames": b"}" + _text("filename") + _text("/" * 390) + b"s",
+    }[name]
+    path = tmp_path / "nccl_trace_rank_0"
+    shared = _text(name) + b"q\x010](" + item * 4000 + b"eq\x020"
+    path.write_bytes(_dump(entry=shared + b"}(h\x01h\x02u" * 90_000))
+    assert read_flight_recorder([path]).facts["entries"] == 90_000
+
+
+def test_a_list_without_an_end_costs_its_length(tmp_path: Path) -> None:
+    """References in the place of a frame list that is never closed, behind entries whose layout is known."""
+    data = torch_pickle(dump([entry(seq=number) for number in range(1, 6)], {"0": ("default_pg", [0, 1])}))
+    at = data.rfind(b"](h")
+    path = tmp_path / "nccl_trace_rank_0"
+    path.write_bytes(data[:at] + b"](" + b"hh" * 200_000 + b"N" + data[at + 2 :])
+    assert [skipped.code for skipped in read_flight_recorder([path]).skipped] == ["damaged-dump"]
+
+
+def test_entries_larger_than_a_window_are_read_once(tmp_path: Path) -> None:
+    """Of 60 entries with 100 KB of shapes each none is cut up again for each one before it."""
+    sizes = [[4] * 12_000] * 2
+    made = [entry(seq=number, record=number, sizes=sizes) for number in range(1, 61)]
+    path = tmp_path / "nccl_trace_rank_0"
+    path.write_bytes(torch_pickle(dump(made, {"0": ("default_pg", [0])})))
+    assert path.stat().st_size > 5 << 20
+    assert read_flight_recorder([path]).facts["entries"] == 60
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"N0" * 8_000_000,
+        b"](" + b"N" * 900_000 + b"e" + (b"(" + b"N" * 900_000 + b"e") * 6,
+        b"U\x02abq\xff0" * 1_400_000,
+    ],
+    ids=["nothing", "values", "texts"],
+)
+def test_more_than_a_dump_holds_is_said(tmp_path: Path, data: bytes) -> None:
+    """Millions of opcodes are no dump of a few thousand calls: the reading ends, with a line of its own."""
+    path = tmp_path / "nccl_trace_rank_0"
+    path.write_bytes(b"\x80\x04}(" + _text("pg_config") + b"}" + _text("entries") + b"]" + data + b"u.")
+    assert [skipped.code for skipped in read_flight_recorder([path]).skipped] == ["too-long-dump"]
+
+
+def test_more_than_a_json_dump_holds_is_said(tmp_path: Path) -> None:
+    """Millions of empty entries would take a hundred bytes of memory each."""
+    path = tmp_path / "nccl_trace_rank_0.json"
+    path.write_bytes(b'{"pg_config":{},"entries":[' + b"{}," * 3_000_000 + b"{}]}")
+    assert [skipped.code for skipped in read_flight_recorder([path]).skipped] == ["too-long-dump"]
 
 
 def test_many_documents_of_stacks_are_read_in_linear_time() -> None:

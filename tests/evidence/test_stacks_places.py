@@ -293,3 +293,21 @@ def test_runs_of_ranks_are_shortened() -> None:
     assert listed([0, 1, 2, 4, 5, 6, 7]) == "0-2, 4-7"
     assert listed([3, 4]) == "3, 4"
     assert listed(range(4096)) == "0-4095"
+
+
+def test_a_stopped_rank_is_said_to_be_stopped_and_nothing_else() -> None:
+    """Where the signal met it is chance: no pause, no save is made of it, and the others' place stays theirs."""
+    for rows in ((("sleep", "/job/train.py", 9), TRAIN, MAIN), reduce_at(), ELSEWHERE["save"][0]):
+        dumps = [dump(rank, *reduce_at(), world=4) for rank in (0, 2, 3)]
+        judged = judge([*dumps, dump(1, *rows, world=4, pid=77, state="T")])
+        (only,) = judged.observations
+        assert (only.id, only.values["odd"], only.values["pids"]) == ("stacks.rank-stopped", "1", "77")
+        assert judged.clear == ()
+        assert [(group["label"], group["odd"]) for group in judged.facts["groups"]] == [("1", True), ("0, 2, 3", False)]
+
+
+def test_ranks_that_differ_are_compared_beside_a_stopped_one() -> None:
+    """Two things are wrong then, and both are said."""
+    dumps = [dump(0, *reduce_at(op="barrier")), *(dump(rank, *reduce_at()) for rank in (2, 3))]
+    found = {one.id for one in judge([*dumps, dump(1, *reduce_at(), state="T")]).observations}
+    assert found == {"stacks.rank-stopped", "stacks.one-rank-elsewhere", "stacks.rank-in-barrier"}

@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -93,6 +94,17 @@ def _knowledge():  # type: ignore[no-untyped-def]
     return Guide(_catalogue()), load(compiled.search_index()), Meanings(_catalogue())
 
 
+def _harmless(shown: str, breaks: str = "\n") -> None:
+    """Raise where a control character or an override of the direction is shown, or written out in JSON."""
+    if found := _MISLEADING.search(shown.translate(dict.fromkeys(map(ord, breaks)))):
+        raise AssertionError(f"a control character is shown: {found[0]!r}")
+
+
+_MISLEADING = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|(?<!\\)\\u(?:00[01][0-9a-f]|202[a-e]|206[6-9])"
+)
+
+
 def log(data: bytes) -> None:
     """A log, as it is opened, scanned and put together."""
     from distkb.evidence.inventory import LogFile
@@ -146,7 +158,7 @@ def script(data: bytes) -> None:
 
     path = _file("train.py", data)
     read_scripts([path])
-    read_configs([path], _catalogue().settings, {})
+    read_configs([path], _catalogue().settings, {}, refusals=_catalogue().refusals)
 
 
 def config(data: bytes) -> None:
@@ -154,7 +166,7 @@ def config(data: bytes) -> None:
     from distkb.evidence.readers.configs import read_configs
 
     for name in ("ds_config.json", "accelerate.yaml", "job.sbatch"):
-        read_configs([_file(name, data)], _catalogue().settings, {})
+        read_configs([_file(name, data)], _catalogue().settings, {}, refusals=_catalogue().refusals)
 
 
 def documents(data: bytes) -> None:
@@ -185,8 +197,7 @@ def quotes(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     shown = quote_text(text)
     masked = mask(plain(text))
-    if any(ord(character) < 32 for character in shown + masked):
-        raise AssertionError("a control character is shown")
+    _harmless(shown + masked, breaks="")
 
 
 def whole(data: bytes) -> None:
@@ -202,11 +213,9 @@ def whole(data: bytes) -> None:
     words = data.decode("utf-8", "replace")[:400]
     evidence = intake.read(_catalogue(), [path], report=words, index=index, cache_dir=cache_directory())
     diagnosis = diagnose(guide, evidence)
-    json.write(diagnosis, meanings)
+    _harmless(json.write(diagnosis, meanings))
     for language in LANGUAGES:
-        shown = text.write(diagnosis, meanings, Say(language)) + markdown.write(diagnosis, meanings, Say(language))
-        if any(ord(character) < 32 and character != "\n" for character in shown):
-            raise AssertionError("a control character is shown")
+        _harmless(text.write(diagnosis, meanings, Say(language)) + markdown.write(diagnosis, meanings, Say(language)))
 
 
 def digested(data: bytes) -> None:
@@ -232,9 +241,7 @@ def digested(data: bytes) -> None:
     with contextlib.suppress(UnreadableError):
         made.append(around(lines_around(path, 3), 3, "rank1.log", say, budget=3000))
     for one in made:
-        json.write(one)
-        if any(ord(character) < 32 and character != "\n" for character in text.write(one, say)):
-            raise AssertionError("a control character is shown")
+        _harmless(json.write(one) + text.write(one, say))
 
 
 def answers(data: bytes) -> None:
@@ -267,7 +274,7 @@ def answers(data: bytes) -> None:
             judge(taken.dumps())
             shown = answer(raw, _catalogue().findings)
             for language in ("en", "ko"):
-                probe.write(shown, Say(language))
+                _harmless(probe.write(shown, Say(language)))
 
 
 def session(data: bytes) -> None:
@@ -284,10 +291,10 @@ def session(data: bytes) -> None:
     with contextlib.suppress(store.SessionError):
         saved = store.load("x", folder)
         shown = view(saved, guide)
-        export.json(saved, shown)
+        _harmless(export.json(saved, shown))
         for language in ("en", "ko"):
-            export.markdown(saved, shown, guide, Say(language))
-            export.upstream(saved, shown, guide, Say(language))
+            _harmless(export.markdown(saved, shown, guide, Say(language)))
+            _harmless(export.upstream(saved, shown, guide, Say(language)))
 
 
 def watched(data: bytes) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from distkb_probes.environment.processes import (
     Stat,
     describe,
     environment_of,
+    waits_for_a_file,
     waits_in_the_kernel,
 )
 from distkb_probes.secret_kinds import MASK
@@ -241,8 +243,40 @@ def test_a_process_that_waits_in_the_kernel_is_told_from_one_that_sleeps() -> No
         table = Table()
         stuck = [below for below in (pid, *table.below(pid)) if waits_in_the_kernel(below, for_s=0.1)]
         assert len(stuck) == 1
+        assert not waits_for_a_file(stuck[0])
     with launched(TWO, 2) as pid:
         assert not waits_in_the_kernel(pid, for_s=0.1)
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("fsfreeze"), reason="needs root, to freeze a file system")
+def test_a_process_that_waits_for_its_disk_is_told_from_other_waits(tmp_path: Path) -> None:
+    """A file system that answers no writer: state D, in a call on a file."""
+    image, disk = tmp_path / "image", tmp_path / "disk"
+    disk.mkdir()
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    made = [
+        subprocess.run(words, check=False, capture_output=True).returncode
+        for words in (
+            ["mkfs.ext4", "-q", "-F", str(image)],
+            ["mount", "-o", "loop", str(image), str(disk)],
+            ["fsfreeze", "-f", str(disk)],
+        )
+    ]
+    try:
+        if any(made):
+            pytest.skip("no loop device here")
+        writer = subprocess.Popen([sys.executable, "-c", f"open({str(disk / 'log')!r}, 'w').write('x')"])
+        until = time.monotonic() + 120
+        while not (waits_in_the_kernel(writer.pid, for_s=0.1) and waits_for_a_file(writer.pid)):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        subprocess.run(["fsfreeze", "-u", disk], check=True)
+        assert writer.wait(120) == 0
+        assert not waits_for_a_file(writer.pid)
+    finally:
+        subprocess.run(["fsfreeze", "-u", disk], check=False, capture_output=True)
+        subprocess.run(["umount", disk], check=False, capture_output=True)
 
 
 def test_a_process_is_described() -> None:

@@ -77,6 +77,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("env.process-stopped", with_details(state="T")),
     ("env.process-dead", with_details(state="Z")),
     ("env.process-in-kernel", with_details(state="D", waits_in_kernel=True)),
+    ("env.process-in-file-call", with_details(state="D", waits_in_kernel=True, waits_for_file=True)),
     ("env.launch-no-rank", live({}, {})),
     ("env.launch-rank-duplicate", live(TORCHRUN, SECOND, SECOND)),
     ("env.launch-rank-missing", live(TORCHRUN)),

@@ -141,3 +141,9 @@ def test_a_workaround_and_changed_results_are_marked() -> None:
     assert "[workaround]" in page
     assert "only hides the cause" in page
     assert "declare it" in page
+
+
+def test_no_document_holds_what_misleads() -> None:
+    """Names of files and texts lose control characters and overrides in every JSON document; breaks of lines stay."""
+    written = json.encode({"path": "a\u202eb\x1b[31m\x9b1mc\udc80", "fix\x07": ["one\n\ttwo", 1, None]})
+    assert msgspec.json.decode(written) == {"path": "abc?", "fix": ["one\n\ttwo", 1, None]}

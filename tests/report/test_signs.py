@@ -10,7 +10,7 @@ from distkb.locale import Language, Say
 from distkb.report import entry as page
 from distkb.report.layout import width
 from distkb.report.meaning import Meanings
-from distkb.report.signs import SHOWN, rows, sentence, speaking_for, table, telling
+from distkb.report.signs import SHOWN, rows, speaking_for, table
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +24,23 @@ def test_every_entry_begins_with_a_table_that_fits(catalogue: Catalogue, lang: L
     """Each cause has a row, the rows tell the causes apart, and no line is wider than the page."""
     meanings, say = Meanings(catalogue), Say(lang)
     for entry in catalogue.entries:
-        made = rows(entry, meanings, say)
-        assert len(made) == len(entry.causes), entry.id
-        assert len({(row.see, row.fix) for row in made}) == len(made), entry.id
-        assert all(row.check.startswith("distkb ") for row in made)
+        made = list(rows(entry.causes, meanings))
+        assert [row.cause for row in made] == list(entry.causes), entry.id
+        assert len({(row.seen, row.cause.title) for row in made}) == len(made), entry.id
+        assert all(row.command or row.checked for row in made)
         for columns in (50, 80):
             assert all(width(line) <= columns for line in table(entry, meanings, say, columns)), entry.id
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_every_answer_is_a_sentence(catalogue: Catalogue, lang: Language) -> None:
+    """What an answer says of the run is one sentence: no question mark, and no question beside its answer."""
+    meanings, say = Meanings(catalogue), Say(lang)
+    for fact in catalogue.facts:
+        for value in fact.values:
+            text = meanings.sentence(f"{fact.id}={value.value}", say)
+            assert "?" not in text, text
+            assert text.endswith("."), text
 
 
 @pytest.mark.parametrize("lang", ["en", "ko"])
@@ -38,12 +49,9 @@ def test_signs_are_sentences_and_the_rest_is_folded(catalogue: Catalogue, lang: 
     meanings, say = Meanings(catalogue), Say(lang)
     entry = next(one for one in catalogue.entries if one.id == "D21")
     for cause in entry.causes:
-        found = speaking_for(cause, meanings)
-        weights = [telling(one, meanings) for one in found]
-        assert weights == sorted(weights, reverse=True)
-        for one in found:
-            text = sentence(one, meanings, say)
-            assert text.endswith((".", ".”", ")", "다")), text
+        for one in speaking_for(cause, meanings):
+            text = meanings.sentence(one.observation, say)
+            assert text.endswith((".", ")")), text
             assert say(f"likelihood.{one.likelihood}") != text.rpartition("(")[2].rstrip(")")
     most = max(len(speaking_for(cause, meanings)) for cause in entry.causes)
     assert most > SHOWN

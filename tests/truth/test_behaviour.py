@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -35,6 +36,7 @@ CLAIMS = claims()
 NAMED = [(program, name) for program, claims in CLAIMS.items() for name in claims]
 
 
+@functools.cache
 def version(package: str) -> str:
     """The version of a package beside the programs' interpreter; empty where it is not there."""
     code = f"import importlib.metadata as found; print(found.version({package!r}))"
@@ -42,19 +44,17 @@ def version(package: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture(scope="session")
-def seen() -> dict[str, dict[str, Any]]:
-    """What the programs saw, each started once, and the versions of what they ran with."""
-    out: dict[str, dict[str, Any]] = {"versions": {name: version(name) for name in ("torch", "accelerate")}}
-    for program in CLAIMS:
-        start = [str(PROGRAMS / f"{program}.py")]
-        if program in SPREAD:
-            start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *start]
-        done = subprocess.run([PYTHON, *start], capture_output=True, text=True, timeout=170, check=False)
-        lines = [line for line in done.stdout.splitlines() if line.startswith("SEEN ")]
-        assert lines, done.stderr[-2000:]
-        out[program] = json.loads(lines[-1].removeprefix("SEEN "))
-    return out
+@functools.cache
+def seen(program: str) -> dict[str, Any]:
+    """What a program saw; it is started for the first test that asks."""
+    start = [str(PROGRAMS / f"{program}.py")]
+    if program in SPREAD:
+        start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *start]
+    done = subprocess.run([PYTHON, *start], capture_output=True, text=True, timeout=170, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("SEEN ")]
+    assert lines, done.stderr[-2000:]
+    saw: dict[str, Any] = json.loads(lines[-1].removeprefix("SEEN "))
+    return saw
 
 
 def told(where: str) -> str:
@@ -66,15 +66,15 @@ def told(where: str) -> str:
 @pytest.mark.torchrun
 @pytest.mark.xdist_group("behaviour")
 @pytest.mark.parametrize(("program", "name"), NAMED, ids=[name for _, name in NAMED])
-def test_torch_does_what_the_catalogue_says(seen: dict[str, dict[str, Any]], program: str, name: str) -> None:
+def test_torch_does_what_the_catalogue_says(program: str, name: str) -> None:
     """The program sees it with every torch that the words speak of."""
     _, _, expected, *more = CLAIMS[program][name]
     asked = more[0] if more else {}
-    if is_before(seen["versions"]["torch"], asked.get("torch", "0")):
+    if is_before(version("torch"), asked.get("torch", "0")):
         pytest.skip(f"the words speak of torch {asked['torch']} and later")
-    if not seen["versions"].get(asked.get("needs", "torch")):
+    if not version(asked.get("needs", "torch")):
         pytest.skip(f"without {asked['needs']}")
-    saw = seen[program][name]
+    saw = seen(program)[name]
     if isinstance(expected, str) and expected:
         assert expected in str(saw)
     else:

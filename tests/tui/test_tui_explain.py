@@ -12,7 +12,7 @@ from distkb.evidence.observation import Evidence, Observation, Quote
 from distkb.locale import Language, Say
 from distkb.report.citations import Citations
 from distkb.report.meaning import Meanings
-from distkb.tui.widgets.trail import parted, quoted
+from distkb.tui.widgets.trail import quoted
 
 
 @BOTH
@@ -52,10 +52,10 @@ def test_the_failure_comes_first_and_echoes_are_folded() -> None:
         Observation(id="logs.one-rank-failed-first", source="log"),
         Observation(id="gloo.pair-connect-timeout", source="log"),
     ]
-    telling, rest = parted(seen, meanings)
+    telling, rest = meanings.parted(tuple(seen))
     assert {o.id for o in telling} == {"gloo.pair-connect-timeout", "logs.one-rank-failed-first"}
     assert [o.id for o in rest] == ["gloo.timeout", "cuda.oom"]
-    telling, rest = parted(seen[:2], meanings)
+    telling, rest = meanings.parted(tuple(seen[:2]))
     assert [o.id for o in telling] == ["gloo.timeout"]
     assert [o.id for o in rest] == ["cuda.oom"]
 

@@ -127,6 +127,25 @@ def test_several_answers_are_ticked_and_confirmed() -> None:
     drive(script, resume=SECOND)
 
 
+@BOTH
+@pytest.mark.usefixtures("recorded")
+def test_an_answer_that_excludes_the_others_is_taken_at_once(lang: Language) -> None:
+    """Of a question with several answers, `nothing` needs no confirmation and no tick beside it."""
+
+    async def script(driven: Drive) -> None:
+        await driven.at("session")
+        await driven.press("e", "enter")
+        await driven.at("change")
+        assert driven.shown.count("[ ]") == 3
+        await driven.press("1", "4")
+        await driven.at("session")
+        answer = events_of(driven)[-1]
+        assert isinstance(answer, Answered)
+        assert answer.values == ("nothing",)
+
+    drive(script, lang=lang, resume=FIRST)
+
+
 @pytest.mark.usefixtures("recorded")
 def test_the_mouse_ticks_and_confirms() -> None:
     """Where several answers may hold a click ticks one, and a row below them confirms."""

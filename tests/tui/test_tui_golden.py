@@ -1,4 +1,4 @@
-"""Every screen as text, in both languages and two sizes; `UPDATE_GOLDEN=1` writes them anew.
+"""Every screen as text, in both languages and three sizes; `UPDATE_GOLDEN=1` writes them anew.
 
 They show a sample catalogue, so that they change when a screen changes and not when an entry's wording does.
 """
@@ -50,7 +50,7 @@ class Dumps:
         assert not self._differ, "\n".join(self._differ)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("lang", ["en", "ko"])
 @pytest.mark.usefixtures("recorded")
 def test_every_screen_looks_as_it_did(lang: Language, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,8 +72,11 @@ def stand_still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let reading never end and a probe always find the same."""
 
     class Endless:
-        def __init__(self, _request: object, progress: object) -> None:
+        def __init__(self, *, progress: object) -> None:
             progress(3 << 20, 12 << 20)  # type: ignore[operator]
+
+        def ask(self, request: object) -> None:
+            """Nothing is read."""
 
         def result(self) -> object:
             raise CancelledError
@@ -98,6 +101,7 @@ def stand_still(monkeypatch: pytest.MonkeyPatch) -> None:
 
     python = Interpreter(path=Path("/opt/train/bin/python"), why="virtualenv", has_torch=True)
     monkeypatch.setattr(reading, "Reading", Endless)
+    monkeypatch.setattr(reading, "monotonic", lambda: 1.0)
     monkeypatch.setattr(probes, "ProbeRun", Recorded)
     monkeypatch.setattr("distkb.probing.interpreter.find_interpreter", lambda: python)
 
@@ -154,6 +158,11 @@ async def through_the_session(driven: Drive, dumps: Dumps) -> None:
     await driven.press("escape", "down", "down", "down", "enter")
     await driven.says("bye")
     dumps.take("context", driven)
+    await driven.press("escape", "t")
+    await driven.at("course")
+    dumps.take("course", driven)
+    await driven.press("escape", "c")
+    dumps.take("session-causes", driven)
     await driven.press("escape", "x")
     dumps.take("export", driven)
     await driven.press("escape", "f")

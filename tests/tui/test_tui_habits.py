@@ -52,6 +52,26 @@ def test_slash_searches_and_colon_commands(lang: Language) -> None:
     drive(script, lang=lang, resume=FIRST)
 
 
+@BOTH
+@pytest.mark.usefixtures("sample")
+def test_an_empty_field_takes_colon_and_question_mark_as_keys(lang: Language) -> None:
+    """`?` explains and `:` offers the commands where nothing is typed yet; behind words they are text."""
+
+    async def script(driven: Drive) -> None:
+        field = driven.app.screen.query_one(Input)
+        await driven.press("question_mark")
+        await driven.at("help")
+        await driven.press("escape", "colon")
+        await driven.says(Say(lang)("tui.palette.placeholder")[:8])
+        await driven.press("escape")
+        await driven.at("start")
+        assert not len(field.value)
+        await driven.press("a", "colon", "question_mark")
+        assert field.value == "a:?"
+
+    drive(script, lang=lang)
+
+
 @pytest.mark.usefixtures("recorded")
 def test_tab_goes_round_the_panes_and_the_hints_are_theirs() -> None:
     """Tab visits question, evidence and causes; the hints of the focused one come first."""

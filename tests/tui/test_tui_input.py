@@ -27,9 +27,9 @@ TOKEN = "hf_" + "abcdefghijklmnopqrstuvwxyz012345"
 @BOTH
 @pytest.mark.usefixtures("sample")
 def test_a_pasted_log_is_read_like_a_file(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A paste of 3,000 lines becomes a file that is read as evidence, beside the words that were typed before it."""
-    begun: list[tuple[str, tuple[Path, ...]]] = []
-    monkeypatch.setattr(DistkbApp, "begin", lambda _, words="", paths=(): begun.append((words, tuple(paths))))
+    """A paste of 3,000 lines is handed on whole, beside the words that were typed before it, not searched for."""
+    begun: list[tuple[str, str]] = []
+    monkeypatch.setattr(DistkbApp, "begin", lambda _, words="", pasted="": begun.append((words, pasted)))
 
     async def script(driven: Drive) -> None:
         await driven.write("it hangs")
@@ -38,9 +38,22 @@ def test_a_pasted_log_is_read_like_a_file(lang: Language, monkeypatch: pytest.Mo
         assert not driven.app.screen.query_one(Input).value
 
     drive(script, lang=lang)
-    ((words, (path,)),) = begun
-    assert words == "it hangs"
-    assert path.read_text(encoding="utf-8") == LOG
+    assert begun == [("it hangs", LOG)]
+
+
+@pytest.mark.usefixtures("sample")
+def test_a_pasted_log_becomes_a_file_that_is_read() -> None:
+    """It is kept line by line, read as evidence, and opens where it is quoted."""
+
+    async def script(driven: Drive) -> None:
+        driven.app.begin(pasted=LOG.replace("\n", "\r"))
+        await driven.at("session")
+        (read,) = events_of(driven)
+        assert isinstance(read, EvidenceAdded)
+        assert Path(read.paths[0]).read_text(encoding="utf-8") == LOG
+        assert read.evidence.bytes_read
+
+    drive(script)
 
 
 def test_a_kept_paste_holds_no_secret_and_old_ones_go(tmp_path: Path) -> None:

@@ -11,11 +11,15 @@ from pathlib import Path
 import click
 import pytest
 from textual.widgets import OptionList
-from tui_driver import BOTH, FIRST, RUN, Drive, drive, move_of
+from tui_driver import BOTH, FIRST, RUN, Drive, drive, events_of, move_of
 
+from distkb.diagnosis.session import EvidenceAdded
+from distkb.evidence.observation import Evidence
 from distkb.locale import Language, Say
 from distkb.probing.registry import PROBES
+from distkb.sessions import store
 from distkb.tui.screens import look as look_screen
+from distkb.tui.screens.probes import ProbesScreen
 from distkb.tui.widgets.move import Look
 from distkb.watching import look
 from distkb.watching.look import Job
@@ -159,6 +163,56 @@ def test_every_probe_is_offered_from_one_list(lang: Language) -> None:
         await driven.says(Say(lang)("tui.look.none")[:12])
 
     drive(script, lang=lang)
+
+
+@BOTH
+@pytest.mark.usefixtures("recorded")
+def test_files_beside_what_was_read_are_read_without_asking(lang: Language, tmp_path: Path) -> None:
+    """The script probe says which files it found; Enter reads them, `p` asks for others."""
+    script_file = tmp_path / "src" / "train.py"
+    script_file.parent.mkdir()
+    script_file.write_text("import torch\n", encoding="utf-8")
+    logs = tmp_path / "logs"
+    logs.mkdir()
+
+    async def script(driven: Drive) -> None:
+        driven.app.open_session(store.new("run"), EvidenceAdded(label="logs", evidence=Evidence(), paths=(str(logs),)))
+        await driven.at("session")
+        await driven.settle()
+        await driven.press("f3")
+        await driven.at("probes")
+        listing = driven.app.screen.query_one("#probes-list", OptionList)
+        listing.highlighted = list(PROBES).index("script")
+        await driven.says("train.py")
+        await driven.press("p")
+        await driven.at("open")
+        await driven.press("escape", "enter")
+        await driven.until(lambda: len(events_of(driven)) == 2, "read")
+        read = events_of(driven)[-1]
+        assert isinstance(read, EvidenceAdded)
+        assert read.paths == (str(script_file),)
+        assert read.step == PROBES["script"].step
+
+    drive(script, lang=lang, size=(120, 40))
+
+
+@BOTH
+@pytest.mark.usefixtures("sample")
+def test_one_end_of_the_network_probe_waits_and_names_the_other(lang: Language) -> None:
+    """Enter on the empty field listens; the command for the other machine is shown, and `k` ends it."""
+
+    async def script(driven: Drive) -> None:
+        await driven.press("f3")
+        await driven.at("probes")
+        probes = driven.app.screen
+        assert isinstance(probes, ProbesScreen)
+        await driven.until(lambda: probes.python is not None, "python")
+        await driven.press("end", "enter", "enter")
+        await driven.says("distkb probe network --peer")
+        await driven.press("k")
+        await driven.says(Say(lang)("tui.probes.done")[:6])
+
+    drive(script, lang=lang, size=(120, 40))
 
 
 def test_the_screen_offers_every_probe_of_the_command_line() -> None:

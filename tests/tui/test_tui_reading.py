@@ -67,7 +67,7 @@ def _ancestors(pid: int, above: dict[int, int]) -> set[int]:
 class StoppedReading(Reading):
     """Really reads, but its process is stopped at once, so that it cannot end by itself before a test steps in."""
 
-    def __init__(self, request: Request, progress: Callable[[int, int], None] | None = None) -> None:
+    def __init__(self, request: Request | None = None, progress: Callable[[int, int], None] | None = None) -> None:
         super().__init__(request, progress)
         for pid in children("intake_process"):
             os.kill(pid, signal.SIGSTOP)

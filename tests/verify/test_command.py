@@ -21,6 +21,16 @@ signatures:
     seen_in:
       - {component: nccl, since: '2.18', how: source}
 """
+DEFAULT = """
+settings:
+  - id: NCCL_RING_WAIT
+    name: NCCL_RING_WAIT
+    kind: variable
+    place: environment
+    means: {en: How long a ring waits., ko: 링이 기다리는 시간입니다.}
+    read_by: [{component: nccl}]
+    defaults: [{value: '14', component: nccl}]
+"""
 
 
 def repository(cache: Path, texts: dict[str, str]) -> None:
@@ -91,3 +101,19 @@ def test_a_component_that_no_package_is_known_for_is_wrong_usage() -> None:
     wrong = CliRunner().invoke(cli, ["kb", "verify", "numpy", "--lang", "en"])
     assert wrong.exit_code == 2
     assert "deepspeed" in wrong.stderr
+
+
+def test_a_default_that_changed_is_told(tmp_path: Path) -> None:
+    """A record that states the old one differs, and the next run names what changed since the last."""
+    (file := tmp_path / "kb/settings/ours.yaml").parent.mkdir(parents=True)
+    file.write_text(DEFAULT, encoding="utf-8")
+    repository(tmp_path, {"2.18.3": 'NCCL_PARAM(RingWait, "RING_WAIT", 14);'})
+    assert verify(tmp_path).exit_code == 0
+    git = ["git", "-C", str(tmp_path / "nccl.git"), "-c", "user.name=a", "-c", "user.email=a@b"]
+    (tmp_path / "nccl.git/debug.cc").write_text('NCCL_PARAM(RingWait, "RING_WAIT", 18);')
+    subprocess.run([*git, "-c", "commit.gpgsign=false", "commit", "-qam", "next"], check=True)
+    subprocess.run([*git, "tag", "v2.19.1-1"], check=True)
+    second = verify(tmp_path)
+    assert second.exit_code == 1
+    assert "the default of 'NCCL_RING_WAIT' is '18' in nccl 2.19.1" in second.stdout
+    assert "the default of NCCL_RING_WAIT changed: 14 (nccl 2.18.3), 18 (nccl 2.19.1)" in second.stdout

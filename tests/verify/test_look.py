@@ -12,6 +12,7 @@ import pytest
 from distkb.catalogue.model import Catalogue, Signature, Text, Version
 from distkb.catalogue.settings import Setting
 from distkb.verify.claims import Claim, claims
+from distkb.verify.defaults import declared
 from distkb.verify.look import Finder
 from distkb.verify.packages import KINDS, Kind, package, versions
 from distkb.verify.run import look_up, write
@@ -125,3 +126,29 @@ def test_packages_come_from_the_cache_where_they_are_there(tmp_path: Path) -> No
     assert package(cuda, "2.0.1", tmp_path) == linux
     assert package(next(kind for kind in KINDS if kind.name == "torch"), "2.0.1", tmp_path) == mac
     assert versions(cuda, tmp_path) == list(cuda.only)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "found"),
+    [
+        ("src/net.cc", b'NCCL_PARAM(IbTimeout, "IB_TIMEOUT", 20);', {"NCCL_IB_TIMEOUT": "20"}),
+        ("src/net.cc", b'NCCL_PARAM(MaxCTAs, "MAX_CTAS", NCCL_CONFIG_UNDEF_INT);', {}),
+        ("demo/run.py", b"x = os.environ.get('DEMO_WAIT', '30')", {"DEMO_WAIT": "30"}),
+        ("demo/run.py", b"a = os.getenv('DEMO', '1')\nb = os.getenv('DEMO', '2')", {}),
+        (
+            "transformers/training_args.py",
+            b"    ddp_timeout: int = field(\n        default=1800,\n",
+            {"training-arguments.ddp_timeout": "1800"},
+        ),
+        (
+            "torch/distributed/run.py",
+            b'        "--monitor-interval",\n        type=float,\n        default=0.1,\n',
+            {"torchrun.--monitor-interval": "0.1"},
+        ),
+    ],
+)
+def test_a_default_is_read_where_it_is_a_plain_value(
+    tmp_path: Path, file: str, content: bytes, found: dict[str, str]
+) -> None:
+    """Macros, reads of the environment and declarations tell it; a constant, or two answers, tell nothing."""
+    assert declared(wheel(tmp_path, "1.0", {file: content})) == found

@@ -6,7 +6,7 @@ from distkb.evidence.readers.stacks.model import Dump, Frame, Thread
 from distkb.locale import Say
 from distkb.report import watch
 from distkb.watching.event import Event
-from distkb.watching.verdict import Verdict, conclude
+from distkb.watching.verdict import Unseen, Verdict, conclude
 
 ALL_REDUCE = Frame("all_reduce", "torch/distributed/distributed_c10d.py", 3252)
 TRAIN = Frame("train", "/home/user/train.py", 60)
@@ -50,6 +50,26 @@ def test_a_rank_that_burns_processor_time_elsewhere_is_slow() -> None:
     assert conclude([*waiting(0, 2, 3), SLEEPING], {100: 1.0, 102: 1.0, 103: 1.0}).outcome == "stuck"
 
 
+def test_a_rank_that_gets_no_processor_works_as_well() -> None:
+    """On a crowded machine it uses little; what counts is what it would use. Who waits for others wants nothing."""
+    starved = dump(1, Frame("evaluate", "/home/user/train.py", 80), TRAIN, cpu=0.1)
+    assert conclude([*waiting(0, 2, 3), starved], {101: 0.1}).outcome != "slow"
+    verdict = conclude([*waiting(0, 2, 3), starved], {101: 0.1}, wanted={101: 0.9, 100: 0.0})
+    assert (verdict.outcome, verdict.places[0].cores) == ("slow", 0.1)
+
+
+def test_a_stopped_rank_is_named_where_it_stands_among_the_others_too() -> None:
+    """Whatever its stack says is chance; where nobody could take it, it is still said that it is stopped."""
+    verdict = conclude([*waiting(0, 2, 3), dump(1, ALL_REDUCE, TRAIN, state="T")], {})
+    assert [(place.ranks, place.stopped) for place in verdict.places] == [("1", True), ("0, 2, 3", False)]
+    unseen = conclude(waiting(0, 2, 3), {}, unseen=Unseen(halted="1"))
+    assert (unseen.outcome, unseen.halted) == ("stuck", "1")
+    event = Event(kind="stalled", verdict=unseen)
+    assert watch.stalled(event, Say("en")).startswith("Rank 1 is stopped by a signal, its stack unknown; ranks 0, 2, 3")
+    assert watch.stalled(event, Say("ko")).startswith("랭크 1은 시그널로 정지된 상태")
+    assert conclude([], {}, unseen=Unseen(halted="0-3", reason="stacks-none-taken")).outcome == "stuck"
+
+
 def test_processes_below_a_rank_count() -> None:
     """A rank that waits for loader workers which work is slow; where they do not, it is stuck."""
     loader = dump(1, Frame("_next_data", "torch/utils/data/dataloader.py", 1200), TRAIN)
@@ -79,12 +99,12 @@ def test_an_evaluation_that_stands_still_gets_patience() -> None:
     """It may wait for a slow disk; what is missing or stopped does not."""
     still = dump(0, Frame("evaluate", "/home/user/train.py", 80), TRAIN)
     assert conclude([*waiting(1, 2, 3), still], {}).outcome == "phase"
-    assert conclude([*waiting(1, 2), still], {}, missing="3").outcome == "stuck"
+    assert conclude([*waiting(1, 2), still], {}, unseen=Unseen(missing="3")).outcome == "stuck"
 
 
 def test_without_stacks_processor_time_decides() -> None:
     """Nobody concludes that all is well from stacks that could not be taken."""
-    assert conclude([], {100: 0.0}, reason="stacks-no-tool").outcome == "blind"
+    assert conclude([], {100: 0.0}, unseen=Unseen(reason="stacks-no-tool")).outcome == "blind"
     assert conclude([], {100: 0.9}).outcome == "slow"
 
 

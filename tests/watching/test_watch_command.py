@@ -135,6 +135,25 @@ def test_a_stall_is_named_and_kept_and_its_end_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.torchrun
 @looks
+@pytest.mark.parametrize(
+    ("kind", "first", "cause"),
+    [
+        ("stop", "Rank 1 is stopped by a signal", "kill -CONT"),
+        ("dead", "Rank 1 is gone", "Rank 1 has no process any more"),
+    ],
+)
+def test_what_became_of_a_rank_is_the_answer(tmp_path: Path, kind: str, first: str, cause: str) -> None:
+    """That a process is stopped, or no longer there, is in no log and no stack: the diagnosis knows it all the same."""
+    (tmp_path / "stop").touch()
+    with job(tmp_path, kind, "--stall", "6s") as (_, _, err):
+        until(lambda: "all that was seen is in" in err.read_text(), err.read_text)
+        said = " ".join(err.read_text().split())
+        assert first in said
+        assert cause in said, said
+
+
+@pytest.mark.torchrun
+@looks
 def test_a_job_that_runs_is_attached_to_and_the_watcher_may_die(tmp_path: Path) -> None:
     """`--once` ends with exit code 1 at the stall; a killed watcher leaves the job, and nothing of itself."""
     with job(tmp_path, "until") as (process, out, _):

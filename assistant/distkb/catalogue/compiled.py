@@ -20,6 +20,7 @@ from distkb.catalogue.model import (
     Family,
     Finding,
     KnownNames,
+    Refusal,
     Setting,
     Signature,
     Step,
@@ -32,12 +33,12 @@ from distkb.catalogue.problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Raised whenever the layout changes."""
 _MAGIC: Final = b"distkb\x00c"
 _HEAD = struct.Struct("<8sIIII")
 """Magic, length and checksum of the header, length and checksum of the sections."""
-_LISTS: Final = ("signatures", "facts", "findings", "steps", "terms", "settings", "names", "timers")
+_LISTS: Final = ("signatures", "facts", "findings", "steps", "terms", "settings", "names", "timers", "refusals")
 
 Item = TypeVar("Item")
 
@@ -133,6 +134,10 @@ class Compiled:
         """Return the clocks that can end a run."""
         return self._section("timers", tuple[Timer, ...])
 
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Return what tools refuse of their files."""
+        return self._section("refusals", tuple[Refusal, ...])
+
     def catalogue(self) -> Catalogue:
         """Return everything, decoded."""
         return Catalogue(
@@ -145,6 +150,7 @@ class Compiled:
             settings=self.settings(),
             names=self.names(),
             timers=self.timers(),
+            refusals=self.refusals(),
         )
 
     def search_index(self) -> bytes:

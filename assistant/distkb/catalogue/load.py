@@ -16,6 +16,7 @@ from distkb.catalogue.model import (
     Fact,
     Finding,
     KnownNames,
+    Refusal,
     Setting,
     Signature,
     Step,
@@ -28,7 +29,9 @@ from distkb.catalogue.source import INVALID, Document, Key, read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Kind = Literal["entry", "signature", "fact", "finding", "step", "term", "setting", "names", "timer", "account"]
+Kind = Literal[
+    "entry", "signature", "fact", "finding", "step", "term", "setting", "names", "timer", "refusal", "account"
+]
 
 _OBSERVATIONS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
     "facts": ("fact", Fact),
@@ -41,6 +44,7 @@ _SETTINGS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
     "settings": ("setting", Setting),
     "names": ("names", KnownNames),
     "timers": ("timer", Timer),
+    "refusals": ("refusal", Refusal),
 }
 _SHARED_NAMES: Final[dict[Kind, Kind]] = {"fact": "signature", "finding": "signature", "step": "step"}
 """Kinds that share their names with signatures: evidence refers to any of the three by id alone."""
@@ -96,6 +100,7 @@ class Loaded:
             settings=by_kind["setting"],
             names=by_kind["names"],
             timers=by_kind["timer"],
+            refusals=by_kind["refusal"],
             accounts=tuple(record.value for record in self.accounts),
         )
 

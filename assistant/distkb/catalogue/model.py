@@ -22,7 +22,7 @@ from distkb.catalogue.records import (
     Version,
     Words,
 )
-from distkb.catalogue.settings import KnownNames, Setting, Timer
+from distkb.catalogue.settings import KnownNames, Refusal, Setting, Timer
 
 __all__ = [
     "BACKGROUND",
@@ -53,6 +53,7 @@ __all__ = [
     "Place",
     "Prior",
     "Reference",
+    "Refusal",
     "Repro",
     "Risk",
     "Role",
@@ -175,6 +176,8 @@ class FactValue(Record, frozen=True, kw_only=True):
 
     value: str
     label: Text
+    says: Text | None = None
+    """The question and this answer as one sentence about the run; where it is missing, both are quoted."""
     share: float
     """Share of this value among failing runs of unknown cause; the shares of a fact sum to 1."""
     said_as: Words = Words()
@@ -184,6 +187,8 @@ class FactValue(Record, frozen=True, kw_only=True):
     """Words that go with this value more often than with another, without saying it. Written as in `said_as`."""
     shown_as: tuple[str, ...] = ()
     """What a program prints where this value holds; read where the person's own words leave the fact open."""
+    alone: bool = False
+    """Whether it excludes every other value, where several may hold at once."""
 
 
 class Fact(Record, frozen=True, kw_only=True):
@@ -435,5 +440,6 @@ class Catalogue(Record, frozen=True, kw_only=True):
     settings: tuple[Setting, ...] = ()
     names: tuple[KnownNames, ...] = ()
     timers: tuple[Timer, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     accounts: tuple[Account, ...] = ()
     """Only in a catalogue read from its sources: compiled, their statistics are part of the search index."""

@@ -145,9 +145,34 @@ class Timer(Record, frozen=True, kw_only=True):
     references: tuple[Reference, ...] = ()
 
 
+class RefusalRule(Record, frozen=True, kw_only=True):
+    """Settings with which a tool refuses to start. How a condition is written is said in `conditions`."""
+
+    when: tuple[str, ...]
+    """Conditions that all hold."""
+    unless: tuple[str, ...] = ()
+    """Conditions of which one makes it all right."""
+
+
+class Refusal(Record, frozen=True, kw_only=True):
+    """What one tool refuses of a file before anything runs."""
+
+    id: str
+    """The tool's name in lower case: `axolotl`."""
+    tool: str
+    """As it is shown."""
+    kinds: tuple[str, ...]
+    """Kinds of configuration, as the reader calls them: `axolotl`, `deepspeed`, `accelerate`."""
+    findings: str = "config.trainer"
+    """How the ids of its findings begin: `-excludes`, `-needs`, `-refuses` and `-unknown-value` follow."""
+    rules: tuple[RefusalRule, ...]
+    references: tuple[Reference, ...]
+
+
 class SettingsFile(Record, frozen=True, kw_only=True):
     """The content of one file in `kb/settings/`."""
 
     settings: tuple[Setting, ...] = ()
     names: tuple[KnownNames, ...] = ()
     timers: tuple[Timer, ...] = ()
+    refusals: tuple[Refusal, ...] = ()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from distkb.catalogue.settings import KnownNames
+    from distkb.catalogue.settings import KnownNames, Setting
 
 FILE: Final = "verified.json"
 EXPLAINED: Final = "verified-not.yaml"
 """Hand-written: what a package cannot show, by id, and why."""
 _TO: Final = ".."
+_SWITCH: Final = {"0": "false", "1": "true", "false": "0", "true": "1"}
+"""What is the same as the value of a switch."""
 
 
 class Spans(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -55,6 +58,8 @@ class Verified(Record, frozen=True, kw_only=True):
 
     packages: dict[str, Packages]
     claims: dict[str, Looked]
+    defaults: dict[str, dict[str, dict[str, tuple[str, ...]]]] = msgspec.field(default_factory=dict)
+    """By setting, kind of package and default: the versions that declare it."""
 
 
 class Difference(Record, frozen=True, kw_only=True):
@@ -121,6 +126,41 @@ def differences(
             missing = [v for v in missing if is_after(v, present[0])]
         if also or missing:
             out.append(Difference(component=component, also=tuple(also), missing=tuple(missing)))
+    return out
+
+
+def as_value(text: str) -> str | None:
+    """Return a literal or what a person wrote of it in one form; None where it is no plain value."""
+    bare = text.strip()
+    quoted = re.fullmatch(r"""(["'])(.*)\1""", bare)
+    plain = quoted[2] if quoted else bare
+    if plain.lower() in ("true", "false"):
+        return plain.lower()
+    try:
+        return f"{float(plain):.12g}"
+    except ValueError:
+        return plain.lower() or None if quoted else None
+
+
+def default_at(declared: dict[str, tuple[str, ...]], version: str, versions: Sequence[str]) -> str | None:
+    """Return the default that one version declares."""
+    return next((value for value, runs in declared.items() if version in expanded(runs, versions)), None)
+
+
+def other_defaults(setting: Setting, results: Verified) -> dict[tuple[str, str], list[str]]:
+    """Return each declared default that a setting's record does not state, by component, with its versions."""
+    out: dict[tuple[str, str], list[str]] = {}
+    for kind, declared in results.defaults.get(setting.id, {}).items():
+        component, versions = results.packages[kind].component, results.packages[kind].versions
+        for version in versions:
+            stated = [one for one in setting.defaults if one.component == component]
+            stated = [one for one in stated if within(version, one.since, one.until)]
+            value = default_at(declared, version, versions)
+            if value is None or not stated or any(one.when for one in stated):
+                continue
+            said = {as_value(one.value) or one.value.lower() for one in stated}
+            if not said & {value, _SWITCH.get(value, value)}:
+                out.setdefault((component, value), []).append(version)
     return out
 
 

@@ -84,7 +84,7 @@ def _read(paths: Sequence[Path], current: Session) -> tuple[ProbeAnswer, list[Co
 
     began = time.monotonic()
     catalogue = knowledge.open_knowledge(current).catalogue()
-    repository = read_repository(paths, catalogue.settings)
+    repository = read_repository(paths, catalogue.settings, catalogue.refusals)
     say_skipped(repository.skipped, current)
     if not repository.files and len(repository.skipped) >= len(paths):
         raise Failure("error.nothing-read")

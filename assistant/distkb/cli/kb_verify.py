@@ -49,13 +49,14 @@ def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None, 
             raise Failure("error.verify-component", given=given, known=", ".join(known))
     home = current.overlays[0] if current.overlays else builtin()
     loaded = load_located([home])
+    before = read(home)
     try:
         verified = look_up(
             loaded.catalogue(),
             [kind for kind in KINDS if not component or kind.component in component],
             cache or cache_directory() / "packages",
             lambda path, found: diagnostics.echo(current.say("kb.verify.package", name=path.name, found=found)),
-            read(home),
+            before,
         )
     except PackageError as problem:
         raise Failure("error.verify-pip", code=ExitCode.UNABLE, reason=problem) from problem
@@ -69,6 +70,7 @@ def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None, 
     lines = [clean(problem.shown(here)) for problem in problems]
     lines += _news(loaded.catalogue(), component, verified, cache or cache_directory() / "packages", current.say)
     lines += _changes(verified, component, current.say)
+    lines += _defaults(before, verified, current.say)
     lines += _sum(loaded, verified, home, current.say)
     lines.append(current.say.count("kb.verify.differs", len(problems)) if problems else current.say("kb.verify.sound"))
     output.write("\n".join(lines) + "\n")
@@ -103,6 +105,23 @@ def _changes(verified: Verified, components: tuple[str, ...], say: Say) -> list[
                     for text, one in wordings.items()
                 ]
     return lines
+
+
+def _defaults(before: Verified | None, now: Verified, say: Say) -> Iterator[str]:
+    """Yield the defaults that the newest packages have and the newest of the last run had not."""
+    from distkb.catalogue.verified import default_at
+
+    for name, by_kind in now.defaults.items():
+        for kind, declared in by_kind.items():
+            looked = now.packages[kind]
+            held = before.defaults.get(name, {}).get(kind) if before else None
+            if before and held is not None:
+                last, newest = before.packages[kind].versions[-1], looked.versions[-1]
+                old = default_at(held, last, before.packages[kind].versions)
+                new = default_at(declared, newest, looked.versions)
+                if None not in (old, new) and old != new:
+                    of, to = f"{looked.component} {last}", f"{looked.component} {newest}"
+                    yield clean(say("kb.verify.default", name=name, old=old, new=new, last=of, newest=to))
 
 
 def _sum(loaded: Loaded, verified: Verified, home: Path, say: Say) -> list[str]:

@@ -81,7 +81,11 @@ def command(
     if model is None and len(find_launches(configs)) == len(set(configs)):
         return probe_launch.answer(configs, known, current, form=form, as_json=as_json)
     chosen = probe.interpreter(python)
-    reading = read_configs(configs, known.catalogue.settings, versions_of(chosen.path)) if configs else None
+    reading = (
+        read_configs(configs, known.catalogue.settings, versions_of(chosen.path), refusals=known.catalogue.refusals)
+        if configs
+        else None
+    )
     if model is None and reading is not None:
         return probe.finish_reading("fsdp", reading, known, current, form=form, as_json=as_json)
     if reading is not None:

@@ -46,5 +46,5 @@ def answer(
     """Print the answer for launch files, whichever probe they were given to."""
     from distkb.evidence.readers.configs import read_configs
 
-    reading = read_configs(paths, known.catalogue.settings, {})
+    reading = read_configs(paths, known.catalogue.settings, {}, refusals=known.catalogue.refusals)
     return probe.finish_reading("launch", reading, known, current, as_json=as_json, form=form)

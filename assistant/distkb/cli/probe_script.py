@@ -36,6 +36,6 @@ def command(ctx: click.Context, *, paths: tuple[Path, ...], form: str | None, as
     if not scripts:
         raise Failure("error.no-scripts", path=str(paths[0]))
     reading = read_scripts(scripts)
-    configured = read_configs((*scripts, *launches), known.catalogue.settings, {})
+    configured = read_configs((*scripts, *launches), known.catalogue.settings, {}, refusals=known.catalogue.refusals)
     more = configured.said()
     return probe.finish_reading("script", reading, known, current, more=more, as_json=as_json, form=form)

@@ -12,7 +12,7 @@ from distkb.locale import Say
 
 MOST_BYTES = 4 << 20
 """A description is read up to this size; longer output belongs into PATHS, where it is read as logs."""
-SILENCE_S = 4.0
+SILENCE_S = 3.0
 """Seconds that a named pipe may stay silent; `-` waits as long as whoever writes to it."""
 LONGEST_S = 20.0
 """Seconds that a named pipe may take for all of it, however often a little comes."""
@@ -25,17 +25,22 @@ class _Unread(Exception):  # noqa: N818 - an outcome
 def read_report(source: str, say: Say) -> str:
     """Return the text of a file, or of stdin for `-`; one that cannot be read is a note and counts as empty."""
     try:
-        return _text(sys.stdin.buffer.read(MOST_BYTES) if source == "-" else _content(source))
+        content = sys.stdin.buffer.read(MOST_BYTES) if source == "-" else _content(source)
+        text, reason = _text(content), ""
+        if content.count(b"\0") > len(content) // 2 + 1:
+            reason = say("skip.holes")
     except _Unread as unread:
         key, detail = unread.args
-        reason = say(key, detail=detail)
+        text, reason = "", say(key, detail=detail)
     except OSError as problem:
+        text = ""
         reason = {
             FileNotFoundError: say("skip.missing"),
             PermissionError: say("skip.permission"),
         }.get(type(problem), say("skip.unreadable", detail=problem.strerror or type(problem).__name__))
-    note(say("note.skipped", path=source, reason=reason), say)
-    return ""
+    if reason:
+        note(say("note.skipped", path=source, reason=reason), say)
+    return text
 
 
 def _content(source: str) -> bytes:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from distkb.watching.watcher import Options
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?")
+_SLURM_JOB = re.compile(r"\d{1,10}(_\d{1,10})?")
 _UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -133,6 +134,7 @@ def _attach(options: Options, current: Session) -> int:
     from distkb.watching.started import Signals
     from distkb.watching.watcher import Watcher
 
+    options = _numbered(options)
     try:
         found = find(options.pids, options.slurm_job)
     except NoSuchProcessError as missing:
@@ -145,6 +147,23 @@ def _attach(options: Options, current: Session) -> int:
     watcher = Watcher(options, _Teller(current, started=None), signals)
     watcher.run()
     return ExitCode.FINDINGS if watcher.stalls else ExitCode.DONE
+
+
+def _numbered(options: Options) -> Options:
+    """Return the options with the number by which the ranks know their Slurm job: a task of an array has its own."""
+    import msgspec
+
+    from distkb.watching import slurm
+
+    if options.slurm_job is None:
+        return options
+    if _SLURM_JOB.fullmatch(options.slurm_job) is None:
+        raise Failure("error.stacks-job-id", given=options.slurm_job)
+    job = slurm.show(options.slurm_job)
+    tasks = () if job is None else job.running or job.waiting
+    if len(tasks) > 1 or any(not task.single for task in tasks):
+        raise Failure("watch.error.tasks", job=options.slurm_job, tasks=", ".join(task.name for task in tasks[:8]))
+    return msgspec.structs.replace(options, slurm_job=tasks[0].number) if tasks else options
 
 
 def _elsewhere(options: Options) -> Options:

@@ -20,25 +20,30 @@ _ENV_S = 20.0
 
 def examine(current: Session) -> ExitCode:
     """Answer the watcher at the other end of stdin and stdout."""
+    from distkb.evidence.text.ranks import listed
     from distkb.watching import examiner
     from distkb.watching.take import take, take_workers
-    from distkb.watching.verdict import conclude
+    from distkb.watching.verdict import Unseen, conclude
 
     request = examiner.begin()
     if request is None:
         raise Failure("watch.error.examine")
     taken = take(request.pids, request.slurm_job)
     dumps = taken.dumps()
-    unread = [*(str(one.rank) if one.rank is not None else f"? ({one.pid or one.host})" for one in taken.unread)]
+    gone = [item.values.get("missing", "?") for item in taken.raw.found if item.id == "stacks.rank-missing"]
     verdict = conclude(
         dumps,
         request.cores,
+        wanted=request.wanted,
         workers=take_workers(dumps),
-        missing=request.missing,
-        unread=", ".join(unread[:16]),
-        reason=taken.raw.reason or "",
+        unseen=Unseen(
+            missing=listed(request.missing) or ", ".join(gone[:16]),
+            halted=", ".join([one.label for one in taken.unread if one.stopped][:16]),
+            unread=", ".join([one.label for one in taken.unread if not one.stopped][:16]),
+            reason=taken.raw.reason or "",
+        ),
     )
-    examiner.say(examiner.Seen(verdict))
+    examiner.say(examiner.Seen(verdict, taken.written))
     environment = _environment(request)
     known = knowledge.Knowledge(knowledge.open_knowledge(current))
     go = examiner.wait_for_go()
@@ -71,6 +76,7 @@ def _keep(
     taken, verdict, environment = seen
     bundle = Bundle(Path(go.directory), go.name)
     bundle.stacks(taken)
+    bundle.document("stacks.json", _stacks_document(taken, request, known))
     bundle.logs([Path(name) for name in go.logs])
     bundle.dumps(recorder_dumps(request.pids, go.since))
     bundle.document("watched.json", {"schema": "distkb.watch/1", "verdict": msgspec.to_builtins(verdict)} | _known(go))
@@ -92,6 +98,21 @@ def _known(go: Go) -> dict[str, Any]:
     return {"silence_s": round(go.silence_s, 1), "limit_s": round(go.limit_s, 1), "last_line": go.last_line}
 
 
+def _stacks_document(taken: Collected, request: Request, known: knowledge.Knowledge) -> dict[str, Any]:
+    """Return what the probe said beside the stacks, and which ranks the watcher has seen before: no dump holds that."""
+    from distkb.evidence.observation import Observation
+    from distkb.evidence.text.ranks import listed
+    from distkb.probing.judge import answer
+    from distkb.report import probe
+
+    gone: list[Observation] = []
+    if request.missing and all(item.id != "stacks.rank-missing" for item in taken.raw.found):
+        n, of = len(request.pids), len(request.pids) + len(request.missing)
+        values = {"missing": listed(request.missing), "n": str(n), "of": str(of)}
+        gone.append(Observation(id="stacks.rank-missing", source="probe", values=values))
+    return probe.document(answer(taken.raw, known.catalogue.findings, more=gone, facts={}))
+
+
 def _environment(request: Request) -> ProbeRun | None:
     """Start the environment probe; the rest goes on while it runs."""
     from distkb.probing.interpreter import NoInterpreterError, find_interpreter
@@ -105,14 +126,10 @@ def _environment(request: Request) -> ProbeRun | None:
 
 
 def _env_document(run: ProbeRun, known: knowledge.Knowledge) -> dict[str, Any]:
-    import msgspec
-
     from distkb.probing.conclude import conclude_env
     from distkb.probing.judge import answer
     from distkb.report import probe
 
     raw = run.result()
     concluded = conclude_env(raw.facts, known.catalogue, ())
-    found = answer(raw, known.catalogue.findings, more=concluded.observations)
-    document: dict[str, Any] = msgspec.json.decode(probe.write_json(found))
-    return document
+    return probe.document(answer(raw, known.catalogue.findings, more=concluded.observations))

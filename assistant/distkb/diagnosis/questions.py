@@ -20,7 +20,7 @@ LINES_SECONDS = 30.0
 """What it costs to look for a few lines in the output."""
 
 LINES_TEXT = Text(
-    en="Which of these lines does the output contain?", ko="출력에 다음 줄이 있습니까? 있는 것을 고르십시오."
+    en="Which of these lines does the output contain?", ko="출력에 다음 줄이 있습니까? 있는 것을 고르세요."
 )
 _WHY_LINES = Text(
     en="Each of these messages is printed by some of the causes that are still possible and not by the others.",
@@ -35,6 +35,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     label: Text
     example: str | None = None
     """For a line of the output: how it looks, as printed; `label` is what it means."""
+    alone: bool = False
+    """Where several may be chosen: it excludes every other one."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +77,7 @@ def fact_question(fact: Fact) -> Question:
         kind="fact",
         text=fact.question,
         why=fact.why,
-        options=tuple(Option(value=v.value, label=v.label) for v in fact.values),
+        options=tuple(Option(value=v.value, label=v.label, alone=v.alone) for v in fact.values),
         multi=fact.multi,
         seconds=fact.seconds,
     )
@@ -104,7 +106,7 @@ def ask_step(fact: Fact) -> Step:
         kind="ask",
         text=Text(
             en=f"{fact.question.en} Answer with --fact {fact.id}={either}.",
-            ko=f"{fact.question.ko} --fact {fact.id}={', '.join(ko)} 가운데 하나로 알려 주십시오.",
+            ko=f"{fact.question.ko} --fact {fact.id}={', '.join(ko)} 가운데 하나로 알려 주세요.",
         ),
         reveals=(fact.id,),
         seconds=fact.seconds,

@@ -18,7 +18,7 @@ from distkb.docsite import advise, diagnose, families, finding, incidents, machi
 from distkb.docsite.data import generated
 from distkb.docsite.diagrams import keeps
 from distkb.docsite.markdown import render
-from distkb.docsite.scripts import address, slim
+from distkb.docsite.scripts import address, script, slim
 from distkb.docsite.site import Page, at, cut, entry_address, make_page, named, named_address, settings_address, writer
 from distkb.docsite.views import Library
 from distkb.locale import Say
@@ -38,6 +38,11 @@ NAV = (
 NAMES = {"en": "English", "ko": "한국어"}
 SHARDED_GUIDES = {"G1": 6}
 """Guides with the drawing of what each rank keeps, and at the end of which of their sections it stands."""
+SEARCHED = frozenset(
+    {"search.js", "text.js", "search-index.js"}
+    | {f"{name}-{lang}.js" for name in ("search-names", "search-texts", "messages") for lang in LANGUAGES}
+)
+"""What the script of every page loads when somebody searches: it knows these by name."""
 MARKER = ".distkb-site"
 """A file that says that a folder was written by this program, and may be replaced by it."""
 
@@ -112,7 +117,10 @@ def _assets(folder: Path, library: Library) -> dict[str, tuple[str, bytes]]:
     """Return, by name, each asset's path with a digest in it, and its content: files, and scripts of data."""
     contents = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     contents = {name: slim(c.decode()).encode() if name.endswith(".js") else c for name, c in contents.items()}
-    contents = diagnose.bundled(contents | dict(generated(library)))
+    contents |= dict(generated(library))
+    names = {name: Path(address(name, contents[name])).name for name in sorted(SEARCHED)}
+    contents["site.js"] = script("assets", names) + contents["site.js"]
+    contents = diagnose.bundled(contents)
     return {name: (address(name, content), content) for name, content in contents.items()}
 
 
@@ -143,6 +151,7 @@ def _render(
         "repository": places.repository,
         "linked": linked(page, places.base) if places.base else "",
         "crumbs": (),
+        "card": assets["card.png"][0],
         "named": named_address,
         "version": __version__,
         "newest": machines.newest(library),

@@ -18,19 +18,22 @@ if TYPE_CHECKING:
 
 BUNDLES: Mapping[str, tuple[str, ...]] = {
     "diagnose-page.js": ("site.js", "diagnose.js"),
-    "diagnose-core.js": (
+    **{
+        f"diagnose-core-{lang}.js": ("belief.js", "session.js", "diagnose-table.js", f"diagnose-words-{lang}.js")
+        for lang in LANGUAGES
+    },
+    "diagnose-reader.js": (
         "text.js",
         "affinity.js",
         "wording.js",
-        "belief.js",
         "reading.js",
-        "session.js",
-        "diagnose-table.js",
         "diagnose-patterns.js",
+        "lanes.js",
+        "reader.js",
     ),
     "diagnose-spoken.js": ("diagnose-wording.js", "diagnose-said.js"),
 }
-"""Scripts that the page loads at once: its own, what any log takes, and what a description in words takes beside."""
+"""Scripts that are loaded at once: the page's own, what it thinks with, what reads, and what words take beside."""
 APART = frozenset({"site.js", "text.js"})
 """Parts of bundles that other pages load by themselves."""
 

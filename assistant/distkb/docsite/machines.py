@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,13 @@ from distkb.docsite.site import entry_address, named_address
 from distkb.locale import LANGUAGES, Say
 
 if TYPE_CHECKING:
-    from distkb.catalogue.records import Text
+    from distkb.catalogue.model import Entry
+    from distkb.catalogue.records import Language, Text
     from distkb.docsite.views import Library
 
 LICENCE = "Apache-2.0"
+RECENT = 40
+"""Entries in a feed."""
 
 
 def files(library: Library, base: str) -> Iterator[tuple[str, bytes]]:
@@ -23,11 +27,42 @@ def files(library: Library, base: str) -> Iterator[tuple[str, bytes]]:
     yield "catalogue.json", _json({"entries": list(_entries(library))}, base)
     yield "messages.json", _json({"messages": list(_messages(library))}, base)
     yield "llms.txt", _guide(library, base).encode()
+    if base:
+        for lang in LANGUAGES:
+            yield f"{lang}/feed.xml", _feed(library, lang, base).encode()
 
 
 def newest(library: Library) -> str:
     """Return the day on which a source of the catalogue was read last."""
     return max((one.accessed for entry in library.entries for one in entry.references), default="")
+
+
+def changed(entry: Entry) -> str:
+    """Return the day on which the sources of an entry were read last; empty where it has none."""
+    return max((one.accessed for one in entry.references), default="")
+
+
+def _feed(library: Library, lang: Language, base: str) -> str:
+    """Return what changed last as Atom: the entries whose sources were read anew, the newest first."""
+    say = Say(lang)
+    dated = [(changed(entry), entry) for entry in library.entries if changed(entry)]
+    dated.sort(key=lambda pair: pair[0], reverse=True)
+    home = f"{base}{lang}/"
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="{lang}">',
+        f"<title>{html.escape(say('site.feed'))}</title><id>{home}</id>",
+        f'<link href="{home}"/><link rel="self" href="{home}feed.xml"/>',
+        f"<updated>{newest(library)}T00:00:00Z</updated><author><name>distkb</name></author>",
+    ]
+    for day, entry in dated[:RECENT]:
+        address = f"{base}{lang}/{entry_address(entry.id)}"
+        lines.append(
+            f"<entry><title>{html.escape(f'{entry.id} {say.text(entry.title)}')}</title><id>{address}</id>"
+            f'<link href="{address}"/><updated>{day}T00:00:00Z</updated>'
+            f"<summary>{html.escape(say.text(entry.summary))}</summary></entry>"
+        )
+    return "\n".join([*lines, "</feed>", ""])
 
 
 def _json(value: dict[str, Any], base: str) -> bytes:

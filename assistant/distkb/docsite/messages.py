@@ -13,11 +13,12 @@ from distkb.catalogue.records import Language
 from distkb.docsite import views
 from distkb.docsite.site import Page, at, cut, make_page
 from distkb.locale import Say
-from distkb.report.signs import TELLS
+from distkb.report.signs import TELLS, Row, command, usual
 
 if TYPE_CHECKING:
     from distkb.docsite.text import Writer
     from distkb.docsite.views import Library
+    from distkb.report.meaning import Meanings
 
 CAUSES = 5
 """Causes that the page of a line tells apart."""
@@ -188,7 +189,7 @@ def _values(one: Line, library: Library, write: Writer, say: Say) -> dict[str, A
         "role": say(f"site.role.{signature.role}"),
         "whose": say(f"site.message.{signature.role}", printer=say(f"site.printer.{signature.printed_by}")),
         "versions": ", ".join(versions),
-        "rows": list(_rows(beside, signature.id, library, write, say)),
+        "rows": [views.row(one, library, write, say) for one in _apart(beside, signature.id, library.meanings)],
         "more": len(one.causes) - len(chosen),
         "fix": views.fix_of(fix, write, say) if fix else None,
         "first": write.link(first[1].id) if first else "",
@@ -198,20 +199,16 @@ def _values(one: Line, library: Library, write: Writer, say: Say) -> dict[str, A
     }
 
 
-def _rows(causes: Sequence[Cause], line: str, library: Library, write: Writer, say: Say) -> Iterator[dict[str, str]]:
-    """Yield each cause as the page of a line tells it apart from the others: by something of its own where it can."""
+def _apart(causes: Sequence[Cause], line: str, meanings: Meanings) -> Iterator[Row]:
+    """Yield each cause with what tells it apart from the others beside the line: something of its own where it can."""
     used = {line}
     for cause in causes:
-        ranked = sorted(library.signs.usual(cause, causes), key=used.__contains__)
-        telling = next((o for o in ranked if library.signs.kind(o) != "said" and o not in used), None)
+        ranked = sorted(usual(cause, meanings, causes), key=used.__contains__)
+        telling = next((o for o in ranked if meanings.kind(o) != "said" and o not in used), None)
         telling = telling or next((o for o in ranked if o != line), None)
         used |= {telling} if telling else set()
-        yield {
-            "id": cause.id,
-            "title": write.code_only(say.text(cause.title)),
-            "check": library.signs.check(telling, write, say),
-            **views.first_fix(cause, write, say),
-        }
+        fix = next(iter(cause.fixes), None)
+        yield Row(cause=cause, seen=line, checked=telling, command=command(telling, meanings), fix=fix)
 
 
 @lru_cache(maxsize=2)

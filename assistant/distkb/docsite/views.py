@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from distkb.catalogue.guide import Guide
 from distkb.catalogue.incident import Found
 from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Confusion, Entry, Evidence, Fix, Signature
 from distkb.catalogue.records import Language, Text
+from distkb.docsite import colours
 from distkb.docsite.diagrams import drawing
-from distkb.docsite.signs import OPEN, Signs
-from distkb.docsite.text import Writer
+from distkb.docsite.text import Writer, code
 from distkb.locale import Say
 from distkb.report.meaning import Meanings
-from distkb.report.page import unified
-from distkb.report.signs import TELLS
+from distkb.report.signs import TELLS, Row, rows, speaking_for
 
+OPEN = 3
+"""Signs that stand open with a cause."""
 MOST_FOR, MOST_AGAINST = 7, 4
 """So much of what speaks for a cause and against it stands on its page, the strongest first; nobody reads 40 lines."""
 
@@ -45,11 +44,6 @@ class Library:
         """The entries in the order of the catalogue."""
         return self.catalogue.entries
 
-    @cached_property
-    def signs(self) -> Signs:
-        """What chooses the signs of causes."""
-        return Signs(self.catalogue, self.meanings)
-
 
 def entry(shown: Entry, library: Library, write: Writer, say: Say, *, drawn: str = "drawn") -> dict[str, Any]:
     """Return the values of an entry's page; `drawn` begins the ids of its drawing."""
@@ -62,7 +56,7 @@ def entry(shown: Entry, library: Library, write: Writer, say: Say, *, drawn: str
         "lead": write.inline(lead),
         "rest": write.paragraphs(rest),
         "summary": write.paragraphs(say.text(shown.summary)),
-        "rows": list(_rows(shown, library, write, say)),
+        "rows": [row(one, library, write, say) for one in rows(shown.causes, library.meanings)],
         "symptoms": [write.inline(say.text(text)) for text in shown.symptoms],
         "messages": [_message(signature, write, say) for signature in shown.signatures if signature.example],
         "causes": [_cause(cause, shown, library, write, say) for cause in shown.causes],
@@ -98,22 +92,25 @@ def opening(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _rows(shown: Entry, library: Library, write: Writer, say: Say) -> Iterator[dict[str, str]]:
-    """Yield the row of each cause: what one sees, what to check, and the first fix."""
-    for cause, told in zip(shown.causes, library.signs.rows(shown.causes, write, say), strict=True):
-        yield told | {"id": cause.id, "title": write.code_only(say.text(cause.title)), **first_fix(cause, write, say)}
-
-
-def first_fix(cause: Cause, write: Writer, say: Say) -> dict[str, str]:
-    """Return id and title of the fix to try first; both are empty where there is none."""
-    fix = next(iter(cause.fixes), None)
-    return {"fix": fix.id if fix else "", "fix_title": write.code_only(say.text(fix.title)) if fix else ""}
+def row(told: Row, library: Library, write: Writer, say: Say) -> dict[str, str]:
+    """Return the row of a cause: what one sees, what to check, and the first fix; what is missing is empty."""
+    fix = told.fix
+    sentences = [library.meanings.sentence(one, say) if one else "" for one in (told.seen, told.checked)]
+    seen, checked = map(write.inline, sentences)
+    return {
+        "id": told.cause.id,
+        "title": write.code_only(say.text(told.cause.title)),
+        "seen": seen,
+        "check": f"{code(told.command)} {checked}".rstrip() if told.command else checked,
+        "fix": fix.id if fix else "",
+        "fix_title": write.code_only(say.text(fix.title)) if fix else "",
+    }
 
 
 def _cause(cause: Cause, shown: Entry, library: Library, write: Writer, say: Say) -> dict[str, Any]:
     meanings = library.meanings
     ranked = sorted(cause.evidence, key=meanings.lift)
-    shown_open = library.signs.ranked(cause, shown.causes)[:OPEN]
+    shown_open = speaking_for(cause, meanings, shown.causes)[:OPEN]
     speaks_for = [one for one in reversed(ranked) if meanings.lift(one) >= TELLS and one not in shown_open][:MOST_FOR]
     speaks_against = [one for one in ranked if meanings.lift(one) <= 1.0 / TELLS][:MOST_AGAINST]
     return {
@@ -146,7 +143,7 @@ def _confusion(one: Confusion, meanings: Meanings, write: Writer, say: Say) -> s
 
 def _evidence(evidence: Evidence, library: Library, write: Writer, say: Say) -> dict[str, str]:
     return {
-        "text": library.signs.sentence(evidence.observation, write, say),
+        "text": write.inline(library.meanings.sentence(evidence.observation, say)),
         "likelihood": say(f"site.sign.{evidence.likelihood}"),
         "why": write.inline(say.text(evidence.why)) if evidence.why else "",
     }
@@ -161,23 +158,11 @@ def fix_of(fix: Fix, write: Writer, say: Say) -> dict[str, Any]:
         "workaround": say("fix.workaround") if fix.workaround else "",
         "steps": [write.inline(say.text(step)) for step in fix.steps],
         "commands": [command.rstrip("\n") for command in fix.commands],
-        "diff": diff(fix) if fix.code else "",
+        "diff": colours.diff(fix.code) if fix.code else "",
         "language": fix.code.language if fix.code else "",
         "changes": write.inline(say.text(fix.changes_results)) if fix.changes_results else "",
         "verify": write.inline(say.text(fix.verify)),
     }
-
-
-def diff(fix: Fix) -> str:
-    """Return a fix's change of code as HTML lines, what goes and what comes marked by element and by sign."""
-    if fix.code is None:
-        return ""
-    out = []
-    for line in unified(fix.code):
-        text = html.escape(line.rstrip())
-        tag = "ins" if line.startswith("+") else "del" if line.startswith("-") else ""
-        out.append(f"<{tag}>{text}</{tag}>" if tag else text)
-    return "\n".join(out)
 
 
 def version(given: Any, say: Say) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.catalogue.settings import Setting
+from distkb.catalogue.settings import Refusal, Setting
 from distkb.evidence.artifact import ArtifactReading, Reader, Sorter
 from distkb.evidence.guarded import guarded, guarded_together
 from distkb.evidence.observation import Observation, Skipped, absent
@@ -90,22 +90,30 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
         return sum(reading.bytes_read for reading in self.readings)
 
 
-def readers(settings: Sequence[Setting], versions: Mapping[str, str | None]) -> tuple[Reader, ...]:
-    """Return every reader of something beside logs; `settings` and `versions` are what configurations are held to."""
+def readers(
+    settings: Sequence[Setting], versions: Mapping[str, str | None], refusals: Sequence[Refusal] = ()
+) -> tuple[Reader, ...]:
+    """Return every reader of something beside logs; the arguments are what configurations are held to."""
     from distkb.evidence.readers.configs import ConfigReader
     from distkb.evidence.readers.flight_recorder import FlightRecorderReader
     from distkb.evidence.readers.scripts import ScriptReader
     from distkb.evidence.readers.stacks import StackReader
     from distkb.evidence.readers.traces import TraceReader
 
-    return ConfigReader(settings, versions), FlightRecorderReader(), StackReader(), ScriptReader(), TraceReader()
+    config = ConfigReader(settings, versions, refusals)
+    return config, FlightRecorderReader(), StackReader(), ScriptReader(), TraceReader()
 
 
-def read_artifacts(stock: Stock, settings: Sequence[Setting], versions: Mapping[str, str | None]) -> Artifacts:
+def read_artifacts(
+    stock: Stock,
+    settings: Sequence[Setting],
+    versions: Mapping[str, str | None],
+    refusals: Sequence[Refusal] = (),
+) -> Artifacts:
     """Read everything beside logs in what was given, each file looked at once. A script may be a configuration too."""
     if not stock.files:
         return Artifacts()
-    sorters = [Sorter(reader) for reader in readers(settings, versions)]
+    sorters = [Sorter(reader) for reader in readers(settings, versions, refusals)]
     taken: dict[str, list[Path]] = {}
     not_logs: set[Path] = set()
     failed: list[Skipped] = []

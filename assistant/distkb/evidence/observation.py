@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 Source = Literal["log", "report", "fact", "answer", "probe"]
+Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+"""Also in a file that was changed by hand: what is no share of anything is refused where it is read."""
+Weight = Annotated[float, msgspec.Meta(ge=-100.0, le=100.0)]
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +43,7 @@ class RankState(msgspec.Struct, frozen=True, kw_only=True):
     """Its failure, or the last line that it printed of its own work."""
     sources: tuple[str, ...] = ()
     """Files that its lines come from."""
-    certainty: float = 1.0
+    certainty: Share = 1.0
     """How sure it is that these lines are this rank's: less where only a name of a file says so."""
 
 
@@ -67,7 +70,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Which reader of artifacts saw it: `stacks`, `flight-recorder`, `script`, ...; empty for logs and words."""
     present: bool = True
     """False where it was looked for and is known to be absent."""
-    certainty: float = 1.0
+    certainty: Share = 1.0
     """How far to trust it, from 0 (not at all) to 1 (fully); its likelihood is raised to this power."""
     quotes: tuple[Quote, ...] = ()
     """Where it was seen, first occurrence first; at most a few."""
@@ -182,10 +185,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     observations: tuple[Observation, ...] = ()
     skipped: tuple[Skipped, ...] = ()
-    log_coverage: float = 0.0
+    log_coverage: Share = 0.0
     """How far the absence of a message in the logs means that it was not printed:
     0 without logs, up to 1 for the complete output of every rank."""
-    affinity: dict[str, float] = {}
+    affinity: dict[str, Weight] = {}
     """Entry id → how well the report's words fit it: natural-log likelihood ratio against the average entry."""
     notes: tuple[Quote, ...] = ()
     """The course of events in order of time: first failure first."""

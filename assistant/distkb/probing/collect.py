@@ -63,6 +63,16 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     """What the command to the node said."""
 
+    @property
+    def label(self) -> str:
+        """The rank, or what is known of a process or node without one."""
+        return f"? ({self.pid or self.host})" if self.rank is None else str(self.rank)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal has stopped it, so that nobody at its socket answers."""
+        return "socket:stopped" in self.passed
+
 
 class Recorder(msgspec.Struct, frozen=True, kw_only=True):
     """What one rank's flight recorder holds, as torch writes it in JSON."""
@@ -85,6 +95,13 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of all nodes as one probe's, for `distkb.probing.judge.answer`; `facts["dumps"]` are the documents."""
     seconds: float
     """From the first question to the last answer of a rank, without the start of processes."""
+
+    @property
+    def written(self) -> int | None:
+        """Bytes that all ranks wrote so far; None where a node could not say it of one."""
+        counts = [document.get("written") for document in self.documents]
+        whole = [count for count in counts if isinstance(count, int)]
+        return sum(whole) if whole and len(whole) == len(counts) else None
 
     def dumps(self) -> list[Dump]:
         """Return the documents as the stack readers take them, for `distkb.evidence.readers.stacks.judge`."""

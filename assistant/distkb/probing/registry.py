@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-Way = Literal["run", "look", "path", "callable", "commands"]
+Way = Literal["run", "look", "path", "callable", "peer"]
 """What the screen does with it. `run`: a key press is enough. `look`: a job that runs here. `path`: files to read.
-`callable`: a function of the user's that builds what is looked at. `commands`: it needs a second machine, so its
-commands are shown."""
+`callable`: a function of the user's that builds what is looked at. `peer`: another machine, which is waited for or
+named."""
 
 
 class Probe(NamedTuple):
@@ -30,7 +30,7 @@ PROBES: Final = {
     "launch": Probe("path", "probe.fsdp"),
     "script": Probe("path", "probe.script"),
     "loader": Probe("callable", "collect.loader", 120.0),
-    "network": Probe("commands", "probe.network", 40.0),
+    "network": Probe("peer", "probe.network", 40.0),
 }
 """Every probe, in the order in which lists show them."""
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from distkb.catalogue.settings import Setting
+from distkb.catalogue.settings import Refusal, Setting
 from distkb.evidence.artifact import Sorter
 from distkb.evidence.observation import Observation, Skipped
 from distkb.evidence.readers.configs import ConfigReader, is_launch, load_config, read_configs
@@ -31,7 +31,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     skipped: tuple[Skipped, ...]
 
 
-def read_repository(paths: Sequence[Path], settings: Sequence[Setting]) -> Repository:
+def read_repository(paths: Sequence[Path], settings: Sequence[Setting], refusals: Sequence[Refusal] = ()) -> Repository:
     """Read the files under the given paths; nothing of them is imported or run."""
     stock = take_stock(tuple(paths))
     load = cache(load_config)
@@ -50,7 +50,7 @@ def read_repository(paths: Sequence[Path], settings: Sequence[Setting]) -> Repos
     read = read_scripts(scripts)
     found = list(read.observations)
     for job in _jobs(configs, [path for path in configs if is_launch(load(path))]):
-        found += (o for o in read_configs(job, settings, {}, load).observations if o not in found)
+        found += (o for o in read_configs(job, settings, {}, load, refusals).observations if o not in found)
     return Repository(
         files=tuple(dict.fromkeys((*scripts, *configs))),
         observations=tuple(found),

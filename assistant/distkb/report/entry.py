@@ -6,7 +6,7 @@ from distkb.catalogue.model import Cause, Entry, Version
 from distkb.locale import Say
 from distkb.report.meaning import Meanings
 from distkb.report.page import Ink, Page, plain
-from distkb.report.signs import SHOWN, sentence, speaking_against, speaking_for, table
+from distkb.report.signs import SHOWN, speaking_against, speaking_for, table
 from distkb.report.text import write_fix
 
 
@@ -60,7 +60,7 @@ def _cause(page: Page, cause: Cause, meanings: Meanings, say: Say, *, most: int)
         if chosen:
             page.heading(say(name))
         for evidence in chosen[:most]:
-            page.item("-", sentence(evidence, meanings, say))
+            page.item("-", meanings.sentence(evidence.observation, say))
             if evidence.why:
                 page.paragraph(say.text(evidence.why), "    ", "faint")
         if len(chosen) > most:

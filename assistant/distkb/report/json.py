@@ -9,6 +9,7 @@ import msgspec
 from distkb.catalogue.model import Text
 from distkb.diagnosis.model import Contribution, Diagnosis, NextStep, RankedCause
 from distkb.evidence.observation import Quote, RankState, RunState
+from distkb.evidence.text.clean import visible
 from distkb.locale import LANGUAGES, Say
 from distkb.report.decided import decided
 from distkb.report.layout import clean
@@ -25,21 +26,18 @@ def write(diagnosis: Diagnosis, meanings: Meanings) -> str:
 
 def encode(value: Any) -> str:
     """Return any document as indented JSON with one line break at its end."""
-    try:
-        data = msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        data = msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
+    data = msgspec.json.encode(_fit(msgspec.to_builtins(value)))
     return msgspec.json.format(data, indent=2).decode() + "\n"
 
 
-def _encodable(value: Any) -> Any:
-    """Return plain data with a mark for what no encoding knows, such as bytes in the name of a file."""
+def _fit(value: Any) -> Any:
+    """Return plain data in which no text, such as the name of a file, misleads a terminal or cannot be encoded."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return value if value.isascii() and value.isprintable() else visible(value)
     if isinstance(value, dict):
-        return {_encodable(key): _encodable(item) for key, item in value.items()}
+        return {_fit(key): _fit(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_encodable(item) for item in value]
+        return [_fit(item) for item in value]
     return value
 
 

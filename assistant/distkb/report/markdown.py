@@ -26,12 +26,15 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
     first = diagnosis.causes[0] if diagnosis.causes else None
     if verdict in {"no-evidence", "nothing-wrong"} or first is None:
         return f"## {say(f'verdict.{verdict}')}\n"
-    blocks = [f"## {_verdict(diagnosis, first, say)}"]
+    unexplained = verdict == "unknown" and meanings.leaves_unexplained(diagnosis.evidence.observations)
+    blocks = [f"## {say('verdict.unexplained') if unexplained else _verdict(diagnosis, first, say)}"]
     if told := tell(diagnosis.evidence, meanings, say):
         blocks.append(prose(told))
     if verdict in {"named", "leading"}:
         blocks += _found(diagnosis, first, meanings, say)
         blocks += _decided(diagnosis, "report.decided", say)
+    elif unexplained:
+        blocks += _unexplained(diagnosis, meanings, say)
     else:
         blocks += _candidates(diagnosis, say)
         blocks += _decided(diagnosis, "report.points-most", say)
@@ -88,6 +91,14 @@ def _candidates(diagnosis: Diagnosis, say: Say) -> list[str]:
         for r in list(best.values())[:3]
     ]
     return ["\n".join(rows)] if rows else []
+
+
+def _unexplained(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> list[str]:
+    """Quote the errors of which no entry speaks, and say what to collect."""
+    seen = [o for o in diagnosis.evidence.observations if meanings.is_failure(o)][:_SHOWN]
+    lines = [f"- {prose(meanings.seen(o, say))}\n  {_quote(o.quotes[0])}" for o in seen if o.quotes]
+    collect = "\n".join(f"- {prose(say(f'report.collect.{what}'))}" for what in ("ranks", "traceback", "machine"))
+    return ["\n".join(lines), f"### {say('report.collect')}", collect]
 
 
 def _contribution(contribution: Contribution, meanings: Meanings, say: Say) -> str:

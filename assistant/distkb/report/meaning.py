@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
-from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence, Finding, Role, Signature, Text
+from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence, Finding, Role, Signature
 from distkb.evidence.observation import Observation
 from distkb.locale import Say, fill
+
+Kind = Literal["line", "finding", "answer", "said"]
+"""What an observation is: a printed line, a finding, an answer to a question, or what people write in reports."""
 
 
 def put_in(template: str, values: Mapping[str, str]) -> str:
@@ -33,9 +37,8 @@ class Meanings:
         self._unexplained = {s.id for s in catalogue.signatures if "unexplained" in s.where}
         self._background = {item.id: BACKGROUND[item.background] for item in known}
         self._background.update({f"{f.id}={v.value}": v.share for f in catalogue.facts for v in f.values})
-        self._values = {
-            f"{fact.id}={v.value}": (fact.question, v.label) for fact in catalogue.facts for v in fact.values
-        }
+        self._values = {f"{fact.id}={v.value}": (fact, v) for fact in catalogue.facts for v in fact.values}
+        self._printed = {s.id for s in catalogue.signatures if s.example and s.where != ("report",)}
         self._titles = {entry.id: entry.title for entry in catalogue.entries}
         self._titles.update({cause.id: cause.title for entry in catalogue.entries for cause in entry.causes})
 
@@ -44,18 +47,28 @@ class Meanings:
         if observation in self._means:
             return say.text(self._means[observation])
         if observation in self._values:
-            question, label = self._values[observation]
-            return say("report.fact", question=say.text(question), label=say.text(label))
+            fact, value = self._values[observation]
+            if value.says is not None:
+                return say.text(value.says)
+            return say("report.fact", question=say.text(fact.question), label=say.text(value.label).rstrip("."))
         return observation
 
-    def value(self, observation: str) -> tuple[Text, Text] | None:
-        """Return question and label of `fact=value`; None for anything else."""
-        return self._values.get(observation)
+    def kind(self, observation: str) -> Kind:
+        """Return what an observation is."""
+        if observation in self._values:
+            return "answer"
+        if observation in self._findings:
+            return "finding"
+        return "line" if observation in self._printed else "said"
+
+    def choices(self, observation: str) -> int:
+        """Return how many answers the question of `fact=value` has; 0 for anything else."""
+        return len(self._values[observation][0].values) if observation in self._values else 0
 
     def seen(self, observation: Observation, say: Say) -> str:
         """Return what was observed in one sentence; where it was looked for and is missing, the sentence says so."""
         if observation.id in self._values and observation.source in {"fact", "answer", "report"}:
-            return say("report.said", label=say.text(self._values[observation.id][1]))
+            return say("report.said", label=say.text(self._values[observation.id][1].label))
         if observation.present and observation.values and observation.id in self._says:
             return put_in(say.text(self._says[observation.id]), observation.values)
         meaning = self.sentence(observation.id, say)
@@ -88,6 +101,10 @@ class Meanings:
         """Whether the observation is an error of which no entry speaks."""
         return observation.present and observation.id in self._unexplained
 
+    def leaves_unexplained(self, observations: Iterable[Observation]) -> bool:
+        """Whether an error was read of which no entry speaks."""
+        return any(map(self.is_unexplained, observations))
+
     def settles(self, observation: Observation) -> bool:
         """Whether the observation is a definite finding that says by itself what happened to the run."""
         return observation.present and observation.id in self._settles
@@ -104,3 +121,12 @@ class Meanings:
         if self._roles.get(observation.id) == "primary":
             return 0
         return 1 if observation.id in self._findings else 2
+
+    def parted(self, observations: Iterable[Observation]) -> tuple[list[Observation], list[Observation]]:
+        """Return what tells, the failure itself first, and what only repeats it or was looked for and not seen."""
+        rest = [o for o in observations if not o.present or self.is_echo(o)]
+        telling = [o for o in observations if o not in rest]
+        if not any(map(self.is_primary, telling)) and not any("=" not in o.id for o in telling):
+            echoes = [o for o in rest if o.present]  # where there is nothing else, the echoes are what is known
+            telling, rest = [*echoes, *telling], [o for o in rest if not o.present]
+        return sorted(telling, key=self.nearness), rest

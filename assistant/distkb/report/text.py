@@ -115,7 +115,7 @@ class _Writer:
 
     def _unknown(self, nearest: RankedCause | None) -> None:
         say, page = self.say, self.page
-        unexplained = any(map(self.meanings.is_unexplained, self.diagnosis.evidence.observations))
+        unexplained = self.meanings.leaves_unexplained(self.diagnosis.evidence.observations)
         moved = nearest is not None and bool(_for(nearest))
         page.title(
             say("verdict.unexplained" if unexplained else "verdict.unknown", percent=percent(self.diagnosis.other))

@@ -71,8 +71,9 @@ def duration(seconds: float, say: Say) -> str:
 
 def _places(verdict: Verdict, say: Say) -> str:
     parts = [_sentence(place, say) for place in verdict.places[:3]]
-    if verdict.missing:
-        parts.insert(0, say("watch.missing", ranks=clean(verdict.missing)))
+    for key, ranks in (("watch.halted", verdict.halted), ("watch.missing", verdict.missing)):
+        if ranks:
+            parts.insert(0, say(key, ranks=clean(ranks)))
     if not parts:
         reason = f"probe.reason.{verdict.reason}"
         detail = clean(verdict.reason)

@@ -84,7 +84,7 @@ def markdown(session: Session, view: SessionView, guide: Guide, say: Say) -> str
     told = tell(view.diagnosis.evidence, words.meanings, say)
     roll = [f"- {_prose(line)}" for line in lines(view.diagnosis.evidence.ranks, say)]
     blocks += ["\n".join(block) for block in ([_prose(told)] if told else [], roll) if block]
-    blocks += [_outcome(view, words), certainty(view, say)]
+    blocks += [_outcome(view, words), certainty(view, say, meanings=words.meanings)]
     blocks += [f"## {say('session.export.causes')}", _causes(view, words)]
     trail = [_item(item, words) for item in view.trail if item.state == "counts"]
     if trail:
@@ -187,7 +187,8 @@ def _item(item: TrailItem, words: _Words) -> str:
     moved = ", ".join(f"{s.cause} {percent(s.before)} → {percent(s.after)}" for s in item.moved)
     told = [f"- {_happened(item, words)}{f' ({moved})' if moved else ''}"]
     if isinstance(item.event, EvidenceAdded | ProbeResult):
-        shown = [o for o in item.observations if o.present][:SEEN_SHOWN]
+        telling, rest = words.meanings.parted(item.observations)
+        shown = [*telling, *(o for o in rest if o.present)][:SEEN_SHOWN]
         told += ["  " + line for o in shown for line in _observation(o, words).split("\n")]
     return "\n".join(told)
 

@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 
 from distkb.catalogue import places
-from distkb.evidence.text.clean import mask, strip_escapes
+from distkb.evidence.text.clean import mask_lines, strip_escapes
 
 LINES, CHARACTERS = 25, 4000
 """What is longer than this is a log; shorter texts are a person's description."""
@@ -30,6 +30,6 @@ def keep(text: str, directory: Path | None = None) -> Path:
             old.unlink()
     path = folder / f"{datetime.datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}.log"  # noqa: DTZ005 - a name
     path.touch(mode=0o600)
-    lines = strip_escapes(text).replace("\r\n", "\n").replace("\r", "\n")
-    path.write_text(mask(lines), encoding="utf-8", errors="replace")
+    lines = strip_escapes(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    path.write_text("\n".join(mask_lines(lines)), encoding="utf-8", errors="replace")
     return path

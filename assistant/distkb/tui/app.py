@@ -54,6 +54,8 @@ class DistkbApp(Ways):
     CSS_PATH = Path(__file__).with_name("styles.tcss")
     TITLE = "distkb"
     ENABLE_COMMAND_PALETTE = True
+    VERTICAL_BREAKPOINTS = [(0, "low"), (30, "high")]  # noqa: RUF012 - Textual declares it without ClassVar
+    """Classes of a screen by its lines: on a low one what is not used is kept small."""
     COMMANDS: ClassVar[set[Any]] = {_commands}
     BINDINGS: ClassVar[list[BindingType]] = [
         key("ctrl+l", "toggle_language", "language", priority=True),
@@ -124,8 +126,8 @@ class DistkbApp(Ways):
         """The jobs that run here and were not looked at, the one that has been silent longest first."""
         self.looked: set[tuple[int, ...]] = set()
         """Processes of the jobs that were looked at, or were not to be."""
-        self._given: tuple[str, tuple[Path, ...]] | None = ("", tuple(paths)) if paths else None
-        """What to begin with as soon as the catalogue is there: words and files."""
+        self._given: tuple[str, tuple[Path, ...], str] | None = ("", tuple(paths), "") if paths else None
+        """What to begin with as soon as the catalogue is there: words, files and a pasted log."""
         self._overlays = tuple(overlays)
         self._resume = resume
 
@@ -160,7 +162,7 @@ class DistkbApp(Ways):
                 self.dismiss_job(job)
                 (then or (lambda path: self.begin(paths=[path])))(folder)
 
-        self.push_screen(LookScreen(job), taken)
+        self.ask(LookScreen(job), taken)
 
     def dismiss_job(self, job: Job) -> None:
         """Offer to look at a job no more."""
@@ -181,7 +183,7 @@ class DistkbApp(Ways):
         self.knowledge = loaded
         self.post_message(self.KnowledgeReady())
         # Screens are imported before they are needed: an import takes longer than a frame.
-        for name in ("session", "fix", "entry", "open", "browse", "advise"):
+        for name in ("reading", "session", "fix", "entry", "open", "browse", "advise"):
             importlib.import_module(f"distkb.tui.screens.{name}")
 
     def on_distkb_app_knowledge_ready(self) -> None:
@@ -203,28 +205,15 @@ class DistkbApp(Ways):
 
     # Ways from screen to screen
 
-    def begin(self, description: str = "", paths: Sequence[Path] = ()) -> None:
-        """Start a session from words, from files, or from both."""
+    def begin(self, description: str = "", paths: Sequence[Path] = (), pasted: str = "") -> None:
+        """Start a session from words, from files, from a log that was pasted, or from all of it."""
         from distkb.tui.screens.reading import ReadingScreen
 
         if self.knowledge is None:
-            self._given = (description, tuple(paths))
+            self._given = (description, tuple(paths), pasted)
             return
         self._given = None
-        self.push_screen(ReadingScreen(description=description, paths=tuple(paths)), self._read)
-
-    @work(thread=True, group="pasted", exclusive=True)
-    def begin_pasted(self, text: str, description: str = "") -> None:
-        """Start a session from a log that was pasted: it is kept in a file and read like one."""
-        from distkb.sessions import pasted
-
-        try:
-            path = pasted.keep(text)
-        except OSError as problem:
-            reason = problem.strerror or type(problem).__name__
-            self.post_message(self.Unsaved(saved.UnsavedError("unwritable", "", reason)))
-            return
-        self.call_from_thread(self.begin, description, (path,))
+        self.ask(ReadingScreen(description=description, paths=tuple(paths), pasted=pasted), self._read)
 
     def _read(self, read: tuple[Session, Event | None] | None) -> None:
         """Open the session that reading led to; None where it was cancelled."""
@@ -247,8 +236,8 @@ class DistkbApp(Ways):
         else:
             self.apply(event)
 
-    def read_into_session(self, path: Path, step: str | None) -> None:
-        """Read a folder or file into the open session; `step` is the session's step that it answers."""
+    def read_into_session(self, paths: Sequence[Path], step: str | None) -> None:
+        """Read folders or files into the open session; `step` is the session's step that it answers."""
         import msgspec
 
         from distkb.tui.screens.reading import ReadingScreen
@@ -258,7 +247,15 @@ class DistkbApp(Ways):
                 self.apply(msgspec.structs.replace(read[1], step=step))
 
         if self.desk is not None:
-            self.push_screen(ReadingScreen(paths=(path,), session=self.desk.session), done)
+            self.ask(ReadingScreen(paths=tuple(paths), session=self.desk.session), done)
+
+    @property
+    def read(self) -> list[Path]:
+        """What was read into the open session."""
+        from distkb.diagnosis.session import EvidenceAdded
+
+        events = () if self.desk is None else self.desk.session.events
+        return [Path(path) for event in events if isinstance(event, EvidenceAdded) for path in event.paths]
 
     def close_session(self) -> None:
         """Put the session away, saved."""

@@ -70,6 +70,14 @@ class KeyBar(Static):
                 parts.append(part)
             shown.append(Content.assemble(*parts))
         self.update(Content("\n").join(shown))
+        self.styles.min_height = self._behind()
+
+    def _behind(self) -> int:
+        """Return the lines of the keys behind a dialog: they do not work in it, and must not shine through."""
+        *behind, front = self.app.screen_stack
+        if not behind or front is not self.screen or not front.is_modal:
+            return 1
+        return max((bar.size.height for bar in behind[-1].query(KeyBar)), default=1)
 
     def _width(self, line: list[tuple[str, str, str]]) -> int:
         return sum(self._part(row).cell_length for row in line) - 2
@@ -95,7 +103,8 @@ class KeyBar(Static):
         for _, binding, enabled, _ in self.screen.active_bindings.values():
             if binding.show and enabled and binding.description.startswith(PREFIX):
                 name = (shown_name(binding), binding.description, binding.key.partition(",")[0])
-                rows.setdefault(binding.description, name)
+                if binding.key == "escape" or binding.description not in rows:
+                    rows[binding.description] = name
         return sorted(rows.values(), key=lambda row: row[1] == QUIT)
 
 

@@ -12,11 +12,14 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 
 from distkb.evidence.text.clean import plain
+from distkb.report.layout import wrap
 
 CODE = "bold $accent"
 """How code, commands and names stand out in running text."""
 
 if TYPE_CHECKING:
+    from textual.geometry import Size
+
     from distkb.locale import Say
 
 
@@ -46,6 +49,13 @@ def fit(text: str, columns: int) -> str:
     if cell_len(text) <= columns:
         return text
     return set_cell_size(text, max(1, columns) - 1).rstrip() + "…"
+
+
+def beginning(text: str, size: Size) -> str:
+    """Return as much of a text as may stand above everything else on a screen of this size."""
+    most = 3 if size.height < 24 else 4 if size.height < 34 else 6
+    lines = wrap(text, max(20, size.width - 2))
+    return text if len(lines) <= most else "\n".join([*lines[: most - 1], fit(f"{lines[most - 1]} …", size.width - 2)])
 
 
 def shown(text: str) -> Content:

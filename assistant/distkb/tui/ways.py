@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import App
 
 from distkb.evidence.text.clean import plain
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from distkb.locale import Say
     from distkb.tui.desk import Desk
     from distkb.tui.knowledge import Knowledge
@@ -26,8 +28,8 @@ class Ways(App[int]):
     knowledge: Knowledge | None
     desk: Desk | None
 
-    def begin(self, description: str = "", paths: Sequence[Path] = ()) -> None:
-        """Start a session from words, from files, or from both."""
+    def begin(self, description: str = "", paths: Sequence[Path] = (), pasted: str = "") -> None:
+        """Start a session from words, from files, from a log that was pasted, or from all of it."""
         raise NotImplementedError
 
     def resume_session(self, identity: str) -> None:
@@ -37,6 +39,10 @@ class Ways(App[int]):
     def close_session(self) -> None:
         """Put the session away, saved."""
         raise NotImplementedError
+
+    def ask(self, dialog: Screen[Any], then: Callable[[Any], None]) -> None:
+        """Open a dialog whose answer comes to the app: the screen that asks may be gone by then."""
+        self.call_later(self.push_screen, dialog, then)
 
     def back_to_session(self) -> None:
         """Close whatever was opened above the session."""
@@ -116,14 +122,14 @@ class Ways(App[int]):
         from distkb.tui.screens.open import OpenScreen
 
         self.home()
-        self.push_screen(OpenScreen(), lambda path: self.begin(paths=[path]) if path else None)
+        self.ask(OpenScreen(), lambda path: self.begin(paths=[path]) if path else None)
 
     def action_earlier(self) -> None:
         """Go on with an earlier session."""
         from distkb.tui.screens.resume import ResumeScreen
 
         self.home()
-        self.push_screen(ResumeScreen(), lambda session: self.resume_session(session) if session else None)
+        self.ask(ResumeScreen(), lambda session: self.resume_session(session) if session else None)
 
     def action_check_machine(self) -> None:
         """Offer the probes."""

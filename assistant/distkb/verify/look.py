@@ -8,7 +8,7 @@ import zipfile
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from distkb.verify.claims import Claim
@@ -113,7 +113,7 @@ def _in_order(lists: list[list[int]]) -> bool:
 def parts(path: Path) -> Iterator[tuple[bool, bytes]]:
     """Yield the compiled parts of a package one by one, and its sources together."""
     sources: list[bytes] = []
-    for name, content in _members(path):
+    for name, content in members(path):
         if COMPILED.match(name):
             yield True, content
         else:
@@ -132,16 +132,18 @@ def _composed_names(file: str, content: bytes) -> Iterator[bytes]:
         yield b" %s \n" % b"_".join(part.upper() for part in (b"FI", provider, name) if part)
 
 
-def _members(path: Path) -> Iterator[tuple[str, bytes]]:
+def members(path: Path, wanted: Callable[[str], bool] = lambda _: True) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a package that are read, with what they hold."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             for name in wheel.namelist():
-                if is_read(name):
+                if is_read(name) and wanted(name):
                     yield name, wheel.read(name)
         return
     with tarfile.open(path) as archive:
         for member in archive:
-            file = archive.extractfile(member) if member.isfile() and is_read(member.name) else None
+            read = member.isfile() and is_read(member.name) and wanted(member.name)
+            file = archive.extractfile(member) if read else None
             if file is not None:
                 yield member.name, file.read()
 

@@ -34,11 +34,13 @@ class Kind(NamedTuple):
     """Set where `distribution` is a git repository: which of its tags are releases, with the version in groups."""
     each: bool = False
     """Whether every release is looked into, and not the newest of each minor version."""
+    declares: bool = True
+    """Whether its sources are read for defaults; not where another kind has the same sources."""
 
 
 KINDS: Final = (
     Kind("torch", "torch", "torch", "2.0", platforms=_MAC),
-    Kind("torch-cuda", "torch", "torch", "2.0", platforms=_LINUX),
+    Kind("torch-cuda", "torch", "torch", "2.0", platforms=_LINUX, declares=False),
     Kind("accelerate", "accelerate", "accelerate", "0.12"),
     Kind("transformers", "transformers", "transformers", "4.20"),
     Kind("deepspeed", "deepspeed", "deepspeed", "0.8", source=True),

@@ -8,6 +8,7 @@ import msgspec
 
 from distkb.catalogue.verified import FILE, Looked, Packages, Spans, Verified, mark, spans
 from distkb.verify.claims import claims
+from distkb.verify.defaults import declared
 from distkb.verify.look import Finder
 from distkb.verify.packages import package, versions
 
@@ -33,18 +34,29 @@ def look_up(
     packages = {name: held for name, held in (before.packages if before else {}).items() if name not in names}
     wanted = claims(catalogue, [held.component for held in packages.values()] + [kind.component for kind in kinds])
     found: dict[str, Held] = {}
+    settings = {setting.id for setting in catalogue.settings}
+    defaults = {name: dict(by_kind) for name, by_kind in (before.defaults if before else {}).items()}
     for kind in kinds:
         own = [claim for claim in wanted if kind.component in claim.components]
         if own:
             listed = versions(kind, cache)
             found[kind.name] = _look_into(kind, listed, own, cache, told)
             packages[kind.name] = Packages(component=kind.component, versions=tuple(listed))
+            if kind.declares:
+                declares = _declared(kind, listed, cache)
+                for name in settings & (declares.keys() | defaults.keys()):
+                    defaults.setdefault(name, {})[kind.name] = declares.get(name, {})
     old = before.claims if before else {}
     return Verified(
         packages=dict(sorted(packages.items())),
         claims={
             claim.id: _looked(claim, found, packages, old.get(claim.id))
             for claim in sorted(wanted, key=lambda claim: claim.id)
+        },
+        defaults={
+            name: held
+            for name in sorted(defaults)
+            if (held := {kind: values for kind, values in sorted(defaults[name].items()) if values})
         },
     )
 
@@ -73,6 +85,18 @@ def _look_into(
         held[version] = finder.look(path)
         told(path, sum(found == "whole" for found in held[version].values()))
     return held
+
+
+def _declared(kind: Kind, listed: Sequence[str], cache: Path) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the defaults by setting, with the versions that declare each of them."""
+    held: dict[str, dict[str, list[str]]] = {}
+    for version in listed:
+        for name, value in declared(package(kind, version, cache)).items():
+            held.setdefault(name, {}).setdefault(value, []).append(version)
+    return {
+        name: {value: spans(versions, listed) for value, versions in sorted(values.items())}
+        for name, values in held.items()
+    }
 
 
 def _looked(claim: Claim, found: dict[str, Held], packages: dict[str, Packages], old: Looked | None) -> Looked:

@@ -28,7 +28,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     pids: tuple[int, ...]
     cores: dict[int, float]
     """What each rank used of late, with all processes below it."""
-    missing: str = ""
+    wanted: dict[int, float] = {}
+    """And what it would have used, had it not waited for a processor."""
+    missing: tuple[int, ...] = ()
+    """Ranks that ran here before, and do not now."""
     slurm_job: str = ""
     python: str | None = None
 
@@ -52,6 +55,8 @@ class Seen(msgspec.Struct, frozen=True, tag="seen"):
     """The first answer."""
 
     verdict: Verdict
+    written: int | None = None
+    """Bytes that all ranks wrote so far, to files, terminals and sockets; None where nobody may know."""
 
 
 class Kept(msgspec.Struct, frozen=True, tag="kept"):

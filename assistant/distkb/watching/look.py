@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,7 @@ from distkb.watching.processes import command_of, jobs
 from distkb.watching.take import recorder_dumps, take
 from distkb_probes.environment.launch import Table
 
-_RECENT_S = 86_400.0
+RECENT_S = 86_400.0
 """Dumps of flight recorders that are older than this are of another run."""
 
 
@@ -40,6 +40,12 @@ def running() -> list[Job]:
     return sorted(found, key=lambda job: -(job.silent_s or 0.0))
 
 
+def may_be_of(job: Job, read: Sequence[Path]) -> bool:
+    """Whether what was read may be of a job: one of its logs was read, or nothing was."""
+    given = [path.absolute() for path in read]
+    return not given or any(path == log or path in log.parents for path in given for log in job.logs)
+
+
 def _job(pids: tuple[int, ...]) -> Job:
     table = Table()
     parents = {table.parent(pid) for pid in pids}
@@ -60,5 +66,5 @@ def look(job: Job, started: Callable[[ProbeRun], None] | None = None) -> Path | 
     bundle = Bundle(state_directory() / "looks", job.name)
     bundle.stacks(taken)
     bundle.logs(job.logs)
-    bundle.dumps(recorder_dumps(job.pids, time.time() - _RECENT_S))
+    bundle.dumps(recorder_dumps(job.pids, time.time() - RECENT_S))
     return bundle.path

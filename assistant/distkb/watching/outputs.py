@@ -48,6 +48,11 @@ class Outputs:
         return list(self._sizes)
 
     @property
+    def readable(self) -> bool:
+        """Whether any of them can be seen from here."""
+        return any(_size(path) is not None for path in self._sizes)
+
+    @property
     def logs(self) -> list[Path]:
         """Those of them that hold text."""
         return [path for path in self._sizes if path not in self._binary]

@@ -33,6 +33,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     cpu: dict[int, float]
     """Processor seconds of each rank that is there, with all processes below it."""
+    wanted: dict[int, float]
+    """The same, with the seconds in which they were ready to run and others had the processor."""
     states: dict[int, str]
     written: int | None
     """Bytes that all ranks wrote, to files, terminals and sockets; None where nobody may know."""
@@ -90,6 +92,7 @@ def alive(rank: Rank) -> bool:
 def sample(found: Iterable[Rank]) -> Sample:
     """Look at the ranks once: a few small files of each."""
     cpu: dict[int, float] = {}
+    wanted: dict[int, float] = {}
     states: dict[int, str] = {}
     written: int | None = 0
     for rank in found:
@@ -97,10 +100,12 @@ def sample(found: Iterable[Rank]) -> Sample:
         if stat is None:
             continue
         states[rank.pid] = stat[0]
-        cpu[rank.pid] = stat[1] + sum(one[1] for pid in below(rank.pid) if (one := _stat(pid)) is not None)
-        wrote = _written(rank.pid)
+        under = below(rank.pid)
+        cpu[rank.pid] = stat[1] + sum(one[1] for pid in under if (one := _stat(pid)) is not None)
+        wanted[rank.pid] = cpu[rank.pid] + sum(map(ranks.queued_seconds, (rank.pid, *under)))
+        wrote = ranks.written_bytes(rank.pid)
         written = None if written is None or wrote is None else written + wrote
-    return Sample(cpu=cpu, states=states, written=written)
+    return Sample(cpu=cpu, wanted=wanted, states=states, written=written)
 
 
 def environment_of(pid: int) -> dict[str, str]:
@@ -119,6 +124,13 @@ def directory_of(pid: int) -> Path | None:
 def command_of(pid: int) -> str:
     """Return the script of a process, else the end of its command, for a sentence."""
     return _script(Table(stats={}).words(pid))
+
+
+def script_of(pid: int) -> Path | None:
+    """Return the path of a process's script, where it is there."""
+    named = next((word for word in Table(stats={}).words(pid) if word.endswith(".py")), None)
+    path = None if named is None else (directory_of(pid) or Path()) / named
+    return path if path is not None and path.is_file() else None
 
 
 def _script(words: Sequence[str]) -> str:
@@ -153,17 +165,6 @@ def _children(pid: int) -> list[int]:
             with contextlib.suppress(OSError), open(f"{_PROC}/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123
                 found += map(int, file.read().split())
     return found
-
-
-def _written(pid: int) -> int | None:
-    try:
-        with open(f"{_PROC}/{pid}/io", "rb") as file:  # noqa: PTH123
-            for line in file:
-                if line.startswith(b"wchar:"):
-                    return int(line[6:])
-    except (OSError, ValueError):
-        pass
-    return None
 
 
 __all__ = ["NoSuchProcessError", "Rank", "Sample", "SeveralJobsError", "alive", "below", "find", "jobs", "sample"]

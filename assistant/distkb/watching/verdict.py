@@ -39,66 +39,80 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     below_call: str = ""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class Unseen(msgspec.Struct, frozen=True, kw_only=True):
+    """Ranks of which there is no stack."""
+
+    missing: str = ""
+    """Ranks that the job should have and that are not there."""
+    halted: str = ""
+    """Ranks that are stopped by a signal, and of which nothing more is known."""
+    unread: str = ""
+    """Ranks and nodes that could not be looked at."""
+    reason: str = ""
+    """Why nothing was taken: key of a sentence `probe.reason.…`."""
+
+
+_ALL_SEEN = Unseen()
+
+
+class Verdict(Unseen, frozen=True, kw_only=True):
     """What was seen of all ranks."""
 
     outcome: Outcome
     places: tuple[Place, ...] = ()
     """Those that stand elsewhere first."""
-    missing: str = ""
-    """Ranks that the job should have and that are not there."""
-    unread: str = ""
-    """Ranks and nodes that could not be looked at."""
     phase: str = ""
-    reason: str = ""
-    """Why nothing was taken: key of a sentence `probe.reason.…`."""
 
 
 def conclude(
     dumps: Sequence[Dump],
     cores: Mapping[int, float],
     *,
+    wanted: Mapping[int, float] = {},
     workers: Sequence[Dump] = (),
-    missing: str = "",
-    unread: str = "",
-    reason: str = "",
+    unseen: Unseen = _ALL_SEEN,
 ) -> Verdict:
-    """Return what the stacks say; `cores` is what each rank, with all processes below it, used of late."""
+    """Return what the stacks say; `cores` is what each rank, with all processes below it, used of late.
+
+    `wanted` is what it would have used alone: on a crowded machine a rank that works gets little.
+    """
+    busy = {pid: max(cores.get(pid, 0.0), wanted.get(pid, 0.0)) for pid in {*cores, *wanted}}
     judged = judge(dumps)
     groups: Sequence[Mapping[str, Any]] = judged.facts["groups"] if dumps else ()
     if not groups:
-        outcome: Outcome = "slow" if any(share >= WORKS for share in cores.values()) else "blind"
-        return Verdict(outcome=outcome, missing=missing, unread=unread, reason=reason)
-    halted = {dump.pid for dump in dumps if dump.state in ("T", "t")}
-    places = tuple(sorted((_place(group, cores, halted, workers) for group in groups), key=_order))
+        works = any(share >= WORKS for share in busy.values())
+        outcome: Outcome = "stuck" if unseen.halted else "slow" if works else "blind"
+        return Verdict(outcome=outcome, **msgspec.structs.asdict(unseen))
+    stopped = {dump.pid for dump in dumps if dump.stopped}
+    places = tuple(sorted((_place(group, cores, stopped, workers) for group in groups), key=_order))
     kinds = {kind for group in groups for kind in (group["kind"], group["within"])}
     phase = next((kind for kind in PHASES if kind in kinds), "")
     outcome = "stuck"
-    if not halted and any(_works(group, cores) for group in groups):
+    if not stopped and not unseen.halted and any(_works(group, busy) for group in groups):
         outcome = "slow"
-    elif phase and not halted and not missing:
+    elif phase and not stopped and not unseen.halted and not unseen.missing:
         outcome = "phase"
-    return Verdict(outcome=outcome, places=places, missing=missing, unread=unread, phase=phase)
+    return Verdict(outcome=outcome, places=places, phase=phase, **msgspec.structs.asdict(unseen))
 
 
 def _order(place: Place) -> tuple[bool, bool]:
     return not place.stopped, not place.odd
 
 
-def _works(group: Mapping[str, Any], cores: Mapping[int, float]) -> bool:
-    """Whether a rank of a group gets on: it burns processor time, and not in waiting for the others."""
-    share = _share(group, cores)
+def _works(group: Mapping[str, Any], busy: Mapping[int, float]) -> bool:
+    """Whether a rank of a group gets on: it burns processor time, or would, and not in waiting for the others."""
+    share = _share(group, busy, "wanted")
     return share is not None and share >= WORKS and (bool(group["moved"]) or group["kind"] not in WAITING)
 
 
-def _share(group: Mapping[str, Any], cores: Mapping[int, float]) -> float | None:
+def _share(group: Mapping[str, Any], cores: Mapping[int, float], also: str = "cpu") -> float | None:
     shares = [cores[pid] for pid in group["pids"] if pid in cores]
-    shares += [] if group["cpu"] is None else [group["cpu"]]
+    shares += [group[name] for name in {"cpu", also} if group[name] is not None]
     return max(shares, default=None)
 
 
 def _place(
-    group: Mapping[str, Any], cores: Mapping[int, float], halted: set[int | None], workers: Sequence[Dump]
+    group: Mapping[str, Any], cores: Mapping[int, float], stopped: set[int | None], workers: Sequence[Dump]
 ) -> Place:
     frame: Mapping[str, Any] = next((frame for frame in group["stack"] if frame["path"]), {})
     share = _share(group, cores)
@@ -112,7 +126,7 @@ def _place(
         path=frame.get("path", ""),
         source=frame.get("source", ""),
         odd=group["odd"],
-        stopped=bool(group["pids"]) and halted.issuperset(group["pids"]),
+        stopped=bool(group["pids"]) and stopped.issuperset(group["pids"]),
         cores=None if share is None else round(share, 2),
         below="" if worker is None else at(worker),
         below_call="" if worker is None else quote_text(worker.function),

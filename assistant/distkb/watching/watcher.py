@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from distkb.evidence.text.ranks import listed
 from distkb.watching import outputs, processes, slurm
 from distkb.watching.event import Event
 from distkb.watching.examiner import Examiner, Go, Kept, Refused, Request, Seen
@@ -22,7 +21,9 @@ from distkb.watching.verdict import Verdict
 
 POLL_S = 1.0
 LEAD_S = 3.0
-"""The first look at the ranks is taken so long before the limit, the second one at it."""
+"""The first look at the ranks is taken so long before the limit, at most a third of it."""
+LEAD_FAR_S = 10.0
+"""The same where other nodes have to be asked, at most half of it."""
 SLOW_TIMES = 10.0
 """A job that works and says nothing for so many limits is reported as well."""
 PHASE_S, PHASE_TIMES = 600.0, 4.0
@@ -74,8 +75,9 @@ class Watcher:
         self._elsewhere = options.elsewhere
         """Whether the job is known by Slurm only: none of its ranks runs here."""
         self._numbers: set[int] = set()
-        self._used: deque[tuple[float, dict[int, float]]] = deque(maxlen=16)
+        self._used: deque[tuple[float, processes.Sample]] = deque(maxlen=16)
         self._written: int | None = None
+        self._written_there: int | None = None
         self._began = time.time()
         self._due_at = {"look": now, "find": now, "files": now, "check": now + _CHECK_S}
         self._last_look = now
@@ -129,6 +131,9 @@ class Watcher:
                 return False
             self._due_at["check"] = now + _CHECK_S
             job = slurm.show(self._options.slurm_job or "")
+            if job is not None and job.live and not job.running:
+                self._pace.restart(now)  # it waits for its turn, or was suspended: that is no silence
+                self._outputs.follow(job.outputs)
             if job is None or job.live:
                 return False
         elif self._ranks or self._numbers or now < self._due_at["find"]:
@@ -155,7 +160,7 @@ class Watcher:
             self._outputs.follow(outputs.written_by([*own, *(rank.pid for rank in self._ranks)]))
             self._due_at["files"] = now + (_FILES_S if self._ranks else _FIND_S)
         sample = processes.sample(self._ranks)
-        self._used.append((now, sample.cpu))
+        self._used.append((now, sample))
         if sample.written is not None and self._written is not None and sample.written > self._written:
             self._pace.other(now)
         self._written = sample.written
@@ -211,7 +216,7 @@ class Watcher:
         if self._examiner is None:
             if self._stalled is not None:
                 self._end_it(now)
-            elif (self._ranks or self._elsewhere) and silence >= due - min(LEAD_S, limit / 3):
+            if self._wants_a_look(silence, limit, due):
                 self._examine(now)
             return
         if self._stalled is None and self._pace.beats != self._beats_at_start:
@@ -219,7 +224,10 @@ class Watcher:
             return
         for message in self._examiner.messages():
             match message:
-                case Seen(verdict=verdict):
+                case Seen(verdict=verdict, written=written):
+                    if self._went_on_there(written, now) or (self._stalled is not None and self._kept):
+                        self._drop_examiner()
+                        return
                     self._verdict = verdict
                 case Kept(bundle=bundle, answer=answer, text=text):
                     self._drop_examiner()
@@ -234,15 +242,47 @@ class Watcher:
         if self._verdict is not None and self._stalled is None and silence >= due:
             self._judge(self._verdict, silence, limit, now)
 
+    def _wants_a_look(self, silence: float, limit: float, due: float) -> bool:
+        if self._stalled is None:
+            lead = min(LEAD_FAR_S, limit / 2) if self._elsewhere else min(LEAD_S, limit / 3)
+            return bool(self._ranks or self._elsewhere) and silence >= due - lead
+        if not (self._blind_here and self._kept and silence >= due):
+            return False
+        self._look_at = silence + limit
+        return True
+
+    @property
+    def _blind_here(self) -> bool:
+        """Whether only the nodes of the job can say that it goes on."""
+        return self._elsewhere and not self._outputs.readable
+
+    def _went_on_there(self, written: int | None, now: float) -> bool:
+        """Whether ranks whose output cannot be seen here wrote since the last look; the first look counts so too."""
+        if not self._blind_here:
+            return False
+        before, self._written_there = self._written_there, written
+        if written is None or written == before:
+            return False
+        if self._stalled is None:
+            self._pace.shift(self._pace.silent(now))
+        else:
+            self._pace.other(now)
+        return True
+
     def _examine(self, now: float) -> None:
+        if not self._elsewhere:
+            self._find(now)  # a launcher may have started one more since, and that one is not gone
+            if not self._ranks:
+                return
         self._beats_at_start = self._pace.beats
         self._verdict = None
-        missing = listed(self._numbers - {rank.rank for rank in self._ranks})
+        cores, wanted = self._of_late(now)
         request = Request(
             parent=os.getpid(),
             pids=tuple(rank.pid for rank in self._ranks),
-            cores=self._cores(now),
-            missing=missing,
+            cores=cores,
+            wanted=wanted,
+            missing=tuple(sorted(self._numbers - {rank.rank for rank in self._ranks})),
             slurm_job=self._options.slurm_job or self._spread(),
             python=None if self._options.python is None else str(self._options.python),
         )
@@ -259,13 +299,13 @@ class Watcher:
         world = environment.get("WORLD_SIZE", "")
         return environment.get("SLURM_JOB_ID", "") if world.isdecimal() and int(world) > len(self._ranks) else ""
 
-    def _cores(self, now: float) -> dict[int, float]:
-        """Return what each rank used in the last seconds."""
+    def _of_late(self, now: float) -> tuple[dict[int, float], dict[int, float]]:
+        """Return what each rank used in the last seconds, and what it would have used alone on the machine."""
         before = next(((at, used) for at, used in self._used if now - at <= _WINDOW_S), None)
         if before is None or not self._used or self._used[-1][0] - before[0] < POLL_S:
-            return {}
+            return {}, {}
         seconds, last = self._used[-1][0] - before[0], self._used[-1][1]
-        return {pid: round(max(0.0, cpu - before[1].get(pid, cpu)) / seconds, 2) for pid, cpu in last.items()}
+        return _share(before[1].cpu, last.cpu, seconds), _share(before[1].wanted, last.wanted, seconds)
 
     def _judge(self, verdict: Verdict, silence: float, limit: float, now: float) -> None:
         """Act on what was seen at the limit."""
@@ -285,6 +325,7 @@ class Watcher:
             self._drop_examiner()
             return
         self._stalled = now - silence
+        self._look_at = silence + limit
         self._kept = False
         self.stalls += 1
         self._tell(event)
@@ -329,3 +370,7 @@ class Watcher:
                 for pid in pids:
                     with contextlib.suppress(OSError):
                         os.kill(pid, number)
+
+
+def _share(before: dict[int, float], after: dict[int, float], seconds: float) -> dict[int, float]:
+    return {pid: round(max(0.0, used - before.get(pid, used)) / seconds, 2) for pid, used in after.items()}

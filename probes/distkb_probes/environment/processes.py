@@ -111,6 +111,43 @@ def waits_in_the_kernel(pid: int, for_s: float = 0.3, proc: Path = PROC) -> bool
         time.sleep(0.02)
 
 
+def waits_for_a_file(pid: int, proc: Path = PROC) -> bool:
+    """Say whether the call in which a process stays is one on files: not a driver's ioctl, not the start of a child."""
+    try:
+        number = (proc / str(pid) / "syscall").read_text(encoding="ascii").split()[0]
+    except (OSError, ValueError, IndexError):
+        return False
+    calls = _FILE_CALLS.get(os.uname().machine, ())
+    return any(
+        number == str(one) if isinstance(one, int) else number.isdecimal() and int(number) in one for one in calls
+    )
+
+
+_FILE_CALLS: dict[str, tuple[int | range, ...]] = {
+    "x86_64": (
+        range(7),
+        range(17, 22),
+        range(72, 86),
+        87,
+        89,
+        137,
+        162,
+        217,
+        257,
+        262,
+        263,
+        264,
+        269,
+        285,
+        306,
+        316,
+        332,
+    ),
+    "aarch64": (25, 32, 34, 35, 38, 43, range(45, 49), 56, 57, range(61, 69), range(78, 84), 267, 276, 291),
+}
+"""Numbers of the calls that open, read, write, sync, list, name and remove files (Linux, unistd_64.h and unistd.h)."""
+
+
 def brief(pid: int, proc: Path = PROC) -> dict[str, Any]:
     """Return the little that is said of a process that is not part of the run, such as the holder of a port."""
     known: dict[str, Any] = {"command": mask_command(words_of(pid, proc)), "user": _owner(proc / str(pid))}

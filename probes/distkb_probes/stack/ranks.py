@@ -209,6 +209,24 @@ def cpu_seconds(pid: int) -> float | None:
         return None
 
 
+def queued_seconds(pid: int) -> float:
+    """Return for how long a process's main thread was ready to run while others had the CPU (Linux, sched-stats)."""
+    try:
+        with open(f"{PROC}/{pid}/schedstat", "rb") as file:  # noqa: PTH123 - many times a minute
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def written_bytes(pid: int) -> int | None:
+    """Return what a process wrote so far to files, terminals and sockets; None where nobody may know."""
+    try:
+        with (PROC / str(pid) / "io").open("rb") as file:
+            return next((int(line[6:]) for line in file if line.startswith(b"wchar:")), None)
+    except (OSError, ValueError):
+        return None
+
+
 def share(before: float | None, after: float | None, seconds: float) -> float | None:
     """Return the cores used between two readings."""
     if before is None or after is None or seconds <= 0:

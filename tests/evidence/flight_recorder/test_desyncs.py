@@ -14,6 +14,7 @@ from recorder_dumps import dump, entry
 
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
+from distkb.evidence.readers.flight_recorder.calls import difference, parse_call
 
 RECORDED = Path(__file__).parent / "recorded"
 """Dumps of one rank with torch 2.11 and NCCL 2.28.9 on an H100, taken by the watchdog, as torch wrote them."""
@@ -235,3 +236,35 @@ def test_an_h100_that_is_still_busy(timing: bool, says: bool) -> None:
     values = found(reading)
     assert values["still-running-on-device"]["call"] == "all_reduce #4 (train.py:180)"
     assert ("not-started-on-device" in values) is says
+
+
+@pytest.mark.parametrize(
+    ("op", "other", "expected"),
+    [
+        ("all_reduce", {"dtypes": ("Half",)}, "dtype"),
+        ("broadcast", {"out": [[]]}, "shape"),
+        ("reduce", {"out": [[8]]}, "shape"),
+        ("gather", {"out": [[]], "out_dtypes": ()}, None),
+        ("gather", {"sizes": [[8]]}, "shape"),
+        ("scatter", {"sizes": [[]], "dtypes": (), "out_dtypes": ("Float",), "out": [[4, 3]]}, None),
+        ("all_to_all", {"sizes": [[8]], "out": [[2]]}, None),
+        ("all_to_all_single", {"sizes": [[8]]}, "shape"),
+    ],
+)
+def test_what_must_agree(op: str, other: dict[str, Any], expected: str | None) -> None:
+    """As torch's own analyser has it: only a scatter's inputs and a gather's outputs are the root's own."""
+    one = parse_call(entry(op, seq=1))
+    assert difference(one, parse_call(entry(op, seq=1, **other)), 0) == expected
+
+
+def test_who_has_begun_a_call_is_no_partner_of_a_circle(tmp_path: Path) -> None:
+    """Rank 0 waits in both groups, rank 1 left the call of the small one out: that is the cause, and no deadlock."""
+
+    def steps(rank: int) -> list[dict[str, Any]]:
+        small = entry(seq=1, record=1, group=("1", "tp"), state="started", at="/app/tp.py:9")
+        own = [small] if rank == 0 else []
+        return [entry(seq=1, record=0), *own, entry(seq=2, record=2, state="started")]
+
+    reading = read(tmp_path, job(steps, ranks=range(2), groups={"0": ("default_pg", (0, 1)), "1": ("tp", (0, 1))}))
+    first = reading.observations[0]
+    assert (first.id, first.values["ranks"]) == ("flight-recorder.never-scheduled-on-rank", "1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from recorder_dumps import dump, entry, torch_pickle
 
 from distkb.evidence.readers.flight_recorder.dump import Tables, build
 from distkb.evidence.readers.flight_recorder.pickle_stream import BadPickleError, Stream, UnsafePickleError
-from distkb.evidence.readers.flight_recorder.runs import Alike
+from distkb.evidence.readers.flight_recorder.runs import Alike, Run
 
 DOCUMENT = dump([entry(seq=i + 1, record=i, at=f"/app/train.py:{i % 3}") for i in range(40)], {"0": ("d", range(4))})
 
@@ -124,6 +125,54 @@ def test_entries_cut_up_at_once_are_the_entries_read_one_by_one() -> None:
     assert columns(torch_pickle(document)) == columns(pickle.dumps(document, 2))
 
 
+def shared(count: int, clock: int = 0) -> dict[str, Any]:
+    """A dump whose entries share lists, tuples and strings that came up in the middle of it."""
+    document = varied(count, clock)
+    for at, item in enumerate(document["entries"]):
+        earlier = document["entries"][max(0, at - 37)]
+        if at % 5 == 0:
+            item["frames"] = earlier["frames"]
+        if at % 4 == 0:
+            item["input_sizes"] = item["output_sizes"] = earlier["output_sizes"]
+        if at % 3 == 0:
+            item["process_group"] = earlier["process_group"]
+        item["profiling_name"] = "".join(item["profiling_name"])
+    return document
+
+
+@pytest.mark.parametrize("protocol", [4, 5])
+@pytest.mark.parametrize("made", [varied, shared])
+def test_pythons_own_pickler_takes_the_fast_way_too(made: Any, protocol: int) -> None:
+    """Its dumps are cut up as torch's are, whatever objects the entries share, and give the same columns."""
+    for document in (made(1200), pickle.loads(torch_pickle(made(1200)))):  # noqa: S301 - written here
+        data = pickle.dumps(document, protocol)
+        assert columns(data) == columns(pickle.dumps(document, 2))
+        entries = Stream(data).load()["entries"]
+        assert sum(len(item) for item in entries if type(item) is Run) > 1000
+
+
+def test_pickled_ranks_that_are_alike_share_their_runs_and_others_do_not() -> None:
+    """What a run refers to may be in the run before it: where that differs, nothing is shared."""
+    alike, tables = Alike(), Tables()
+    first = columns(pickle.dumps(shared(900)), alike, tables)
+    assert columns(pickle.dumps(shared(900, clock=77)), alike, tables) == first
+    assert columns(pickle.dumps(shared(900, clock=99)), alike, tables) == first
+    for place in (10, 400, 899):
+        changed = shared(900, clock=5)
+        changed["entries"][place]["output_sizes"] = [[9]]
+        assert columns(pickle.dumps(changed), alike, tables) == columns(pickle.dumps(changed, 2)) != first
+
+
+def test_a_reference_to_what_comes_after_it_is_damage_and_no_circle() -> None:
+    """A run whose bytes refer to themselves ends the reading."""
+    data = pickle.dumps(shared(400))
+    for index in range(300, 3000, 150):
+        broken = re.sub(rb"j.{4}", b"j" + struct.pack("<I", index), data, flags=re.DOTALL)
+        stream = Stream(broken)
+        with contextlib.suppress(BadPickleError):
+            build(stream.load(), stream, Tables(), 0, "x")
+
+
 def test_ranks_that_are_alike_share_their_runs_and_others_do_not() -> None:
     """A difference in anything but clocks is seen, wherever it stands."""
     alike, tables = Alike(), Tables()
@@ -136,19 +185,23 @@ def test_ranks_that_are_alike_share_their_runs_and_others_do_not() -> None:
         assert columns(torch_pickle(changed), alike, tables) == columns(pickle.dumps(changed, 2)) != first
 
 
-WRITTEN = torch_pickle(varied(60))
+TORCHS = torch_pickle(varied(60))
+PYTHONS = pickle.dumps(shared(60))
 
 
 @settings(max_examples=150)
 @given(
-    st.lists(st.tuples(st.integers(0, len(WRITTEN) - 1), st.integers(0, 255)), min_size=1, max_size=6),
-    st.one_of(st.none(), st.integers(0, len(WRITTEN))),
+    st.sampled_from([TORCHS, PYTHONS]),
+    st.lists(st.tuples(st.integers(0, len(TORCHS) - 1), st.integers(0, 255)), min_size=1, max_size=6),
+    st.one_of(st.none(), st.integers(0, len(TORCHS))),
 )
-def test_changed_bytes_never_raise_anything_else(changes: list[tuple[int, int]], cut: int | None) -> None:
+def test_changed_bytes_never_raise_anything_else(
+    written: bytes, changes: list[tuple[int, int]], cut: int | None
+) -> None:
     """A damaged dump is read as far as it is a dump, or refused."""
-    data = bytearray(WRITTEN)
+    data = bytearray(written)
     for at, value in changes:
-        data[at] = value
+        data[at % len(data)] = value
     stream = Stream(bytes(data[:cut]))
     try:
         document = stream.load()

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import signal
 import tempfile
 import threading
 import warnings
@@ -307,6 +308,140 @@ def prefetch_of_fsdp1() -> str:
     from torch.distributed.fsdp import FullyShardedDataParallel
 
     return str(inspect.signature(FullyShardedDataParallel.__init__).parameters["backward_prefetch"].default)
+
+
+def loading_into_meta() -> list[object]:
+    """What is said where values are loaded into parameters on the meta device, and where these are afterwards."""
+    model = nn.Linear(2, 2, device="meta")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.load_state_dict(nn.Linear(2, 2).state_dict())
+    return [any("no-op" in str(one.message) for one in caught), model.weight.device.type]
+
+
+def moving_off_meta() -> str:
+    """The error of `to` on a model whose parameters are on the meta device."""
+    return error_of(lambda: nn.Linear(2, 2, device="meta").to("cpu"))
+
+
+def buffers_that_are_not_saved() -> list[bool]:
+    """Whether a buffer is in the state dict: one that is persistent, one that is not."""
+    model = nn.Module()
+    for kept in (True, False):
+        model.register_buffer(str(kept), torch.ones(1), persistent=kept)
+    return [name in model.state_dict() for name in ("True", "False")]
+
+
+def saving_without_room() -> str:
+    """The error of torch.save where a file may not grow further."""
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with tempfile.TemporaryDirectory() as home:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
+        try:
+            return error_of(lambda: torch.save(torch.zeros(1 << 20), Path(home, "model.pt")))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def half_of_an_archive() -> str:
+    """The error of loading a checkpoint of which the end is missing."""
+    with tempfile.TemporaryDirectory() as home:
+        path = Path(home, "model.pt")
+        torch.save(torch.zeros(1 << 10), path)
+        path.write_bytes(path.read_bytes()[:2000])
+        return error_of(lambda: torch.load(path))
+
+
+def bytes_of_a_parameter() -> list[float]:
+    """How many bytes a parameter takes with its gradient and AdamW's moments, by the dtype of the weights."""
+    taken = []
+    for dtype in (torch.float32, torch.bfloat16):
+        weight = nn.Parameter(torch.ones(8, 8, dtype=dtype))
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            nn.functional.linear(torch.ones(8, 8), weight).sum().backward()  # type: ignore[no-untyped-call]
+        optimizer = torch.optim.AdamW([weight])
+        optimizer.step()
+        held = [weight, weight.grad, *(one for one in optimizer.state[weight].values() if one.numel() > 1)]
+        taken.append(sum(one.numel() * one.element_size() for one in held) / weight.numel())
+    return taken
+
+
+def moments_before_the_first_step() -> list[int]:
+    """How much state AdamW holds before and after its first step."""
+    weight = nn.Parameter(torch.ones(3))
+    optimizer, held = torch.optim.AdamW([weight]), []
+    weight.grad = torch.ones(3)
+    for _ in range(2):
+        held.append(len(optimizer.state))
+        optimizer.step()
+    return held
+
+
+def graph_in_eval_mode() -> list[bool]:
+    """Whether what a model returns has a graph: in eval mode, and under no_grad."""
+    model = nn.Linear(1, 1).eval()
+    with torch.no_grad():
+        bare = model(torch.ones(1))
+    return [model(torch.ones(1)).requires_grad, bare.requires_grad]
+
+
+def what_a_kept_loss_holds() -> list[object]:
+    """How many numbers of the layer before a kept loss still reaches, and what it reaches once it is detached."""
+    loss = nn.Linear(4, 4)(torch.ones(4)).tanh().sum()
+    before: Any = loss.grad_fn.next_functions[0][0] if loss.grad_fn else None
+    return [before._saved_result.numel(), loss.detach().grad_fn]
+
+
+def gradients_that_are_zeroed() -> list[bool]:
+    """Whether there is a gradient after zero_grad: by default, and without setting it to None."""
+    left = []
+    for more in ({}, {"set_to_none": False}):
+        weight = nn.Parameter(torch.ones(1))
+        weight.grad = torch.ones(1)
+        torch.optim.SGD([weight], 0.1).zero_grad(**more)
+        left.append(weight.grad is not None)
+    return left
+
+
+class Worker(torch.utils.data.Dataset[int]):
+    """Samples that say which process read them, wait, or end it."""
+
+    def __init__(self, what: str = "") -> None:
+        self.what = what
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> int:
+        if self.what == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "wait":
+            threading.Event().wait(60)
+        return os.getpid()
+
+
+def workers_of_two_epochs() -> list[bool]:
+    """Whether the second epoch has the workers of the first: by default, and with persistent_workers."""
+    same = []
+    for kept in (False, True):
+        loader = DataLoader(Worker(), num_workers=1, persistent_workers=kept, multiprocessing_context="fork")
+        first, second = (int(next(iter(loader))) for _ in range(2))
+        same.append(first == second)
+    return same
+
+
+def worker_that_is_killed() -> str:
+    """The error of the rank whose worker is killed."""
+    return error_of(lambda: next(iter(DataLoader(Worker("die"), num_workers=1, multiprocessing_context="fork"))))
+
+
+def worker_past_its_time() -> str:
+    """The error of a loader with a time limit whose worker does not answer."""
+    return error_of(
+        lambda: next(iter(DataLoader(Worker("wait"), num_workers=1, timeout=1, multiprocessing_context="fork")))
+    )
 
 
 SHOWN = [one for one in list(globals().values()) if inspect.isfunction(one) and one.__module__ == "__main__"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -167,6 +168,39 @@ def timeout_of_a_second_state() -> bool:
 
     first = PartialState(cpu=True)
     return PartialState(cpu=True).__dict__ is first.__dict__
+
+
+def timeouts_of_accelerate() -> list[float]:
+    """The time limit in seconds that Accelerate asks for, with nccl and with gloo."""
+    from accelerate import InitProcessGroupKwargs
+
+    limits: list[Any] = [InitProcessGroupKwargs(backend=backend).timeout for backend in ("nccl", "gloo")]
+    return [limit.total_seconds() for limit in limits]
+
+
+def signal_to_the_others() -> list[object]:
+    """The signal that a worker gets when its neighbour has failed, and whether it came before ten seconds were over."""
+    code = (
+        "import os, pathlib, signal, sys, time\n"
+        "start, mark = time.monotonic(), pathlib.Path(sys.argv[1])\n"
+        "def told(number, frame):\n"
+        "    mark.write_text(f'{signal.Signals(number).name} {time.monotonic() - start < 10}')\n"
+        "    sys.exit(1)\n"
+        "if os.environ['RANK'] == '0':\n"
+        "    signal.signal(signal.SIGTERM, told)\n"
+        "    mark.touch()\n"
+        "    time.sleep(60)\n"
+        "while not mark.exists():\n"
+        "    time.sleep(0.05)\n"
+        "sys.exit(3)\n"
+    )
+    with tempfile.TemporaryDirectory() as home:
+        script, mark = Path(home, "train.py"), Path(home, "mark")
+        script.write_text(code)
+        words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script), str(mark)]
+        subprocess.run([sys.executable, *words], capture_output=True, check=False, timeout=100)
+        name, soon = mark.read_text().split()
+    return [name, soon == "True"]
 
 
 AIDS = {"started", "accelerated"}

@@ -260,6 +260,31 @@ def checkpoint_with_other_names() -> str:
         return error_of(lambda: load({"other": torch.ones(2)}, checkpoint_id=folder[0]))
 
 
+def meta_under_fully_shard() -> list[str]:
+    """Where the parameters are of a model made on the meta device: sharded, and after to_empty."""
+    model = new(nn.Linear(4, 4, device="meta"))
+    seen = [model.weight.device.type]
+    model.to_empty(device="cpu")
+    return [*seen, model.weight.device.type]
+
+
+def sending_by_fsdp1() -> list[object]:
+    """Whether FSDP1 sends rank 0's values by default, and its error where it shall and the model is on the CPU."""
+    default = inspect.signature(FullyShardedDataParallel.__init__).parameters["sync_module_states"].default
+    said = error_of(lambda: old(nn.Linear(2, 2), sync_module_states=True))
+    return [default, "requires them to be on GPU" in said and "device_id" in said]
+
+
+def plan_without_a_match() -> bool:
+    """Whether a key of the plan that no module has is told."""
+    from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        parallelize_module(two_layers(), init_device_mesh("cpu", (2,)), {"layers.*.up": ColwiseParallel()})
+    return any("layers" in str(one.message) for one in caught)
+
+
 AIDS = {"everywhere", "old", "new", "two_layers", "fully_shard", "size_based_auto_wrap_policy"}
 SHOWN = [one for one in list(globals().values()) if inspect.isfunction(one) and one.__module__ == "__main__"]
 

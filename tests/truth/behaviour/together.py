@@ -354,6 +354,30 @@ def clipping_a_gradient_of_one_rank() -> list[bool]:
     return [bool(torch.tensor(one).isfinite()) for one in gradients(model)]
 
 
+def a_batch_that_is_skipped() -> list[float]:
+    """The first and the second gradient where rank 1 leaves out its first of three batches: 1, 2 beside 20, 30."""
+    model, seen = line(process_group=dist.new_group()), []
+    batches = ([1.0, 2.0], [10.0, 20.0, 30.0])[dist.get_rank()]
+    for batch in batches:
+        if batch == 10:
+            continue
+        model.zero_grad()
+        model(torch.full((1, 1), batch)).sum().backward()
+        seen.append(model.module.weight.grad.item())
+    return seen
+
+
+def microbatches_below_stages() -> str:
+    """The error of 1F1B with one microbatch for two stages."""
+    from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+
+    example: Any = torch.ones(1, 1)
+    stage = PipelineStage(
+        nn.Linear(1, 1), dist.get_rank(), 2, torch.device("cpu"), input_args=(example,), output_args=(example,)
+    )
+    return error_of(lambda: Schedule1F1B(stage, 1))
+
+
 AIDS = {"everywhere", "line", "mine", "gradients"}
 SHOWN = [one for one in list(globals().values()) if inspect.isfunction(one) and one.__module__ == "__main__"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from distkb.catalogue.conditions import parse
 from distkb.catalogue.settings import Caution, Default, TimerDefault
 from distkb.catalogue.validate import did_you_mean
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from distkb.catalogue.load import Loaded, Located
     from distkb.catalogue.problem import Problem
     from distkb.catalogue.records import Version
-    from distkb.catalogue.settings import KnownNames, Setting, Timer
+    from distkb.catalogue.settings import KnownNames, Refusal, Setting, Timer
     from distkb.catalogue.source import Key
 
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+){0,3}")
@@ -40,6 +41,8 @@ def check_settings(loaded: Loaded) -> Iterator[Problem]:
         yield from _entry(record, record.value.entry, entries)
     for record in loaded.of("names"):
         yield from _names(record, record.value)
+    for record in loaded.of("refusal"):
+        yield from _rules(record, record.value)
     yield from _twice(loaded)
 
 
@@ -116,6 +119,16 @@ def _names(record: Located, group: KnownNames) -> Iterator[Problem]:
     for index, name in enumerate(group.names):
         if not _NAME.fullmatch(name):
             yield record.problem(f"'{name}' is no name of a variable", "names", index)
+
+
+def _rules(record: Located, refusal: Refusal) -> Iterator[Problem]:
+    for index, rule in enumerate(refusal.rules):
+        if not rule.when:
+            yield record.problem("'when' is empty", "rules", index, "when")
+        for field, given in (("when", rule.when), ("unless", rule.unless)):
+            for place, text in enumerate(given):
+                if parse(text) is None:
+                    yield record.problem(f"'{text}' is no condition", "rules", index, field, place)
 
 
 def _twice(loaded: Loaded) -> Iterator[Problem]:

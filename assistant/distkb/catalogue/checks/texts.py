@@ -23,7 +23,7 @@ _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|‘[^’]*’|「[^」]*」|(?<!
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 _SENTENCE_END = re.compile(r"(?<![.!?])[.?!](?=\s|$)")
 _LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
-_FORMAL = ("니다", "니까", "십시오")
+_FORMAL = ("니다", "니까", "세요")
 _POLITE_NOUNS: Final = frozenset("필중개수주소강")
 """Syllables before 요 in nouns (필요, 중요, 개요, ...): these are not the 해요 register."""
 _LOOSE_PARTICLE = re.compile(
@@ -91,7 +91,7 @@ def _text(record: Located, place: Place, text: Text) -> Iterator[Problem]:
         return
     voice_of_the_user = "symptoms" in place.key
     for ending in out_of_register(text.ko):
-        message = f"'…{ending}' is not 합니다체: end the sentence in 니다, 니까 or 십시오"
+        message = f"'…{ending}' is not 합니다체: end the sentence in 니다, 니까 or 세요"
         yield record.problem(message, *place.key, "ko", warning=voice_of_the_user)
     for match in _LOOSE_PARTICLE.finditer(text.ko):
         around = text.ko[max(0, match.start() - 8) : match.end()].lstrip()

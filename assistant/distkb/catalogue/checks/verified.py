@@ -40,6 +40,10 @@ def _record(record: Located, results: Verified) -> Iterator[tuple[str, Problem]]
         yield from _claim(record, results, value.id, value.pattern, value.seen_in, ("seen_in",))
     elif record.kind == "setting":
         yield from _claim(record, results, value.id, value.id, value.read_by, ("read_by",))
+        for (component, default), versions in verified.other_defaults(value, results).items():
+            where = f"{component} {versions[0]}" + (f" to {versions[-1]}" if len(versions) > 1 else "")
+            name = f"{value.id}:default"
+            yield name, record.problem(f"the default of '{value.id}' is {default!r} in {where}", "defaults")
     elif record.kind == "names":
         for index, name in enumerate(value.names):
             yield from _claim(record, results, f"{value.id}:{name}", name, (value,), ("names", index))

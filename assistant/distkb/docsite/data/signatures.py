@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -60,11 +60,19 @@ NAMES: Mapping[ModuleType, tuple[str, ...]] = {
     watchdog: ("_ALONE", "_ONE_SIZE"),
 }
 
-MARK = "\ue000"
-"""Stands for what is white space, which is long and comes often, until a script puts it back."""
-SPACE = translate(r"\s").source.strip("[]")
+MARKS = {
+    "\ue001": translate(r"\b").source,
+    "\ue002": translate(r"\w").source,
+    "\ue000": translate(r"\s").source.strip("[]"),
+}
+"""What stands for classes of characters, which are long and come often, until a script puts them back."""
 PIECE = 4
 """Characters of a piece: shorter ones are found everywhere, longer ones are shared by fewer patterns."""
+SHORTEST = 3
+"""Characters by which a piece is found."""
+ANY_HANGUL = -1
+"""Stands for a piece that every text with a Korean syllable holds."""
+HANGUL = re.compile("[가-힣]")
 
 
 def patterns(library: Library) -> dict[str, Any]:
@@ -74,13 +82,16 @@ def patterns(library: Library) -> dict[str, Any]:
     holds at least one; an empty list where nothing is known of such lines. `frames`: the same without pieces.
     `secrets`: source and flags of each kind, and 1 where it is looked for in every text.
     `words`: a fact's id; of each of its values the name, the share, and the patterns of what says it, hints at it and
-    shows it in output; and the patterns of what does not say it. Each is a pair, in English and in Korean.
+    shows it in output; and the patterns of what does not say it. Each is a pair of lists, in English and in Korean, of
+    phrases with the piece that a text holds where it holds the phrase; `around` goes around those that are tried.
     """
     catalogue = library.catalogue
     said = [signature for signature in catalogue.signatures if "report" in signature.where]
     expressions = [report.in_report(signature.pattern) for signature in said]
     needed = [required_literals(expression) for expression in expressions]
-    pieces, chosen = cover(needed, _background(catalogue))
+    spoken = sorted({phrase for fact in catalogue.facts for phrases in _phrases(fact) for phrase in phrases})
+    pieces, chosen = cover([*needed, *map(_part, spoken)], _background(catalogue))
+    held = dict(zip(spoken, chosen[len(needed) :], strict=True))
     return {
         "rules": {_camel(name): _pair(translate(pattern.pattern, pattern.flags)) for name, pattern in rules().items()},
         "secrets": [
@@ -92,15 +103,19 @@ def patterns(library: Library) -> dict[str, Any]:
         "pieces": pieces,
         "signatures": [
             [signature.id, *_coded(expression), numbers]
-            for signature, expression, numbers in zip(said, expressions, chosen, strict=True)
+            for signature, expression, numbers in zip(said, expressions, chosen[: len(said)], strict=True)
         ],
         "frames": [
             [signature.id, *_coded(report.in_report(signature.pattern))]
             for signature in catalogue.signatures
             if "frame" in signature.where
         ],
-        "words": [_words(fact) for fact in catalogue.facts],
-        "space": [MARK, SPACE],
+        "echoes": [signature.id for signature in said if signature.role == "collateral"],
+        "failures": [signature.id for signature in said if signature.role == "primary"]
+        + [finding.id for finding in catalogue.findings if finding.role == "primary"],
+        "words": [_words(fact, held) for fact in catalogue.facts],
+        "around": words.AROUND,
+        "marks": list(MARKS.items()),
     }
 
 
@@ -123,26 +138,48 @@ def _coded(pattern: str) -> tuple[str, int]:
     return expression.source, int("i" in expression.flags)
 
 
-def _words(fact: Fact) -> list[Any]:
+Phrases = tuple[str, ...]
+
+
+def _phrases(fact: Fact) -> Iterator[Phrases]:
+    """Yield every list of words of a fact."""
+    for value in fact.values:
+        yield from (value.said_as.en, value.said_as.ko, value.hinted_as.en, value.hinted_as.ko, value.shown_as)
+    yield from (fact.not_said_as.en, fact.not_said_as.ko)
+
+
+def _words(fact: Fact, held: Mapping[str, list[int]]) -> list[Any]:
+    def said(en: Phrases, ko: Phrases) -> list[Any]:
+        """Return the phrases of both languages, each as its source and its pieces; None where there are none."""
+        return [_said(en, held, korean=False) if en else None, _said(ko, held, korean=True) if ko else None]
+
     values = [
         [
             value.value,
             value.share,
-            _said(value.said_as.en, value.said_as.ko),
-            _said(value.hinted_as.en, value.hinted_as.ko),
-            _said(value.shown_as, ()),
+            said(value.said_as.en, value.said_as.ko),
+            said(value.hinted_as.en, value.hinted_as.ko),
+            said(value.shown_as, ()),
         ]
         for value in fact.values
     ]
-    return [fact.id, values, _said(fact.not_said_as.en, fact.not_said_as.ko)]
+    return [fact.id, values, said(fact.not_said_as.en, fact.not_said_as.ko)]
 
 
-def _said(en: tuple[str, ...], ko: tuple[str, ...]) -> list[str | None]:
-    """Return the sources of the two patterns; None where a language has no words for the value."""
-    found: list[str | None] = [None, None]
-    for pattern, korean in words.patterns_of(en, ko):
-        found[korean] = translate(pattern.pattern, pattern.flags).source.replace(SPACE, MARK)
+def _said(phrases: Phrases, held: Mapping[str, list[int]], *, korean: bool) -> list[list[Any]]:
+    found = []
+    for phrase in words.longest_first(phrases):
+        source = translate(words.phrase(phrase, korean=korean), re.IGNORECASE).source
+        for mark, written in MARKS.items():
+            source = source.replace(written, mark)
+        found.append([source, *(held[phrase][:1] or [ANY_HANGUL] * bool(HANGUL.search(phrase)))])
     return found
+
+
+def _part(phrase: str) -> list[str] | None:
+    """Return the longest part of a phrase that stands in a text as written; None where it is too short to be found."""
+    part = max(re.split(r"[\s*…]+", phrase), key=len)
+    return [part] if len(part) >= SHORTEST else None
 
 
 def _background(catalogue: Catalogue) -> Counter[str]:

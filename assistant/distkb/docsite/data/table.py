@@ -15,6 +15,7 @@ from distkb.diagnosis import belief, conclude, guide, information, known, likeli
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
 from distkb.diagnosis.questions import LINES, LINES_SECONDS, lines_question
+from distkb.evidence.readers.report.read import MAX_CHARACTERS
 from distkb.locale import Say, sentences
 from distkb.report.page import unified
 
@@ -146,12 +147,18 @@ def words(library: Library, lang: Language) -> dict[str, Any]:
         "causes": [say.text(cause.title) for entry in catalogue.entries for cause in entry.causes],
         "means": [say.text(s.means) for s in catalogue.signatures] + [say.text(f.means) for f in catalogue.findings],
         "facts": [
-            [say.text(fact.question), say.text(fact.why), [say.text(value.label) for value in fact.values]]
+            [
+                say.text(fact.question),
+                say.text(fact.why),
+                [say.text(value.label) for value in fact.values],
+                [library.meanings.sentence(f"{fact.id}={value.value}", say) for value in fact.values],
+            ]
             for fact in catalogue.facts
         ],
         "steps": [say.text(step.text) for step in catalogue.steps if step.kind != "ask"],
         "fixes": [say.text(fix.title) for fix in _fixes(library)],
         "lines": [say.text(lines.text), say.text(lines.why)],
+        "most": MAX_CHARACTERS / 1_000_000,
     }
 
 

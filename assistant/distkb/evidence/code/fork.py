@@ -47,7 +47,9 @@ def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[Candidate, ...]:
         # Two hooks of one library: only what stands around each of them is known.
         return (*alone(one[at:]), *alone(other[at:]))
     # The rank that went past the other's call has been through it: what stands around the wait in there let it go.
-    return (*_between(first, second), *alone(one[at + 1 :]), *alone(other[at + 1 :]))
+    inside = one[at + 1 :] if first.line < second.line else other[at + 1 :]
+    left = (part for spot in reversed(inside) for arm in reversed(spot.arms) for part in _loop(arm, spot))
+    return (*_between(first, second), *alone(one[at + 1 :]), *alone(other[at + 1 :]), *left)
 
 
 def _entered(first: Spot, second: Spot) -> Candidate | None:
@@ -122,6 +124,12 @@ def _left(loop: ast.stmt, function: Function) -> Iterator[Candidate]:
     yield from _exits(loop, function, leaving=True)
     yield Candidate("head", head(loop), loop, function)
     yield from _exits(loop, function)  # who skipped rounds comes out sooner than the others
+
+
+def _loop(arm: Arm, spot: Spot) -> Iterator[Candidate]:
+    """What ends a loop in which one rank still goes round."""
+    if isinstance(arm.node, LOOPS):
+        yield from _left(arm.node, spot.function)
 
 
 def _exits(loop: ast.stmt, function: Function, *, leaving: bool = False) -> Iterator[Candidate]:

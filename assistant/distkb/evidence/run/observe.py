@@ -16,8 +16,10 @@ from distkb.evidence.run.sayings import (
     alone,
     bare,
     by_members,
+    decided_apart,
     last_differ,
     new_at_end,
+    other_names,
     renamed,
     say,
     unequal,
@@ -153,6 +155,9 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         for relation in relations:
             shown = [column for column in numbers if pattern.search(column.context) and relation(column)]
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
+    found += _lines("run.other-names", other_names(compared), timeline)
+    if not model.completed:
+        found += _lines("run.decided-apart", decided_apart(compared), timeline)
     if model.quiet is not None and model.parting is None:
         known = {(path, number) for _, path, number in spoken_for}
         news = [one for one in new_at_end(model.spoken) if (one[1].path, one[1].number) not in known]

@@ -134,6 +134,10 @@ def _way(main: Position, odd: Position) -> tuple[Way, str]:
         return _calls(main, odd, at), function
     if odd.stage in STEP:
         return "model-paths", function
+    if mine is None and theirs is None:  # one statement of the user's: where its library parts them
+        at = _fork(main.calls, odd.calls)
+        mine, theirs = _frame(main.calls, at), _frame(odd.calls, at)
+        together = mine is not None and theirs is not None and _name(mine) == _name(theirs)
     lines = (mine.line, theirs.line) if together and mine is not None and theirs is not None else (0, 0)
     return ("behind-step" if lines[0] < lines[1] else "before-step" if lines[0] > lines[1] else "beside-step"), function
 

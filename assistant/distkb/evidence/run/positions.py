@@ -46,6 +46,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     place: Place
     frames: tuple[Frame, ...]
     """The user's frames, outermost first."""
+    calls: tuple[Frame, ...] = ()
+    """All frames, the libraries' too, outermost first."""
     waits: bool
     """Whether it stood there for others: it timed out, lost a peer or was dumped in a collective."""
     inference: bool = False
@@ -150,6 +152,7 @@ def _of_trace(process: Process, trace: Trace, event: Event | None) -> Position |
         stage=stage(frames, place),
         place=place,
         frames=mine,
+        calls=frames[::-1],
         waits=waited or (interrupted and stage(frames, place) in WAITS),
         inference=_is_inference(frames),
         died=event is not None and event.kind != "echo",
@@ -167,7 +170,7 @@ def _of_standing(one: Standing, ranks: Mapping[int, int], aborted: int | None) -
     rank = dump.rank if dump.rank is not None else ranks.get(dump.pid or -1, aborted)
     threads = dump.snapshots[-1] if dump.snapshots else ()
     thread = representative(threads)
-    if thread is None:
+    if thread is None or dump.stopped:
         return None
     mine = tuple(f for f in reversed(thread.frames) if not known.is_library(f.path) and _is_users(f))
     if not mine:
@@ -182,6 +185,7 @@ def _of_standing(one: Standing, ranks: Mapping[int, int], aborted: int | None) -
         stage=where,
         place=one.place,
         frames=mine,
+        calls=thread.frames[::-1],
         waits=where in WAITS and not one.moved,
         inference=_is_inference(thread.frames),
         died=dump.fatal,

@@ -29,6 +29,8 @@ _QUOTES = str.maketrans("", "", "\"'")
 _ORDINARY = re.compile(r"[-+]?0{0,50}(?:\.0{1,50})?(?:[eE][-+]?00?)?")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LONGEST = 400
+NAMED = 64
+"""Lines of one rank whose names are compared with those of the others."""
 REGULAR = 3
 """A line that one voice printed so often belongs to its rhythm."""
 
@@ -231,6 +233,39 @@ def new_at_end(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
     if voice.said.count(last) > 1 or any(last in talk.templates for talk in others):
         return ()
     return ((voice.process, voice.saying(-1).line),)
+
+
+def decided_apart(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
+    """Return the last lines of ranks that say the same of the same moment, and of some more than of the others.
+
+    What some say more has been said by the others of an earlier moment: it is a decision that they did not share.
+    """
+    ends = [(talk, talk.saying(-1)) for talk in spoken]
+    for talk, more in ends:
+        for other, less in ends:
+            longer = more.template.startswith(f"{less.template} ") and more.template in other.templates
+            if longer and more.numbers[:1] == less.numbers[:1] and less.numbers:
+                return (talk.process, more.line), (other.process, less.line)
+    return ()
+
+
+def other_names(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
+    """Return two ranks' lines with the same numbers in the same order under the same names in another order."""
+    if len(spoken) < 2:
+        return ()
+    heard = Counter(template for talk in spoken for template in talk.templates)
+    seen: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[Process, Saying]] = {}
+    for talk in spoken:
+        own = [index for index, template in enumerate(talk.said) if heard[template] == 1 and template.count("#") > 1]
+        for index in own[:NAMED]:
+            one = talk.saying(index)
+            names = _WORD.findall(one.template)
+            if len(set(names)) < 3 or len(set(one.numbers)) < 2:
+                continue
+            first, other = seen.setdefault((tuple(sorted(names)), one.numbers), (talk.process, one))
+            if first is not talk.process and other.template != one.template:
+                return (first, other.line), (talk.process, one.line)
+    return ()
 
 
 def unequal(spoken: Sequence[Talk]) -> tuple[tuple[Process, Saying], ...]:

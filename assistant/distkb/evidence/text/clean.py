@@ -40,9 +40,12 @@ def plain(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    text = strip_escapes(text).replace("\t", "    ")
-    text = _INVISIBLE.sub("", text.replace("\r", " ").replace("\n", " "))
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return visible(strip_escapes(text).replace("\t", "    ").replace("\r", " ").replace("\n", " "))
+
+
+def visible(text: str) -> str:
+    """Remove the same from a text of several lines, whose breaks and tabs stay."""
+    return _INVISIBLE.sub("", strip_escapes(text)).encode("utf-8", "replace").decode("utf-8")
 
 
 def mask(text: str) -> str:
@@ -85,8 +88,11 @@ def mask_value(name: str, value: str) -> str:
 def mask_lines(lines: Iterable[str]) -> Iterator[str]:
     """Yield lines that follow each other without secrets; of a key over several lines no line is left."""
     inside = False
+    before = ""
     for line in lines:
-        shown = mask(line)
+        shown = mask(before + line)
+        shown = shown.partition("\n")[2] if before else shown
+        before = f"{named[0].strip()}\n" if (named := _NAME_ALONE.search(line)) else ""
         body = _KEY_BODY.match(shown)
         if inside and body is not None:
             shown = f"{body[1]}{MASK}{shown[body.end() :]}"
@@ -96,6 +102,8 @@ def mask_lines(lines: Iterable[str]) -> Iterator[str]:
         yield shown
 
 
+_NAME_ALONE = re.compile(r"\bname[\"']?: {0,4}[\"']?[\w.-]{1,80}[\"']?,?\s{0,4}$")
+"""Of a setting whose value stands in the line below."""
 _KEY_HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
 _KEY_BODY = re.compile(
     r"((?:\[[^\]\n]{1,40}\]:?|[^\s:|=]{1,40}[:|=])?[\s\"'|>]{0,40})([A-Za-z0-9+/]{2,100}|\*\*\*)={0,2}(?=(?:\\n)?[\"',]{0,3}\s*$)"

@@ -57,7 +57,9 @@ def judge(view: View, verdict: Verdict) -> None:
         )
     if not view.live:
         return
-    verdict.look("env.process-stopped", "env.process-dead", "env.process-in-kernel")
+    verdict.look("env.process-stopped", "env.process-dead", "env.process-in-file-call")
+    if not any(process.details.get("waits_for_file") for process in view.ranks):
+        verdict.look("env.process-in-kernel")  # the other one says the same, and more
     _states(view.ranks, verdict)
     ranked = [process for process in view.ranks if process.rank is not None]
     if any(process.lightning for process in view.ranks):
@@ -75,7 +77,7 @@ def _states(processes: Iterable[Process], verdict: Verdict) -> None:
     for process in processes:
         identity = _STATES.get(str(process.details.get("state")))
         if process.details.get("waits_in_kernel"):
-            identity = "env.process-in-kernel"
+            identity = "env.process-in-file-call" if process.details.get("waits_for_file") else "env.process-in-kernel"
         if identity is not None:
             verdict.find(
                 identity,

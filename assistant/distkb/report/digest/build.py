@@ -231,7 +231,10 @@ class _Writer:
         verdict = answer(self.diagnosis)
         name = "" if first is None else first.entry.id
         sure = self.diagnosis.other if verdict == "unknown" else entry_total(self.diagnosis, name)
-        yield self._sentence(say(f"verdict.{verdict}", id=name, percent=percent(sure)))
+        if verdict == "unknown" and self.meanings.leaves_unexplained(self.evidence.observations):
+            yield self._sentence(say("verdict.unexplained"))
+        else:
+            yield self._sentence(say(f"verdict.{verdict}", id=name, percent=percent(sure)))
         told = tell(self.evidence, self.meanings, say)
         if told:
             yield self._sentence(told)

@@ -17,6 +17,7 @@ from distkb.catalogue.model import Family
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill, room
+from distkb.tui.widgets.prompt import Line
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Entry
@@ -39,7 +40,7 @@ class BrowseScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the input above the list."""
         yield Static(id="browse-title")
-        yield Input(id="browse-input")
+        yield Line(id="browse-input")
         yield OptionList(id="browse-list")
         yield KeyBar()
 

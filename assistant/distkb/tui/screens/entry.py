@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from distkb.report.signs import SHOWN, sentence, speaking_against, speaking_for, table
+from distkb.report.signs import SHOWN, speaking_against, speaking_for, table
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import prose, shown, voice
 from distkb.tui.widgets.listing import refill
@@ -136,7 +136,7 @@ class EntryScreen(Screen[None]):
             return []
         rows = [_heading(say(heading))]
         shown = evidence if self._whole else evidence[:SHOWN]
-        rows += [prose(f"- {sentence(one, known.meanings, say)}") for one in shown]
+        rows += [prose(f"- {known.meanings.sentence(one.observation, say)}") for one in shown]
         if len(evidence) > len(shown):
             rows.append(Content.styled(say.count("tui.entry.more-signs", len(evidence) - len(shown)), "dim"))
         return rows

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text, TextType
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -148,13 +148,17 @@ class OpenScreen(Dialog[Path | None]):
     @on(Words.Pasted)
     def _pasted(self, event: Words.Pasted) -> None:
         """Read a log that was pasted in place of a path."""
+        self._keep(event.text)
+
+    @work(thread=True, group="pasted", exclusive=True)
+    def _keep(self, text: str) -> None:
         from distkb.sessions import pasted
 
         try:
-            self.dismiss(pasted.keep(event.text))
+            self.app.call_from_thread(self.dismiss, pasted.keep(text))
         except OSError as problem:
             text = voice(self)("tui.not-saved", reason=problem.strerror or "")
-            self.notify(text, severity="error", markup=False)
+            self.app.call_from_thread(self.notify, text, severity="error", markup=False)
 
     def action_to_list(self) -> None:
         """Go from the path to the tree."""

@@ -24,16 +24,18 @@ from distkb.probing.document import ProbeAnswer
 from distkb.probing.registry import PROBES
 from distkb.probing.run import ProbeRun, Stage
 from distkb.report import probe as report
+from distkb.tui.answered import body, conclude, files_found, status_of
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill
 from distkb.tui.widgets.prompt import Field
 
 if TYPE_CHECKING:
-    from distkb.locale import Say
+    from collections.abc import Sequence
+
     from distkb.probing.interpreter import Interpreter
     from distkb.tui.app import DistkbApp
-    from distkb.tui.knowledge import Knowledge
+    from distkb.watching.whereabouts import Found
 
 
 class ProbesScreen(Screen[None]):
@@ -43,6 +45,7 @@ class ProbesScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         key("k", "cancel_run", "cancel"),
         key("o", "read_entry", "read-entry"),
+        key("p", "other_path", "other-path"),
         key("escape", "back", "back"),
     ]
 
@@ -67,6 +70,14 @@ class ProbesScreen(Screen[None]):
             super().__init__()
             self.python = python
 
+    class FilesFound(Message):
+        """It is known where the files of a probe lie."""
+
+        def __init__(self, probe: str, found: Found) -> None:
+            super().__init__()
+            self.probe = probe
+            self.found = found
+
     class Answered(Message):
         """The probe came to its end."""
 
@@ -85,15 +96,18 @@ class ProbesScreen(Screen[None]):
         self._given_up = False
         self._said: list[Stage | str] = []
         self._answer: ProbeAnswer | None = None
+        self._request: dict[str, Any] = {}
         self.python: Interpreter | None = None
         """Which Python the probes run under; None while it is looked for."""
+        self._files: dict[str, Found] = {}
+        """For each probe that was looked at: the files it would read."""
 
     def compose(self) -> ComposeResult:
         """Lay out the choice above the output."""
         yield Static(id="probes-title")
         yield OptionList(id="probes-list")
         yield Static(id="probes-what")
-        yield Field(id="probes-field", placeholder="my_project.data:build_loader")
+        yield Field(id="probes-field")
         yield Static(id="probes-state")
         yield RichLog(id="probes-output", markup=False, highlight=False, wrap=True, max_lines=2000)
         with VerticalScroll(id="probes-result"):
@@ -143,17 +157,39 @@ class ProbesScreen(Screen[None]):
     @on(OptionList.OptionHighlighted, "#probes-list")
     def _say_what(self) -> None:
         """Say what the chosen probe would run, before it runs."""
-        listing, say = self.query_one("#probes-list", OptionList), voice(self)
-        if listing.highlighted is None:
+        say, name = voice(self), self._highlighted()
+        if name is None:
             return
-        name = list(PROBES)[listing.highlighted]
         python = say("tui.probes.looking") if self.python is None else plain(str(self.python.path))
         text = say(f"tui.probes.{name}.what", python=python)
+        if PROBES[name].way == "path":
+            if name in self._files:
+                text = f"{text} {files_found(self._files[name], say)}"
+            else:
+                self._find_files(name)
         self.query_one("#probes-what", Static).update(Content(text))
+        self.refresh_bindings()
+
+    def _highlighted(self) -> str | None:
+        at = self.query_one("#probes-list", OptionList).highlighted
+        return None if at is None else list(PROBES)[at]
+
+    @work(thread=True, group="files", exclusive=True)
+    def _find_files(self, probe: str) -> None:
+        from distkb.watching.whereabouts import look_for
+
+        self.post_message(self.FilesFound(probe, look_for(probe, self.app.jobs, self.app.read, Path.cwd())))
+
+    def on_probes_screen_files_found(self, message: FilesFound) -> None:
+        """Say which they are."""
+        self._files[message.probe] = message.found
+        if self._highlighted() == message.probe:
+            self._say_what()
 
     def _say_state(self) -> None:
         """Say whether a probe runs, and how it begins and ends."""
         name = "running" if self._probing else "idle" if self._answer is None else "done"
+        self.set_class(name != "idle", "under-way")
         text = voice(self)(f"tui.probes.{name}", n=f"{monotonic() - self._began:.0f}")
         self.query_one("#probes-state", Static).update(Content(text))
 
@@ -185,42 +221,57 @@ class ProbesScreen(Screen[None]):
             case "look":
                 self._look()
             case "path":
-                self._open(PROBES[name].step)
-            case "commands":
-                self.app.copy(f"distkb probe {name} --listen")
-            case "callable":
-                self.query_one("#probes-field", Field).display = True
-                self.query_one("#probes-field", Field).focus()
+                found = self._files.get(name)
+                if found is not None and found.paths:
+                    self._read(found.paths, PROBES[name].step)
+                else:
+                    self._open(PROBES[name].step)
+            case "callable" | "peer":
+                field = self.query_one("#probes-field", Field)
+                field.placeholder = voice(self)(f"tui.probes.{name}.field")
+                field.display = True
+                field.focus()
             case _:
                 self._begin(name, {})
 
     @on(Field.Submitted, "#probes-field")
     def _named(self, event: Field.Submitted) -> None:
         event.stop()
-        if event.value.strip():
+        if self._highlighted() == "network":
+            self._talk(event.value)
+        elif event.value.strip():
             request = {"loader": event.value.strip(), "world_size": 4, "epochs": 2, "max_batches": 50}
             self._begin("loader", {**request, "seconds": 90.0, "directory": str(Path.cwd())})
+
+    def _talk(self, typed: str) -> None:
+        """Wait for the other machine, or connect to the one that waits: its whole command may be given."""
+        from distkb.probing import peers
+
+        try:
+            self._begin("network", *peers.typed(typed))
+        except peers.NoPeerError as problem:
+            self.notify(voice(self)("network.peer", given=plain(str(problem))), severity="error", markup=False)
 
     def _look(self) -> None:
         if not self.app.jobs:
             self.notify(voice(self)("tui.look.none"), markup=False)
         else:
-            self.app.look(self.app.jobs[0], lambda folder: self._read(folder, "collect.stacks"))
+            self.app.look(self.app.jobs[0], lambda folder: self._read((folder,), "collect.stacks"))
 
     def _open(self, step: str) -> None:
         from distkb.tui.screens.open import OpenScreen
 
-        self.app.push_screen(OpenScreen(), lambda path: self._read(path, step) if path else None)
+        self.app.push_screen(OpenScreen(), lambda path: self._read((path,), step) if path else None)
 
-    def _read(self, path: Path, step: str) -> None:
-        """Read it into the open session, or into a new one: its verdict leads."""
+    def _read(self, paths: Sequence[Path], step: str) -> None:
+        """Read them into the open session, or into a new one: its verdict leads."""
         if self.app.desk is None:
-            self.app.begin(paths=[path])
+            self.app.begin(paths=paths)
         else:
             self.app.back_to_session()
-            self.app.read_into_session(path, step)
+            self.app.read_into_session(paths, step)
 
-    def _begin(self, probe: str, request: dict[str, Any]) -> None:
+    def _begin(self, probe: str, request: dict[str, Any], deadline_s: float = 0.0) -> None:
         if self._probing:
             return
         if self.python is None:
@@ -234,10 +285,11 @@ class ProbesScreen(Screen[None]):
         self.query_one("#probes-field").display = False
         self._say_state()
         self.refresh_bindings()
-        self._carry_out(probe, request, self.python)
+        self._request = request
+        self._carry_out(probe, request, self.python, deadline_s or PROBES[probe].deadline_s)
 
     @work(thread=True, group="probe")
-    def _carry_out(self, probe: str, request: dict[str, Any], python: Interpreter) -> None:
+    def _carry_out(self, probe: str, request: dict[str, Any], python: Interpreter, deadline_s: float) -> None:
         known = self.app.knowledge
         if known is None:
             return
@@ -246,7 +298,7 @@ class ProbesScreen(Screen[None]):
             self.post_message(self.Output(event))
 
         try:
-            self._run = ProbeRun(probe, request, python.path, deadline_s=PROBES[probe].deadline_s, listener=listen)
+            self._run = ProbeRun(probe, request, python.path, deadline_s=deadline_s, listener=listen)
             if self._given_up:
                 self._run.cancel()
             raw = self._run.result()
@@ -259,8 +311,15 @@ class ProbesScreen(Screen[None]):
 
     def on_probes_screen_output(self, message: Output) -> None:
         """Show the live output."""
+        from distkb.probing.peers import start_other
+
         self._said.append(message.event)
         self._say_line(message.event)
+        command = start_other(message.event, self._request) if "listen" in self._request else None
+        if command is not None:
+            self._said.append(voice(self)("network.start-other", command=command))
+            self._say_line(self._said[-1])
+            self.app.copy(command)
 
     def _say_line(self, event: Stage | str) -> None:
         say = voice(self)
@@ -286,15 +345,13 @@ class ProbesScreen(Screen[None]):
         if self.app.desk is not None:
             present = tuple(o for o in answer.observations if o.present)
             clear = tuple(o.id for o in answer.observations if not o.present)
-            failed = answer.status if answer.status in ("skipped", "error") else "ok"
-            status = "cancelled" if answer.reason == "cancelled" else failed
             step = self._step or PROBES[answer.probe].step
-            self.app.apply(ProbeResult(step=step, observations=present, clear=clear, status=_status(status)))
+            self.app.apply(ProbeResult(step=step, observations=present, clear=clear, status=status_of(answer)))
 
     def _show_answer(self, answer: ProbeAnswer) -> None:
         say = voice(self)
         columns = max(40, self.app.size.width - 4)
-        text = report.write(answer, say, columns=columns, body=_body(answer, say, columns))
+        text = report.write(answer, say, columns=columns, body=body(answer, say, columns))
         self.query_one("#probes-answer", Static).update(Content(text))
         self.query_one("#probes-result").display = True
 
@@ -302,7 +359,15 @@ class ProbesScreen(Screen[None]):
         """Offer to cancel only what runs, and to read only what was found."""
         if action == "cancel_run":
             return self._probing
+        if action == "other_path":
+            return bool(self._files.get(self._highlighted() or "", ((),))[0])
         return action != "read_entry" or self._entry() is not None
+
+    def action_other_path(self) -> None:
+        """Ask for other files than those that were found."""
+        name = self._highlighted()
+        if name is not None:
+            self._open(PROBES[name].step)
 
     def action_cancel_run(self) -> None:
         """End the running probe; a thread waits until all its processes are gone."""
@@ -330,33 +395,3 @@ class ProbesScreen(Screen[None]):
     def on_unmount(self) -> None:
         """Leave no process behind, however the screen was closed."""
         self.action_cancel_run()
-
-
-def conclude(probe: str, raw: Any, known: Knowledge, python: Interpreter) -> ProbeAnswer:
-    """Return the probe's answer with what the catalogue concludes from its facts."""
-    from distkb.probing.conclude import conclude_env
-    from distkb.probing.judge import answer
-
-    findings = known.catalogue.findings
-    if probe != "env":
-        return answer(raw, findings, interpreter=python)
-    concluded = conclude_env(raw.facts, known.catalogue)
-    facts = {**raw.facts, "timers": concluded.timer_facts()}
-    return answer(raw, findings, more=concluded.observations, facts=facts, interpreter=python)
-
-
-def _body(answer: ProbeAnswer, say: Say, columns: int) -> str:
-    """Return what was measured, for the probes that measure."""
-    if answer.probe == "allreduce":
-        from distkb.report import bandwidth
-
-        return bandwidth.write(answer.facts, say, columns=columns)
-    if answer.probe == "loader":
-        from distkb.report import loaders
-
-        return loaders.write(answer.facts, say, columns=columns)
-    return ""
-
-
-def _status(name: str) -> Any:
-    return name if name in ("ok", "skipped", "error", "cancelled") else "error"

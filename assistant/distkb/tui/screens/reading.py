@@ -20,6 +20,7 @@ from distkb.tui import saved
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import shown, voice
+from distkb.tui.widgets.move import duration
 
 if TYPE_CHECKING:
     from distkb.evidence.observation import Evidence, Skipped
@@ -65,15 +66,19 @@ class ReadingScreen(Dialog[Outcome | None]):
             super().__init__()
             self.reason = reason
 
-    def __init__(self, *, description: str = "", paths: tuple[Path, ...] = (), session: Session | None = None) -> None:
-        """Read words, files or both; into `session`, or into a new one."""
+    def __init__(
+        self, *, description: str = "", paths: tuple[Path, ...] = (), pasted: str = "", session: Session | None = None
+    ) -> None:
+        """Read words, files, a log that was pasted, or all of it; into `session`, or into a new one."""
         super().__init__()
         self._description = description
         self._paths = paths
+        self._pasted = pasted
         self._session = session
         self._reading: Reading | None = None
         self._amount = (0, 0)
         self._told = 0.0
+        self._began = monotonic()
         self._given_up = False
 
     def compose(self) -> ComposeResult:
@@ -88,6 +93,7 @@ class ReadingScreen(Dialog[Outcome | None]):
     def on_mount(self) -> None:
         """Begin."""
         self.speak()
+        self.set_interval(1.0, self._show_amount)
         self._read()
 
     def speak(self) -> None:
@@ -98,21 +104,29 @@ class ReadingScreen(Dialog[Outcome | None]):
         self._show_amount()
 
     def _show_amount(self) -> None:
+        """Show how much was read, and for how long already."""
         done, total = self._amount
-        text = voice(self)("tui.reading.amount", done=f"{done / _MEBI:.1f}", total=f"{total / _MEBI:.1f}")
-        self.query_one("#reading-amount", Static).update(Content(text if total else ""))
+        say, time = voice(self), duration(monotonic() - self._began, voice(self))
+        text = say("tui.reading.amount", done=f"{done / _MEBI:.1f}", total=f"{total / _MEBI:.1f}") if total else ""
+        self.query_one("#reading-amount", Static).update(Content(f"{text}  {time}".strip()))
 
     @work(thread=True, group="reading")
     def _read(self) -> None:
-        request = Request(
-            paths=tuple(str(path) for path in self._paths),
-            report=self._description or None,
-            overlays=tuple(str(path) for path in (self.app.knowledge.overlays if self.app.knowledge else ())),
-        )
+        from distkb.sessions import pasted
+
         try:
-            self._reading = Reading(request, self._read_so_far)
+            self._reading = Reading(progress=self._read_so_far)
             if self._given_up:
                 self._reading.cancel()
+            if self._pasted:
+                self._paths = (*self._paths, pasted.keep(self._pasted))
+            self._reading.ask(
+                Request(
+                    paths=tuple(str(path) for path in self._paths),
+                    report=self._description or None,
+                    overlays=tuple(str(path) for path in (self.app.knowledge.overlays if self.app.knowledge else ())),
+                )
+            )
             evidence = self._reading.result()
             if self._given_up:
                 return

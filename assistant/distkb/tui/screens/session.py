@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
@@ -18,7 +18,6 @@ from textual.widgets import Static
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
 from distkb.diagnosis.session import (
     DontKnow,
-    EvidenceAdded,
     FixTried,
     Redone,
     StepDeclined,
@@ -31,9 +30,10 @@ from distkb.report.rollcall import lines as roll_call
 from distkb.report.story import tell
 from distkb.tui.desk import SessionChanged
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import fit, voice
+from distkb.tui.voice import beginning, fit, voice
 from distkb.tui.widgets.causes import CauseList
 from distkb.tui.widgets.move import LETTERS, SILENT_S, UNKNOWN, Look, MovePanel, runnable
+from distkb.tui.widgets.panes import Panes
 from distkb.tui.widgets.trail import Trail
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from distkb.tui.app import DistkbApp
     from distkb.watching.look import Job
 
-WIDE = 110
-"""Columns from which the causes stand beside the question."""
 TALL = 34
 """Lines from which there is room for more of the roll call."""
 ROLL, ROLL_LOW = 4, 2
@@ -65,6 +63,7 @@ class SessionScreen(Screen[None]):
         key("a", "add", "add"),
         key("c", "focus_causes", "causes"),
         key("e", "focus_trail", "evidence"),
+        key("t", "course", "course"),
         key("o", "read_entry", "read-entry"),
         key("x", "export", "export"),
         key("left_square_bracket", "widen(10)", "wider", show=False),
@@ -85,7 +84,7 @@ class SessionScreen(Screen[None]):
             return
         yield Static(id="session-title")
         yield Static(id="session-story")
-        with Horizontal(id="session-body"):
+        with Panes(id="session-body"):
             with Vertical(id="session-left"):
                 yield MovePanel(id="session-move")
                 yield Static(id="session-trail-title")
@@ -97,27 +96,19 @@ class SessionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the session as it stands."""
-        self._share()
         self.speak()
         if self.app.desk is not None and self.app.desk.view is not None:
             self._show(self.app.desk.view)
         self.query_one(MovePanel).focus_options()
 
     def on_resize(self) -> None:
-        """Put the causes beside the question where there is room."""
-        self._share()
+        """Cut the title where the new width ends."""
         self._title()
-
-    def _share(self) -> None:
-        """Share a wide screen between the question and the causes as it was left."""
-        wide = self.app.size.width >= WIDE
-        self.set_class(wide, "wide")
-        self.query_one("#session-right").styles.width = f"{self.app.causes_width}%" if wide else None
 
     def action_widen(self, by: int) -> None:
         """Give the causes more room on a wide screen, or less; it is remembered."""
         self.app.remember(causes_width=min(70, max(30, self.app.causes_width + by)))
-        self._share()
+        self.query_one(Panes).share()
 
     def speak(self) -> None:
         """Say the headings; the parts speak for themselves."""
@@ -156,7 +147,7 @@ class SessionScreen(Screen[None]):
         told = "" if known is None else tell(evidence, known.meanings, say)
         shown = ROLL if self.app.size.height >= TALL else 0 if told else ROLL_LOW
         roll = roll_call(evidence.ranks, say)[:shown]
-        parts = [Content.styled(told, "bold")] if told else []
+        parts = [Content.styled(beginning(told, self.app.size), "bold")] if told else []
         parts += [Content.styled(f"  {line}", "dim") for line in roll]
         self._say_sure(view)
         story.display = bool(parts)
@@ -164,9 +155,9 @@ class SessionScreen(Screen[None]):
 
     def _say_sure(self, view: SessionView) -> None:
         """Say how sure it is, and how the move that is shown would make it surer."""
-        say, moves = voice(self), self._moves()
+        say, moves, known = voice(self), self._moves(), self.app.knowledge
         move = moves[self._offered] if self._offered < len(moves) else None
-        told = certainty(view, say, None if isinstance(move, Look) else move)
+        told = certainty(view, say, None if isinstance(move, Look) else move, known.meanings if known else None)
         line = Content.assemble((say("tui.session.causes"), "bold underline"), "  ", told)
         self.query_one("#session-causes-title", Static).update(line)
 
@@ -182,7 +173,7 @@ class SessionScreen(Screen[None]):
     def commands(self) -> Iterator[SystemCommand]:
         """Yield what the command palette offers here."""
         say = voice(self)
-        for name in ("fix", "undo", "redo", "other-move", "add", "export", "leave"):
+        for name in ("course", "fix", "undo", "redo", "other-move", "add", "export", "leave"):
             action = getattr(self, f"action_{name.replace('-', '_')}")
             yield SystemCommand(say(f"tui.command.{name}"), say(f"tui.command.{name}.help"), action)
 
@@ -248,10 +239,10 @@ class SessionScreen(Screen[None]):
             self.app.begin(paths=[folder])
 
     def _about(self, job: Job) -> bool:
-        """Whether the session may be about a job: one of its logs was read, or nothing but words was given."""
-        events = () if self.app.desk is None else self.app.desk.session.events
-        read = [Path(path).absolute() for event in events if isinstance(event, EvidenceAdded) for path in event.paths]
-        return not read or any(path == log or path in log.parents for path in read for log in job.logs)
+        """Whether the session may be about a job."""
+        from distkb.watching.look import may_be_of
+
+        return may_be_of(job, self.app.read)
 
     def _offer(self, number: int) -> None:
         self._offered = number
@@ -322,7 +313,7 @@ class SessionScreen(Screen[None]):
         self.app.push_screen(OpenScreen(), lambda path: self._read(path, step) if path else None)
 
     def _read(self, path: Path, step: str | None) -> None:
-        self.app.read_into_session(path, step)
+        self.app.read_into_session([path], step)
 
     # Looking closer
 
@@ -362,6 +353,12 @@ class SessionScreen(Screen[None]):
                 ChangeScreen(self.app.desk.session.events[message.number], message.number),
                 lambda event: self.app.apply(event) if event else None,
             )
+
+    def action_course(self) -> None:
+        """Show what happened in order of time."""
+        from distkb.tui.screens.course import CourseScreen
+
+        self.app.push_screen(CourseScreen())
 
     def action_focus_causes(self) -> None:
         """Go to the causes."""

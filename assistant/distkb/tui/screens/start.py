@@ -218,7 +218,7 @@ class StartScreen(Screen[None]):
     def _pasted(self, event: Words.Pasted) -> None:
         """Read a pasted log at once; what was typed before it describes it."""
         words = self.query_one(Input)
-        self.app.begin_pasted(event.text, words.value.replace(BREAK, "\n"))
+        self.app.begin(words.value.replace(BREAK, "\n"), pasted=event.text)
         words.value = ""
 
     def action_to_list(self) -> None:

@@ -160,7 +160,7 @@ class MovePanel(Vertical):
             yield Option(Content.assemble((f"{place} ", "bold $accent"), mark, prose(label)), id=name)
 
     def _mark(self, name: str) -> str:
-        if not self._is_multi() or name in _KEYS:
+        if not self._is_multi() or name in _KEYS or name in self._alone():
             return ""
         return "[x] " if name in self._chosen else "[ ] "
 
@@ -237,8 +237,11 @@ class MovePanel(Vertical):
 
     def action_choose(self, number: int) -> None:
         """Choose the answer with this number; 0 says that none of the lines was printed."""
-        names = [option.id or "" for option in self.query_one(Answers).options]
-        if number == 0:
+        answers = self.query_one(Answers)
+        names = [option.id or "" for option in answers.options]
+        if not answers.size.height:
+            self.focus_options()  # nobody answers what is folded away
+        elif number == 0:
             if NONE in names:
                 self._decide(())
         elif number <= len(names) and names[number - 1] not in _KEYS:
@@ -262,7 +265,7 @@ class MovePanel(Vertical):
             self._decide((UNKNOWN,))
         elif name == NONE:
             self._decide(())
-        elif not self._is_multi():
+        elif not self._is_multi() or name in self._alone():
             self._decide((name,))
         elif answers.clicked and name != CONFIRM:
             self._tick(name)
@@ -275,14 +278,19 @@ class MovePanel(Vertical):
         at = answers.highlighted
         name = "" if at is None else answers.get_option_at_index(at).id or ""
         if name and name not in _KEYS and self._is_multi():
-            self._tick(name)
+            self._choose(name)
 
     def _is_multi(self) -> bool:
         return isinstance(self._move, Ask) and self._move.question.multi
 
+    def _alone(self) -> frozenset[str]:
+        """Return the answers that exclude every other one."""
+        options = self._move.question.options if isinstance(self._move, Ask) else ()
+        return frozenset(option.value for option in options if option.alone)
+
     def _choose(self, name: str) -> None:
-        """Take an answer; where several may hold, tick it."""
-        if self._is_multi():
+        """Take an answer; where several may hold, tick it, but for one that excludes the others."""
+        if self._is_multi() and name not in self._alone():
             self._tick(name)
         else:
             self._decide((name,))

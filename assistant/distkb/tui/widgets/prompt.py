@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
 from textual.message import Message
@@ -41,7 +41,21 @@ BREAK = " ⏎ "
 """How a line break in pasted text is shown in the one line of the input."""
 
 
-class Words(Input):
+class Line(Input):
+    """An input of one line that takes the keys for commands and help as such while it is empty."""
+
+    _COMMANDS: ClassVar = {":": "command_palette", "?": "help"}
+
+    async def on_key(self, event: Key) -> None:
+        """Carry out a command that is typed before anything else."""
+        command = None if self.value else self._COMMANDS.get(event.character or "")
+        if command is not None:
+            event.stop()
+            event.prevent_default()
+            await self.app.run_action(command)
+
+
+class Words(Line):
     """An input of one line; it keeps all lines of what is pasted, and hands a pasted log on instead of showing it."""
 
     class Pasted(Message):

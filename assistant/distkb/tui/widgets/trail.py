@@ -21,16 +21,15 @@ from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill, room
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from distkb.diagnosis.view import SessionView, TrailItem
     from distkb.evidence.observation import Observation, Quote
     from distkb.locale import Say
-    from distkb.report.meaning import Meanings
     from distkb.tui.knowledge import Knowledge
 
 TALL = 12
 """Rows from which what was seen is told in full; a list with fewer cuts each to one row."""
+_PLACE = 40
+"""Columns of a place, of which the end tells most, beside what was printed there."""
 _QUOTES = 2
 """Quotes of one observation that have a row of their own."""
 
@@ -111,7 +110,7 @@ class Trail(OptionList):
     def _add_item(self, item: TrailItem) -> None:
         head = self._head(item)
         self._add(Content.styled(fit(head, self._room(0)), "bold"), item.number)
-        telling, rest = parted(item.observations, self._knowledge.meanings)
+        telling, rest = self._knowledge.meanings.parted(item.observations)
         for observation in telling:
             self._add_observation(observation)
         if rest:
@@ -203,18 +202,9 @@ class Trail(OptionList):
             self.post_message(self.QuoteChosen(target))
 
 
-def parted(observations: Iterable[Observation], meanings: Meanings) -> tuple[list[Observation], list[Observation]]:
-    """Return what tells, the failure itself first, and what only repeats it or was looked for and not seen."""
-    rest = [o for o in observations if not o.present or meanings.is_echo(o)]
-    telling = [o for o in observations if o not in rest]
-    if not any(map(meanings.is_primary, telling)) and not any("=" not in o.id for o in telling):
-        echoes = [o for o in rest if o.present]  # where there is nothing else, the echoes are what is known
-        telling, rest = [*echoes, *telling], [o for o in rest if not o.present]
-    return sorted(telling, key=meanings.nearness), rest
-
-
 def quoted(quote: Quote, citations: Citations | None, say: Say) -> str:
     """Return where a line stands, so that files of one name are told apart, and the line from its telling part on."""
     place = "" if citations is None else citations.place(quote)
+    place = place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
     rank = "" if quote.rank is None else say("probe.rank", rank=quote.rank)
     return f"{' '.join(filter(None, (place, rank)))} | {message(quote)}".lstrip()

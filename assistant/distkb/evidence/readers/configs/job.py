@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from distkb.catalogue.settings import Setting
+from distkb.catalogue.settings import Refusal, Setting
 from distkb.evidence.readers.configs.item import Item, Kind, Part, number, truth
 
 
@@ -55,6 +55,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     settings: Sequence[Setting]
     versions: Mapping[str, str | None]
     """Installed versions by distribution name; None or absent where unknown."""
+    refusals: Sequence[Refusal] = ()
 
     def of(self, *kinds: Kind) -> list[Part]:
         """Return the parts of some kinds."""

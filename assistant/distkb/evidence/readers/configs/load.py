@@ -136,7 +136,10 @@ def _is_deepspeed(root: Mapping[str, Item]) -> bool:
     blocks = {name for name, item in root.items() if isinstance(item.value, Mapping)}
     if any(get_close_matches(name, ["zero_optimization"], 1, 0.8) for name in blocks):
         return True
-    return "train_batch_size" in root and bool(blocks & {"fp16", "bf16", "optimizer", "scheduler"})
+    own = {*known.DEEPSPEED, *known.DEEPSPEED_REMOVED}
+    return "train_batch_size" in root and (
+        bool(blocks & {"fp16", "bf16", "optimizer", "scheduler"}) or (len(root) > 1 and set(root) <= own)
+    )
 
 
 def _lightning(source: Source, root: Mapping[str, Item], duplicates: Duplicates) -> list[Part]:

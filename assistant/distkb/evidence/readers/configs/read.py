@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from distkb.catalogue.settings import Setting
+from distkb.catalogue.settings import Refusal, Setting
 from distkb.evidence.artifact import ArtifactReading, find
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.configs import (
@@ -16,6 +16,7 @@ from distkb.evidence.readers.configs import (
     rules_keys,
     rules_launch,
     rules_lightning,
+    rules_refusals,
     rules_rendezvous,
     rules_shell,
     rules_slurm,
@@ -40,6 +41,7 @@ RULES: tuple[Rule, ...] = (
     *rules_shell.RULES,
     *rules_lightning.RULES,
     *rules_trainers.RULES,
+    *rules_refusals.RULES,
 )
 MAX_QUOTES = 6
 MAX_FOUND = 100
@@ -53,12 +55,13 @@ def read_configs(
     settings: Sequence[Setting],
     versions: Mapping[str, str | None],
     load: Callable[[Path], list[Part] | Skipped] | None = None,
+    refusals: Sequence[Refusal] = (),
 ) -> ArtifactReading:
     """Read the configurations of one job and check them, each by itself and against one another.
 
     `paths` are files of any kind that is known here; `versions` are the installed versions by distribution name, for
-    what depends on them. A file that cannot be read becomes a `Skipped`, and the rest is still checked. `load` is
-    `load_config` for a caller that keeps what was read.
+    what depends on them; `refusals` is what tools refuse of their files. A file that cannot be read becomes a
+    `Skipped`, and the rest is still checked. `load` is `load_config` for a caller that keeps what was read.
     """
     parts: list[Part] = []
     skipped: list[Skipped] = []
@@ -69,7 +72,7 @@ def read_configs(
         else:
             parts += loaded
     parts += inner_parts(parts)
-    job = Job(parts=parts, settings=settings, versions=versions)
+    job = Job(parts=parts, settings=settings, versions=versions, refusals=refusals)
     hits = list(_check(job))
     found = {hit.id for hit in hits}
     looked_for = {identity for rule in RULES if job.of(*rule.kinds) for identity in rule.ids}
@@ -129,10 +132,13 @@ class ConfigReader:
     name = "config"
     most = MAX_FILES
 
-    def __init__(self, settings: Sequence[Setting], versions: Mapping[str, str | None]) -> None:
+    def __init__(
+        self, settings: Sequence[Setting], versions: Mapping[str, str | None], refusals: Sequence[Refusal] = ()
+    ) -> None:
         """Take what the keys are held to."""
         self._settings = settings
         self._versions = versions
+        self._refusals = refusals
 
     def is_named(self, file: File) -> bool:
         """Never: many other things have such suffixes."""
@@ -152,7 +158,7 @@ class ConfigReader:
 
     def read(self, paths: Sequence[Path]) -> ArtifactReading:
         """Check them together as one job."""
-        return read_configs(paths, self._settings, self._versions)
+        return read_configs(paths, self._settings, self._versions, refusals=self._refusals)
 
 
 def find_configs(paths: Sequence[Path]) -> list[Path]:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeVar
 
 Shape = tuple[tuple[int, ...], ...]
 Difference = Literal["op", "shape", "dtype"]
+CALL_FIELDS = ("profiling_name", "input_sizes", "output_sizes", "input_dtypes", "output_dtypes")
+"""Of an entry, what its call is made of."""
+Lists = dict[tuple[Any, ...], Any]
+"""What was made of lists, by their identity, for as long as they live: the entries of a dump may share them."""
+_T = TypeVar("_T")
 
 _PER_RANK_INPUTS = frozenset(("all_to_all", "all_to_allv", "all_to_all_v_single", "scatter", "all_gather_v", "send"))
 """Operations whose inputs may have another shape on every rank."""
 _PER_RANK_OUTPUTS = frozenset(
     ("all_to_all", "all_to_allv", "all_to_all_v_single", "gather", "reduce_scatter_v", "recv")
 )
-_ROOT_ALONE_FILLS = frozenset(("gather", "scatter", "broadcast", "_broadcast_oop", "reduce", "_reduce_oop"))
-_ROOT_FILLS_INPUTS = frozenset(("scatter", "broadcast", "_broadcast_oop"))
+_ROOT_FILLS_INPUTS = frozenset(("scatter",))
 _ROOT_FILLS_OUTPUTS = frozenset(("gather",))
 _GATHERS = frozenset(("all_gather", "all_gather_base", "_all_gather_base", "all_gather_into_tensor_coalesced"))
 _SCATTERS = frozenset(("reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced"))
@@ -80,11 +85,9 @@ def _tensors(shapes: Shape, dtypes: tuple[str, ...]) -> str:
     return f"{text} {dtypes[0]}" if dtypes else text
 
 
-def parse_call(entry: dict[str, Any], known: dict[int, Shape] | None = None) -> Call:
-    """Return the call of an entry; whatever is missing or of another type counts as not recorded.
-
-    `known` keeps the shapes of lists by their identity, for as long as the lists live: entries may share them.
-    """
+def parse_call(entry: dict[str, Any], known: Lists | None = None) -> Call:
+    """Return the call of an entry; whatever is missing or of another type counts as not recorded."""
+    known = {} if known is None else known
     name = entry.get("profiling_name")
     name = name[:200] if isinstance(name, str) else ""
     backend, _, op = name.rpartition(":")
@@ -98,22 +101,24 @@ def parse_call(entry: dict[str, Any], known: dict[int, Shape] | None = None) -> 
     return Call(
         op=op or "?",
         backend=backend or "?",
-        inputs=_once(entry.get("input_sizes"), known),
-        outputs=_once(entry.get("output_sizes"), known),
-        input_dtypes=_names(entry.get("input_dtypes")),
-        output_dtypes=_names(entry.get("output_dtypes")),
+        inputs=once(_shapes, entry.get("input_sizes"), known),
+        outputs=once(_shapes, entry.get("output_sizes"), known),
+        input_dtypes=once(_names, entry.get("input_dtypes"), known),
+        output_dtypes=once(_names, entry.get("output_dtypes"), known),
         source=source,
         target=target,
     )
 
 
-def _once(value: Any, known: dict[int, Shape] | None) -> Shape:
-    if known is None or not isinstance(value, list):
-        return _shapes(value)
-    found = known.get(id(value))
-    if found is None:
-        found = known[id(value)] = _shapes(value)
-    return found
+def once(make: Callable[[Any], _T], value: Any, known: Lists) -> _T:
+    """Return what is made of a value; of a list that was met before, what was made of it then."""
+    if not isinstance(value, list | tuple):
+        return make(value)
+    key = (make.__name__, id(value))
+    if key not in known:
+        known[key] = make(value)
+    made: _T = known[key]
+    return made
 
 
 def _shapes(value: Any) -> Shape:
@@ -142,17 +147,13 @@ def difference(one: Call, other: Call, members: int) -> Difference | None:
     """
     if one.op != other.op:
         return "op"
-    if one.op not in _PER_RANK_INPUTS and not _same_shapes(one, one.inputs, other.inputs):
+    if one.op not in _PER_RANK_INPUTS and one.inputs != other.inputs:
         return "shape"
-    if one.op not in _PER_RANK_OUTPUTS and not _same_shapes(one, one.outputs, other.outputs):
+    if one.op not in _PER_RANK_OUTPUTS and one.outputs != other.outputs:
         return "shape"
     if members and (_wrong_size(one, members) != _wrong_size(other, members)):
         return "shape"
     return "dtype" if _dtypes_differ(one, other) else None
-
-
-def _same_shapes(call: Call, one: Shape, other: Shape) -> bool:
-    return one == other or (call.op in _ROOT_ALONE_FILLS and (_empty(one) or _empty(other)))
 
 
 def _empty(shape: Shape) -> bool:
@@ -170,9 +171,9 @@ def _wrong_size(call: Call, members: int) -> bool:
 
 
 def _dtypes_differ(one: Call, other: Call) -> bool:
-    inputs = one.op not in _ROOT_FILLS_INPUTS and set(one.input_dtypes) != set(other.input_dtypes)
-    outputs = one.op not in _ROOT_FILLS_OUTPUTS and set(one.output_dtypes) != set(other.output_dtypes)
-    alone = one.op in _ROOT_ALONE_FILLS
-    return (inputs and not (alone and (_empty(one.inputs) or _empty(other.inputs)))) or (
-        outputs and not (alone and (_empty(one.outputs) or _empty(other.outputs)))
+    """Whether dtypes differ where both have a tensor: the root alone fills what it sends or collects."""
+    inputs = one.op not in _ROOT_FILLS_INPUTS and not (_empty(one.inputs) or _empty(other.inputs))
+    outputs = one.op not in _ROOT_FILLS_OUTPUTS and not (_empty(one.outputs) or _empty(other.outputs))
+    return (inputs and set(one.input_dtypes) != set(other.input_dtypes)) or (
+        outputs and set(one.output_dtypes) != set(other.output_dtypes)
     )

@@ -8,35 +8,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
-from distkb.evidence.readers.flight_recorder.calls import Call, Shape, parse_call
+from distkb.evidence.readers.flight_recorder.calls import CALL_FIELDS, Call, Lists, once, parse_call
 from distkb.evidence.readers.flight_recorder.pickle_stream import Stream
+from distkb.evidence.readers.flight_recorder.place import Place, number_of, text_of, user_place
 from distkb.evidence.readers.flight_recorder.runs import Run, integer
 
 SCHEDULED, STARTED, COMPLETED = 0, 1, 2
 _STATES = {"scheduled": SCHEDULED, "started": STARTED, "completed": COMPLETED}
 STATE_NAMES = ("scheduled", "started", "completed")
 MAX_ENTRIES = 400_000
+_ALONE = 4
+"""Entries of a run that take as long as one that stands alone."""
 _MAX_GROUPS = 20_000
 _MAX_RANK = 1 << 24
-_MAX_FRAMES = 200
+_LONG = 500
+"""Items of the lists of a call that are not compared one by one for every entry."""
 _LIMIT = 1 << 62
-_LIBRARY = re.compile(
-    r"(?:^|[\\/])(?:site-packages|dist-packages|torch|accelerate|deepspeed|transformers|lightning|pytorch_lightning)"
-    r"[\\/]|[\\/]lib[\\/]python\d|^<|\.(?:cpp|cc|c|h|hpp|cu)$"
-)
-_TORCH = re.compile(r"[\\/]torch[\\/]|^torch[\\/]|^<|\.(?:cpp|cc|c|h|hpp|cu)$")
 
 
 class NotADumpError(Exception):
     """The document is no dump of a flight recorder."""
-
-
-class Place(NamedTuple):
-    """The line of the user's program that made a call."""
-
-    path: str
-    line: int
-    function: str
 
 
 class GroupKey(NamedTuple):
@@ -56,7 +47,7 @@ class Tables:
         self._places: dict[Place, int] = {}
         self._members: dict[str, tuple[int, ...]] = {}
         self._columns: dict[bytes, Any] = {}
-        self.shapes: dict[int, Shape] = {}
+        self.lists: Lists = {}
         """Of the lists of the document that is being read."""
 
     def share(self, track: Track) -> None:
@@ -181,9 +172,9 @@ class _Kinds(dict[tuple[bytes, ...], _Kind]):
         entry: dict[str, Any] = {}
         for piece in pieces:
             entry.update(self._stream.fields(piece))
-        self._tables.shapes.clear()  # these lists end here, and others may come to stand in their places
+        self._tables.lists.clear()  # these lists end here, and others may come to stand in their places
         kind = _kind(entry, self._tables)
-        self._tables.shapes.clear()
+        self._tables.lists.clear()
         self[pieces] = kind
         return kind
 
@@ -199,7 +190,7 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
     first: list[int] = []
     left = MAX_ENTRIES
     kinds = None if stream is None else _Kinds(stream, tables)
-    tables.shapes.clear()
+    tables.lists.clear()
     for item in document.get("entries") or ():
         if left <= 0:
             raise NotADumpError("too-many-entries")
@@ -207,9 +198,9 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
             left -= len(item)
             first.append(_add_run(dump, item, kinds))
         elif isinstance(item, dict):
-            left -= 1
+            left -= _ALONE
             first.append(_add_entry(dump, item, tables))
-    tables.shapes.clear()
+    tables.lists.clear()
     dump.first_record = min(first, default=0)
     for key, track in dump.collectives.items():
         if key in dump.peers:
@@ -231,7 +222,7 @@ def _read_groups(dump: RankDump, groups: Any, status: Any, tables: Tables) -> No
         ranks = group.get("ranks")
         if isinstance(ranks, (list, tuple)):
             ranks = str([rank for rank in ranks if type(rank) is int])
-        key = GroupKey(_text(group.get("name", name)), _text(group.get("desc")))
+        key = GroupKey(text_of(group.get("name", name)), text_of(group.get("desc")))
         dump.members[key] = tables.members(ranks) if isinstance(ranks, str) else ()
         last = status.get(name) if isinstance(status, dict) else None
         began = last.get("last_started_collective") if isinstance(last, dict) else None
@@ -275,11 +266,11 @@ def _columns(run: Run, kinds: _Kinds) -> tuple[int, list[tuple[tuple[GroupKey, b
 
 def _add_entry(dump: RankDump, entry: dict[str, Any], tables: Tables) -> int:
     kind = _kind(entry, tables)
-    record = _number(entry.get("record_id"))
+    record = number_of(entry.get("record_id"))
     group, is_p2p = kind.target
     if kind.number:
         dump.numbers[group] = kind.number
-    sequence = _number(entry.get("p2p_seq_id" if is_p2p else "collective_seq_id", entry.get("seq_id")))
+    sequence = number_of(entry.get("p2p_seq_id" if is_p2p else "collective_seq_id", entry.get("seq_id")))
     _track(dump, group, is_p2p).extend((sequence,), (kind,), (record,))
     return record
 
@@ -296,33 +287,31 @@ def _kind(entry: Mapping[str, Any], tables: Tables) -> _Kind:
     group = entry.get("process_group")
     key = GroupKey("?", "")
     if isinstance(group, (list, tuple)) and len(group) == 2:
-        key = GroupKey(_text(group[0]), _text(group[1]))
-    call = parse_call(dict(entry), tables.shapes)
+        key = GroupKey(text_of(group[0]), text_of(group[1]))
+    number = _call_number(entry, tables)
+    call = tables.calls[number]
     name = entry.get("state")
     state = _STATES.get(name, SCHEDULED) if isinstance(name, str) else SCHEDULED
     if call.backend == "gloo" and entry.get("retired") is True:
         # Gloo records no states: all stay scheduled, and retired says that the call has come back.
         state = COMPLETED
     is_p2p = entry.get("is_p2p") is True or call.source >= 0
-    number = entry.get("pg_id")
-    own = str(number) if type(number) is int and 0 <= number < _LIMIT else ""
-    return _Kind((key, is_p2p), tables.call(call), tables.place(user_place(entry.get("frames"))), state, own)
+    own = entry.get("pg_id")
+    own = str(own) if type(own) is int and 0 <= own < _LIMIT else ""
+    place = tables.place(once(user_place, entry.get("frames"), tables.lists))
+    return _Kind((key, is_p2p), number, place, state, own)
 
 
-def user_place(frames: Any) -> Place | None:
-    """Return the innermost frame of the user's own code; else the innermost outside torch; else the innermost."""
-    if not isinstance(frames, (list, tuple)):
-        return None
-    places = [place for place in map(_place, frames[:_MAX_FRAMES]) if place is not None]
-    outside_torch = [place for place in places if _TORCH.search(place.path) is None]
-    own = (place for place in outside_torch if _LIBRARY.search(place.path) is None)
-    return next(own, next(iter(outside_torch), next(iter(places), None)))
-
-
-def _place(frame: Any) -> Place | None:
-    if not isinstance(frame, dict) or not isinstance(frame.get("filename"), str):
-        return None
-    return Place(frame["filename"][:400], _number(frame.get("line")), _text(frame.get("name")))
+def _call_number(entry: Mapping[str, Any], tables: Tables) -> int:
+    """Return the number of an entry's call; with the same long lists as another's it is looked up by these."""
+    parts = [entry.get(name) for name in CALL_FIELDS]
+    if sum(len(part) for part in parts if isinstance(part, (str, list, tuple))) < _LONG:
+        return tables.call(parse_call(dict(entry), tables.lists))
+    key = ("call", *map(id, parts))
+    if key not in tables.lists:
+        tables.lists[key] = tables.call(parse_call(dict(entry), tables.lists))
+    number: int = tables.lists[key]
+    return number
 
 
 def _without_batches(track: Track, peers: Track, tables: Tables) -> Track:
@@ -370,16 +359,6 @@ def _settle_coalesced(track: Track, tables: Tables) -> None:
 def _version(value: Any) -> str:
     """Return the version of a dump: a text or a number; a container may be larger in print than any memory."""
     return str(value)[:20] if type(value) in (str, float) or (type(value) is int and abs(value) < _LIMIT) else "?"
-
-
-def _text(value: Any) -> str:
-    return value[:200] if isinstance(value, str) else ""
-
-
-def _number(value: Any) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-        value = int(value)
-    return value if type(value) is int and -_LIMIT < value < _LIMIT else 0
 
 
 def total(dumps: Iterable[RankDump]) -> int:

@@ -13,12 +13,19 @@ import msgspec
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.flight_recorder.dump import NotADumpError, RankDump, Tables, build
 from distkb.evidence.readers.flight_recorder.files import prefix_of, rank_of
-from distkb.evidence.readers.flight_recorder.pickle_stream import BadPickleError, Stream, UnsafePickleError
+from distkb.evidence.readers.flight_recorder.pickle_stream import (
+    BadPickleError,
+    Stream,
+    TooLongError,
+    UnsafePickleError,
+)
 from distkb.evidence.readers.flight_recorder.runs import Alike
 from distkb.evidence.text.opening import UnreadableError, open_regular
 
-MAX_BYTES = 256 << 20
+MAX_BYTES = 64 << 20
 """Of one dump: 2,000 entries take 0.3 to 3 MB."""
+_MAX_VALUES = 4_000_000
+"""Of a document in JSON, as many as 2,000 entries hold fifteen times over with all their frames."""
 
 
 class Loaded(NamedTuple):
@@ -94,20 +101,23 @@ def _read(path: Path, rank: int, tables: Tables, alike: Alike) -> tuple[RankDump
     if isinstance(data, Skipped):
         return data
     try:
-        stream: Stream | None = None
-        document: Any
-        if data.lstrip()[:1] == b"{":
-            document = msgspec.json.decode(data)
-        else:
-            stream = Stream(data, alike)
-            document = stream.load()
+        stream = None if data.lstrip()[:1] == b"{" else Stream(data, alike)
+        document = _json(data) if stream is None else stream.load()
         return build(document, stream, tables, rank, where), len(data)
     except UnsafePickleError:
         return Skipped(path=where, code="unsafe-pickle")
+    except TooLongError:
+        return Skipped(path=where, code="too-long-dump")
     except NotADumpError as why:
         return Skipped(path=where, code="too-long-dump" if why.args else "no-dump")
     except (BadPickleError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, MemoryError):
         return Skipped(path=where, code="damaged-dump")
+
+
+def _json(data: bytes) -> Any:
+    if data.count(b",") + data.count(b"[") + 3 * data.count(b"{") > _MAX_VALUES:
+        raise TooLongError
+    return msgspec.json.decode(data)
 
 
 def _bytes(path: Path) -> bytes | Skipped:

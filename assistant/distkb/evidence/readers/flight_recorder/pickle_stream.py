@@ -8,15 +8,22 @@ before anything happened. Memory is bounded too: the memo is a dict, so that a l
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from distkb.evidence.readers.flight_recorder.runs import Alike, Layout, Run, cut, layout_of, learn_clocks
 
-MAX_OPCODES = 40_000_000
+MAX_OPCODES = 4_000_000
+"""One second or two, and 250 MB. Of torch's own dumps a few thousand are needed: their entries are cut up otherwise."""
+_MAX_MEMO = 1_000_000
+_MAX_REFERENCES = 10_000
+"""Strings whose references are kept: those of the keys are among the first."""
 _MAX_LAYOUTS = 4
 _MAX_KEYS = 64
 """Of an entry, or of another dict whose contents two ranks are compared by."""
+_MAX_LENGTHS = 64
+"""Lengths of strings that a layout knows."""
 _MAX_DEPTH = 1_000_000
 _MAX_MISSES = 2
 """After so many runs that differ a rank is not compared any more."""
@@ -24,6 +31,10 @@ _MAX_MISSES = 2
 
 class BadPickleError(Exception):
     """The stream ends early or is no pickle of plain containers."""
+
+
+class TooLongError(BadPickleError):
+    """The stream holds more than a dump does."""
 
 
 class UnsafePickleError(BadPickleError):
@@ -46,6 +57,15 @@ class Stream:
         """Of the memo as far as it was read: with the same one the same bytes mean the same entries."""
         self._misses = 0
         self._memo: dict[int, Any] = {}
+        self._next = 0
+        """Number that the next value gets which is put in the memo without one."""
+        self._opened: list[tuple[int, Any]] = []
+        """Containers in the memo that were empty then: they count for the signature once they are filled."""
+        self._gaps: list[tuple[int, int, int, int]] = []
+        """First number, count, place and length of what runs put in the memo: read where something refers to it."""
+        self._quiet = False
+        """While pieces are read a second time: nothing new is learned from them."""
+        self._strings: frozenset[int] = frozenset()
         self._references: dict[str, bytes] = {}
         self._layouts: dict[tuple[str, ...], Layout | None] = {}
         self._left = MAX_OPCODES
@@ -56,8 +76,17 @@ class Stream:
 
     def fields(self, piece: bytes) -> dict[str, Any]:
         """Return the keys and values of one piece of a `Run`. Raises BadPickleError."""
-        value: dict[str, Any] = self._run(b"}(" + piece + b"u.")
+        value: dict[str, Any] = self._again(b"}(" + piece + b"u.", None)
         return value
+
+    def _again(self, data: bytes, first: int | None) -> Any:
+        """Read bytes of a run; what they put in the memo gets numbers from `first` on, or is dropped."""
+        kept = self._quiet, self._next
+        self._quiet, self._next = True, -1 if first is None else first
+        try:
+            return self._run(data)
+        finally:
+            self._quiet, self._next = kept
 
     def _run(self, data: bytes) -> Any:
         try:
@@ -69,39 +98,77 @@ class Stream:
 
     # What a machine tells about the stream.
 
-    def remember(self, index: int, value: Any, width: int) -> None:
+    def remember(self, index: int, value: Any) -> None:
         """Put a value in the memo; of strings the reference that will stand for them is kept."""
+        if not self._quiet and index not in self._memo:
+            self._next += 1
         self._memo[index] = value
-        if type(value) is str:
-            self._references[value] = (b"h" + bytes((index,))) if width == 1 else b"j" + struct.pack("<I", index)
-        if self._signature is not None:
+        if len(self._memo) > _MAX_MEMO:
+            raise TooLongError
+        if self._quiet:
+            return
+        if type(value) is str and len(self._references) < _MAX_REFERENCES:
+            self._references[value] = (b"h" + bytes((index,))) if index < 256 else b"j" + struct.pack("<I", index)
+        if type(value) in (list, dict) and not value:
+            self._opened.append((index, value))
+        elif self._signature is not None:
             comparable = _comparable(value)
             self._signature = None if comparable is None else hash((self._signature, index, comparable))
 
+    def remember_next(self, value: Any) -> None:
+        """Put a value in the memo under the next number."""
+        if not self._quiet:
+            self.remember(self._next, value)
+        elif self._next >= 0:
+            self._memo[self._next] = value
+            self._next += 1
+
     def recall(self, index: int) -> Any:
         """Return what the memo holds."""
+        if index not in self._memo:
+            at = bisect_right(self._gaps, index, key=lambda gap: gap[0]) - 1
+            first, count, start, length = self._gaps[at] if at >= 0 else (0, 0, 0, 0)
+            if not first <= index < first + count:
+                raise BadPickleError("memo")
+            self._gaps[at] = (first, 0, 0, 0)  # what refers to what comes after it is damaged, and no circle
+            self._again(b"](" + self._data[start : start + length] + b"e.", first)
         return self._memo[index]
-
-    def size(self) -> int:
-        """Return how many values the memo holds."""
-        return len(self._memo)
 
     def spend(self, opcodes: int) -> None:
         """Count opcodes against the limit."""
         self._left -= opcodes
         if self._left < 0:
-            raise BadPickleError("too-long")
+            raise TooLongError
 
     def learn(self, entry: dict[Any, Any]) -> None:
         """Learn the layout of entries from one that was read opcode by opcode."""
         if len(self._layouts) >= _MAX_LAYOUTS or len(entry) > _MAX_KEYS:
             return
         keys = tuple(entry)
-        if keys not in self._layouts:
-            self._layouts[keys] = layout_of(keys, self._references)
+        strings = self._strings
+        if self._opened and len(strings) < _MAX_LENGTHS:
+            strings |= {len(text.encode()) for text in _texts(entry)}
+        if keys not in self._layouts or strings != self._strings:
+            self._strings = strings
+            self._layouts[keys] = layout_of(keys, self._references, strings)
 
     def run_at(self, data: bytes, at: int) -> Run | None:
         """Return entries of one layout that follow from `at`: as many as a window holds."""
+        if self._quiet:
+            return None
+        found = self._found_at(data, at)
+        if found is not None and found.puts:
+            self._gaps.append((self._next, found.puts, at, found.length))
+            self._next += found.puts
+            if self._signature is not None:
+                self._signature = hash((self._signature, found.serial))
+        return found
+
+    def _found_at(self, data: bytes, at: int) -> Run | None:
+        if self._signature is not None:
+            for index, value in self._opened:
+                self._signature = hash((self._signature, index, _comparable(value)))
+        self._opened = self._opened[:1]
         for layout in self._layouts.values():
             first = None if layout is None else layout.entry.match(data, at)
             if layout is None or first is None:
@@ -133,7 +200,22 @@ def _comparable(value: Any) -> Any:
         return "" if 10 <= len(value) <= 20 and value.isdecimal() else value
     if type(value) is dict and 0 < len(value) <= _MAX_KEYS and all(type(item) in (str, int) for item in value.values()):
         return tuple(value.items())
+    if type(value) in (list, tuple) and len(value) <= _MAX_KEYS:
+        return tuple(item if type(item) is int else _comparable(item) for item in value)
     return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the strings of an entry that one byte tells the length of."""
+    if type(value) is str:
+        if len(value.encode()) < 256:
+            yield value
+    elif type(value) is dict:
+        for item in value.values():
+            yield from _texts(item)
+    elif type(value) in (list, tuple):
+        for item in value[:_MAX_KEYS]:
+            yield from _texts(item)
 
 
 _MARK = object()
@@ -221,7 +303,7 @@ class _Machine:
         target.extend(values)
 
     def empty_dict(self) -> None:
-        if self.data[self.at : self.at + 1] == b"(":
+        if self.data.startswith((b"(", b"\x94("), self.at):
             run = self.stream.run_at(self.data, self.at - 1)
             if run is not None:
                 self.push(run)
@@ -232,11 +314,17 @@ class _Machine:
     def get(self, index: int) -> None:
         self.push(self.stream.recall(index))
 
-    def put(self, index: int, width: int = 4) -> None:
+    def put(self, index: int) -> None:
+        self.stream.remember(index, self.top())
+
+    def memoize(self) -> None:
+        self.stream.remember_next(self.top())
+
+    def top(self) -> Any:
         value = self.stack[-1]
         if value is _MARK or type(value) is Run:
             raise BadPickleError("memo")
-        self.stream.remember(index, value, width)
+        return value
 
     def pack(self, count: int) -> None:
         values = tuple(self.stack[-count:]) if count else ()
@@ -320,10 +408,10 @@ _HANDLERS: dict[int, Callable[[_Machine], None]] = {
     ord("h"): lambda m: m.get(m.number("<B")),
     ord("j"): lambda m: m.get(m.number("<I")),
     ord("g"): lambda m: m.get(_decimal(m.line())),
-    ord("q"): lambda m: m.put(m.number("<B"), 1),
+    ord("q"): lambda m: m.put(m.number("<B")),
     ord("r"): lambda m: m.put(m.number("<I")),
     ord("p"): lambda m: m.put(_decimal(m.line())),
-    0x94: lambda m: m.put(m.stream.size()),
+    0x94: _Machine.memoize,
     ord("N"): lambda m: m.push(None),
     0x88: lambda m: m.push(True),
     0x89: lambda m: m.push(False),

@@ -1,6 +1,7 @@
 """Cuts up entries that are written alike, and recognises those of a rank that did the same as another.
 
-Torch writes every entry of a dump with the same keys in the same order, which are references after the first entry.
+Torch writes every entry of a dump with the same keys in the same order, which are references after the first entry;
+Python's own pickler does too; it numbers every container and every new string, and may write strings out.
 The layout of an entry is learned from the first one; those that follow are cut into fields by one regular expression,
 and only fields that somebody asks for are decoded.
 """
@@ -8,15 +9,18 @@ and only fields that somebody asks for are decoded.
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import Any, NamedTuple
+
+_serials = count()
 
 
 class Run:
     """Entries in a row that were cut up, one item an entry in every column."""
 
-    __slots__ = ("_count", "columns", "length", "masked", "numbers", "rest", "times")
+    __slots__ = ("_count", "columns", "length", "masked", "numbers", "puts", "rest", "serial", "times")
 
-    def __init__(self, layout: Layout, rows: list[tuple[bytes, ...]], length: int) -> None:
+    def __init__(self, layout: Layout, rows: list[tuple[bytes, ...]], length: int, puts: int = 0) -> None:
         columns = tuple(zip(*rows, strict=True))
         self.numbers: tuple[tuple[bytes, ...], ...] = tuple(columns[i] for i in layout.numbers)
         """Columns of `NUMBERS`, as `integer` decodes them."""
@@ -25,6 +29,9 @@ class Run:
         self._count = len(rows)
         self.length = length
         """Bytes of the entries."""
+        self.puts = puts
+        """How many values these bytes put into the memo."""
+        self.serial = next(_serials)
         self.times = 0
         """Once compared: all bits but those of clocks, for the bytes as one little-endian number."""
         self.masked = 0
@@ -60,25 +67,45 @@ _MAX_KEPT = 600
 _WINDOW = 65_536
 _SLACK = 1024
 """Bytes of entries that are cut up at once, and compared at once with those of other ranks."""
-_INT = rb"(?:K.|M..|J.{4}|\x8a\x08.{8})"
+_INT = rb"(?:K.|M..|J.{4}|\x8a\x08.{8}|\x8a\x05.{5}|\x8a\x06.{6})"
 _REFERENCE = rb"(?:h.|j.{4})"
-_LIST = rb"\](?:\((?:h.)*(?:j.{4}|h.)*e)?"
-_SIZES = rb"\](?:\((?:\](?:\(" + _INT + rb"*e)?)*e)?"
-_SCALAR = rb"(?:" + _INT + rb"|" + _REFERENCE + rb"|[\x88\x89N]|G.{8})"
-_VALUES = {
-    "frames": _LIST,
-    "input_sizes": _SIZES,
-    "output_sizes": _SIZES,
-    "input_dtypes": _LIST,
-    "output_dtypes": _LIST,
-    "process_group": _REFERENCE + _REFERENCE + rb"\x86",
-    **dict.fromkeys(("record_id", "collective_seq_id", "p2p_seq_id", "op_id", "pg_id", "timeout_ms"), _INT),
-    "time_created_ns": rb"\x8a\x08.{8}",
-    "time_discovered_started_ns": rb"(?:\x8a\x08.{8}|N)",
-    "time_discovered_completed_ns": rb"(?:\x8a\x08.{8}|N)",
-    **dict.fromkeys(("thread_name", "thread_id", "profiling_name", "state"), _REFERENCE),
-    **dict.fromkeys(("retired", "is_p2p"), rb"[\x88\x89]"),
-}
+_PUT = rb"\x94?"
+"""Python's pickler numbers what it has written."""
+_SIZE = rb"\]" + _PUT + rb"(?:\(" + _INT + rb"*e|" + _INT + rb"a)?"
+_SIZES = rb"(?:" + _REFERENCE + rb"|\]" + _PUT + rb"(?:\((?:" + _SIZE + rb"|h.|j.{4})*e|" + _SIZE + rb"a)?)"
+_TOKEN = re.compile(rb"\x94|" + _INT + rb"|G.{8}|h.|j.{4}|\x8c(?:%s)|." % rb"|".join(
+    b"\\x%02x.{%d}" % (length, length) for length in range(256)
+), re.DOTALL)  # fmt: skip
+
+
+def _values(strings: frozenset[int]) -> dict[str, bytes]:
+    """Return how the value of each key is written, where strings of these lengths may be written out."""
+    lengths = b"|".join(b"\\x%02x.{%d}" % (length, length) for length in sorted(strings))
+    text = rb"(?:h.|j.{4}" + (rb"|\x8c(?:" + lengths + rb")\x94" if strings else b"") + b")"
+    frame = rb"(?:h.|j.{4}" + (rb"|\}\x94\((?:" + text + rb"(?:" + _INT + rb"|" + text + rb"))*u" if strings else b"")
+    texts, frames = _list(text, plain=not strings), _list(frame + b")", plain=not strings)
+    scalar = rb"(?:" + _INT + rb"|" + text + rb"|[\x88\x89N]|G.{8})"
+    return {
+        "": scalar,
+        "frames": frames,
+        "input_sizes": _SIZES,
+        "output_sizes": _SIZES,
+        "input_dtypes": texts,
+        "output_dtypes": texts,
+        "process_group": rb"(?:" + text + text + rb"\x86" + _PUT + rb"|h.|j.{4})",
+        **dict.fromkeys(("record_id", "collective_seq_id", "p2p_seq_id", "op_id", "pg_id", "timeout_ms"), _INT),
+        "time_created_ns": rb"\x8a\x08.{8}",
+        "time_discovered_started_ns": rb"(?:\x8a\x08.{8}|N)",
+        "time_discovered_completed_ns": rb"(?:\x8a\x08.{8}|N)",
+        **dict.fromkeys(("thread_name", "thread_id", "profiling_name", "state"), text),
+        **dict.fromkeys(("retired", "is_p2p"), rb"[\x88\x89]"),
+    }
+
+
+def _list(item: bytes, *, plain: bool) -> bytes:
+    if plain:  # as torch writes them: nothing to choose between, which is far faster
+        return rb"\](?:\((?:h.)*(?:j.{4}(?:h.)*)*e)?"
+    return rb"(?:h.|j.{4}|\]\x94(?:\(" + item + rb"*e|" + item + rb"a)?)"
 
 
 class Layout(NamedTuple):
@@ -132,9 +159,10 @@ def cut(layout: Layout, data: bytes, at: int, numbers: Numbers, length: int) -> 
     whole = b"".join([row[0] for row in rows])
     if not rows or not data.startswith(whole, at):
         # Something else stands between the entries, or the entry is longer than the window.
-        rows = matches(layout.entry, data, at, end)[:most] or matches(layout.entry, data, at)[:1]
+        rows = matches(layout.entry, data, at, end)[:most] or matches(layout.entry, data, at, at + length)
         whole = b"".join([row[0] for row in rows])
-    return Run(layout, rows, len(whole))
+    puts = _TOKEN.findall(whole).count(b"\x94") if b"\x94" in whole else 0
+    return Run(layout, rows, len(whole), puts)
 
 
 def matches(entry: re.Pattern[bytes], data: bytes, at: int, end: int = 1 << 62) -> list[tuple[bytes, ...]]:
@@ -148,14 +176,19 @@ def matches(entry: re.Pattern[bytes], data: bytes, at: int, end: int = 1 << 62) 
     return rows
 
 
-def layout_of(keys: tuple[Any, ...], references: dict[str, bytes]) -> Layout | None:
+def layout_of(
+    keys: tuple[Any, ...], references: dict[str, bytes], strings: frozenset[int] = frozenset()
+) -> Layout | None:
     """Return the expression for entries with these keys; None where a key is not written as a reference.
+
+    `strings` are the lengths of strings that may be written out; empty for what torch writes.
 
     Group 0 is the entry, then follow the numbers alone, and keys with their values: neighbours that repeat
     themselves together are one group, so that few pieces are cut.
     """
     if not all(type(key) is str and key in references for key in keys) or not set(NUMBERS) <= set(keys):
         return None
+    values = _values(strings)
     pattern, clocks, groups, is_open = b"", b"", 1, False
     numbers: dict[str, int] = {}
     rest: list[int] = []
@@ -168,19 +201,20 @@ def layout_of(keys: tuple[Any, ...], references: dict[str, bytes]) -> Layout | N
             rest.append(groups)
             groups += 1
         is_open = repeats
-        value = _VALUES.get(key, _SCALAR)
+        value = values.get(key, values[""])
         clocks += re.escape(references[key]) + (b"(" + value + b")" if key in _CLOCKS else value)
         if key in NUMBERS:
             numbers[key] = groups
             groups += 1
             value = b"(" + value + b")"
         pattern += re.escape(references[key]) + value
-    pattern = rb"(\}\(" + pattern + (b")u)" if is_open else b"u)")
+    opening = rb"\}" + (b"\x94" if strings else b"") + rb"\("
+    pattern = b"(" + opening + pattern + (b")u)" if is_open else b"u)")
     return Layout(
         re.compile(pattern, re.DOTALL),
         tuple(numbers[name] for name in NUMBERS),
         tuple(rest),
-        re.compile(rb"\}\(" + clocks + b"u", re.DOTALL),
+        re.compile(opening + clocks + b"u", re.DOTALL),
     )
 
 
@@ -204,7 +238,7 @@ def learn_clocks(layout: Layout, run: Run, piece: bytes) -> bool:
     rows = matches(layout.entry, piece, 0)
     if sum(len(row[0]) for row in rows) != run.length:
         return False
-    other = Run(layout, rows, run.length)
+    other = Run(layout, rows, run.length, run.puts)
     if other.numbers != run.numbers or other.rest != run.rest:
         return False
     clocks = bytearray(b"\xff" * run.length)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from distkb.evidence.readers.flight_recorder.align import first_open
+from distkb.evidence.readers.flight_recorder.dump import SCHEDULED
 from distkb.evidence.readers.flight_recorder.groups import Group
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 
@@ -68,12 +69,14 @@ def _edges(groups: Sequence[Group], waits: Mapping[int, Wait]) -> dict[Point, se
 
 
 def _came_first(group: Group, rank: int, point: Point, wait: Wait) -> bool:
-    """Whether a rank made the call of a point before the one that it waits in."""
+    """Whether a rank made the call of a point before the one that it waits in, or has begun it beside that one."""
     track = group.tracks.get(rank)
     at = 0 if track is None else bisect_left(track.sequence, point.sequence)
     if track is not None and at < len(track):
         # Where only later calls are left, it was completed: a dump may hold active calls only.
-        return track.sequence[at] > point.sequence or track.records[at] < wait.record
+        if track.sequence[at] > point.sequence or track.records[at] < wait.record:
+            return True
+        return track.states[at] != SCHEDULED
     return group.enqueued.get(rank, -1) >= point.sequence
 
 

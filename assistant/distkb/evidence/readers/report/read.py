@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from distkb.catalogue.model import Fact, Signature
 
-MAX_CHARACTERS = 128_000
-"""Longer reports are cut: this is twice an issue on GitHub; what is longer is a log and belongs in a file."""
+MAX_CHARACTERS = 1 << 16
+"""Longer reports are cut: no issue on GitHub can be longer; what is longer is a log and belongs in a file."""
 FOLDED = 0.9
 """Certainty of a pattern that matches only with line breaks taken out."""
 PASTED = 0.7

@@ -39,6 +39,9 @@ SETUP = frozenset({"launcher", "nodes", "parallelism"})
 TRIED = frozenset({"phase"})
 """Facts of which a value holds although its words are negated: what never starts was tried."""
 
+AROUND = (("(?<![A-Za-z0-9_])(?:", ")(?![A-Za-z0-9_])"), ("(?:", ")"))
+"""What stands before and after the phrases of a list, in English and in Korean."""
+
 _NEGATED_EN = re.compile(
     r"(?i)(?:\b(?:no|not|never|nothing|none|nobody|without|w/o|neither|nor|instead of|rather than)|n['’]t)"
     r"(?:\s+(?!(?:and|but|or|then|so|because|why|when|after|until|if)\s)[\w-]+){0,2}\s+$"
@@ -186,17 +189,22 @@ def _inside(place: Said, spans: Sequence[tuple[int, int]], longest: int) -> bool
 def patterns_of(en: tuple[str, ...], ko: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], bool], ...]:
     """Return the patterns of a value's words, and whether each is Korean."""
     patterns: list[tuple[re.Pattern[str], bool]] = []
-    if en:
-        words = "|".join(_loosely(word, r"\w", r"\b") for word in sorted(en, key=len, reverse=True))
-        patterns.append((re.compile(rf"(?i)(?<![A-Za-z0-9_])(?:{words})(?![A-Za-z0-9_])"), False))
-    if ko:
-        words = "|".join(_loosely(word, r"[^\s.]", "") for word in sorted(ko, key=len, reverse=True))
-        patterns.append((re.compile(rf"(?i)(?:{words})"), True))
+    for words, korean in ((en, False), (ko, True)):
+        if words:
+            before, after = AROUND[korean]
+            phrases = "|".join(phrase(word, korean=korean) for word in longest_first(words))
+            patterns.append((re.compile(f"(?i){before}{phrases}{after}"), korean))
     return tuple(patterns)
 
 
-def _loosely(word: str, ending: str, around: str) -> str:
-    """Pattern of a phrase: blanks are any white space, `*` any ending, `…` some words of the sentence."""
+def longest_first(words: Sequence[str]) -> list[str]:
+    """Return words in the order in which they are tried."""
+    return sorted(words, key=len, reverse=True)
+
+
+def phrase(word: str, *, korean: bool) -> str:
+    """Return the pattern of a phrase: blanks are any white space, `*` any ending, `…` some words of the sentence."""
+    ending, around = (r"[^\s.]", "") if korean else (r"\w", r"\b")
     pattern = ""
     between = ""
     for part in word.split():

@@ -33,9 +33,10 @@ class Job:
         self.effects = Effects(project)
         self.origins = Origins(project, self.effects)
         self.vocabulary: set[str] = set()
-        """Every name, attribute and string of all scripts."""
+        """Every name, attribute, keyword and string of all scripts."""
         for script in project.scripts:
             self.vocabulary |= words_of(script.nodes)
+            self.vocabulary |= {node.arg or "" for node in script.nodes if isinstance(node, ast.keyword)}
             self.vocabulary |= {part for target in script.imports.values() for part in target.split(".")}
 
     def mentions(self, *names: str) -> bool:

@@ -16,6 +16,7 @@ from distkb.evidence.readers.scripts import (
     rules_files,
     rules_launch,
     rules_model,
+    rules_order,
     rules_resume,
     rules_schedule,
     rules_sharding,
@@ -30,6 +31,7 @@ from distkb.evidence.walk import File
 RULES: tuple[Rule, ...] = (
     *rules_branches.RULES,
     *rules_decisions.RULES,
+    *rules_order.RULES,
     *rules_model.RULES,
     *rules_resume.RULES,
     *rules_schedule.RULES,

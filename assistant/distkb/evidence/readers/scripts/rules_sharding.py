@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Assignment
 from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword
+from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _ROOT, _EARLY = "script.fully-shard-root-only", "script.optimizer-before-sharding"
+_CLIPS = "script.clips-own-shards"
+_ONE = "script.loaded-by-one-before-sharding"
 
 
 def _calls(job: Job, name: str) -> Iterator[tuple[Function, ast.Call, bool]]:
@@ -96,4 +98,61 @@ def _sharded_later(model: str, made: Assignment, function: Function, job: Job) -
     return 0
 
 
-RULES = (Rule(ids=(_ROOT,), check=root_only), Rule(ids=(_EARLY,), check=optimizer_first))
+_SENDS = (
+    "broadcast", "broadcast_from_rank0", "sync_module_states", "cpu_ram_efficient_loading", "fsdp_sync_module_states",
+    "distribute_tensor", "broadcast_object_list", "_sync_module_states", "prepare",
+)  # fmt: skip
+"""Names of what gives one rank's weights to the others."""
+
+
+def loaded_by_one(job: Job) -> Iterator[Hit]:
+    """Yield weights that only some ranks load into a model which every rank then shards as it has it."""
+    if job.mentions(*_SENDS):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call, guard = site.node, site.where.guard
+            if site.where.side == "both" or guard is None or not isinstance(call.func, ast.Attribute):
+                continue
+            model = dotted(call.func.value)
+            line = _shards(model, call.lineno, function, job) if call.func.attr == "load_state_dict" and model else 0
+            if line:
+                yield hit(_ONE, function, call, model=model, test=shown(guard.node), wrap_line=str(line))
+
+
+def _shards(model: str, after: int, function: Function, job: Job) -> int:
+    """Return the line below which a model is sharded in place or wrapped; 0 where it is not."""
+    for site in job.project.walk(function).sites:
+        call = site.node
+        sharding = kinds.kind_of(call, function, job.project) in {kinds.FSDP1, kinds.FSDP2}
+        if sharding and call.lineno > after and call.args and dotted(call.args[0]) == model:
+            return call.lineno
+    return 0
+
+
+def clips_shards(job: Job) -> Iterator[Hit]:
+    """Yield torch's clipping by norm of a model under FSDP1: it takes the norm of the rank's own shards."""
+    if job.mentions("NO_SHARD"):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            owner = _parameters_of(call.args[0]) if call.args else None
+            full = canonical(call.func, function.script)
+            clips = full.startswith("torch.nn.") and full.endswith(".clip_grad_norm_")
+            if clips and owner and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.FSDP1:
+                yield hit(_CLIPS, function, call, model=shown(owner))
+
+
+def _parameters_of(node: ast.expr) -> ast.expr | None:
+    """Return the model of `model.parameters()`."""
+    named = node.func if isinstance(node, ast.Call) else None
+    return named.value if isinstance(named, ast.Attribute) and named.attr == "parameters" else None
+
+
+RULES = (
+    Rule(ids=(_CLIPS,), check=clips_shards),
+    Rule(ids=(_ONE,), check=loaded_by_one),
+    Rule(ids=(_ROOT,), check=root_only),
+    Rule(ids=(_EARLY,), check=optimizer_first),
+)

@@ -91,6 +91,7 @@ def _saved(saved: object, path: str, base: Who) -> Dump | None:
         local_world_size=_number(saved.get("local_world_size")),
         state=_text(saved.get("state"))[:1],
         cpu=_share(saved.get("cpu")),
+        wanted=_share(saved.get("wanted")),
         snapshots=tuple(tuple(threads) for threads in taken),
     )
 

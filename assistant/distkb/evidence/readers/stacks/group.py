@@ -40,7 +40,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def waits(self) -> bool:
         """Whether its ranks may be waiting for others."""
-        return self.place.kind in WAITING
+        return self.place.kind in WAITING and not self.stopped
+
+    @property
+    def stopped(self) -> bool:
+        """Whether its ranks are stopped by a signal; such ranks are never in a group with others."""
+        return self.members[0].dump.stopped
 
 
 def label_of(standing: Iterable[Standing]) -> str:
@@ -98,7 +103,7 @@ def groups_of(standing: Iterable[Standing]) -> list[Group]:
     """Return the groups, the largest first; ranks that work are together where their function is the same."""
     members: dict[tuple[object, ...], list[Standing]] = {}
     for one in standing:
-        members.setdefault(_same(one.place), []).append(one)
+        members.setdefault((one.dump.stopped, *_same(one.place)), []).append(one)
     groups = [Group(place=each[0].place, members=tuple(each)) for each in members.values()]
     return sorted(groups, key=lambda group: -len(group.members))
 
@@ -117,7 +122,7 @@ def main_group(groups: Sequence[Group]) -> Group | None:
     """
     waiting = [group for group in groups if group.waits]
     if not waiting:
-        return groups[0] if groups else None
+        return next((group for group in groups if not group.stopped), groups[0] if groups else None)
 
     def weight(group: Group) -> tuple[int, bool, bool, bool]:
         kind = group.place.kind

@@ -11,7 +11,7 @@ from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.readers.stacks.group import Group, Standing, groups_of, label_of, main_group, standings
 from distkb.evidence.readers.stacks.known import Kind
 from distkb.evidence.readers.stacks.model import Dump, Frame
-from distkb.evidence.readers.stacks.place import Place, role
+from distkb.evidence.readers.stacks.place import Place, collective_beside, role
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import MOST_RANKS, listed
 
@@ -29,6 +29,7 @@ IDS = (
     "stacks.rank-in-compile",
     "stacks.rank-in-debugger",
     "stacks.rank-stopped",
+    "stacks.thread-in-collective",
 )
 """What is looked for in every set of stacks; absent ones are told as clear."""
 
@@ -64,14 +65,17 @@ def judge(dumps: Sequence[Dump]) -> Judged:
     groups = groups_of(standing)
     main = main_group(groups)
     others = [group for group in reversed(groups) if group is not main]
+    placed = [group for group in others if not group.stopped]
     moving = _moving(standing, main)
     found: list[Observation] = []
     if main is not None:
-        found += _stopped(standing)
-        found += [moving] if moving is not None else _compared(main, others, standing)
-        found += _working(main, others) if moving is None else []
+        found += _stopped(standing) + _beside(standing)
+        if moving is not None:
+            found.append(moving)
+        elif placed or not others:  # where a stopped rank stands is chance, and compared with nothing
+            found += _compared(main, placed, standing) + _working(main, placed)
         found += _incomplete(standing)
-    several = len(standing) > 1 and moving is None
+    several = len(standing) > 1 and moving is None and placed == others
     seen = {observation.id for observation in found}
     if "stacks.rank-in-barrier" in seen:
         seen.add("stacks.ranks-split")  # the same, said more exactly
@@ -160,11 +164,27 @@ def _working(main: Group, others: Sequence[Group]) -> list[Observation]:
 
 
 def _stopped(standing: Sequence[Standing]) -> list[Observation]:
-    stopped = [one for one in standing if one.dump.state in ("T", "t")]
+    stopped = [one for one in standing if one.dump.stopped]
     if not stopped:
         return []
     pids = " ".join(str(one.dump.pid) for one in stopped if one.dump.pid is not None)
     return [_observation("stacks.rank-stopped", {"odd": label_of(stopped), "pids": pids or "PID"}, stopped)]
+
+
+def _beside(standing: Sequence[Standing]) -> list[Observation]:
+    """Name ranks in which a second thread stands in a collective of its own."""
+    found = [(one, collective_beside(one.dump.snapshots[-1])) for one in standing if one.dump.snapshots]
+    ranks = [one for one, beside in found if beside is not None]
+    first = next((beside for _, beside in found if beside is not None), None)
+    if first is None:
+        return []
+    values = {
+        "odd": label_of(ranks),
+        "call": first[0],
+        "function": quote_text(first[1].function),
+        "place": at(first[1]),
+    }
+    return [_observation("stacks.thread-in-collective", values, ranks)]
 
 
 def _incomplete(standing: Sequence[Standing]) -> list[Observation]:
@@ -266,6 +286,7 @@ def _facts(
 def _group_fact(group: Group, *, odd: bool) -> dict[str, Any]:
     place = group.place
     cpu = [member.dump.cpu for member in group.members if member.dump.cpu is not None]
+    wanted = [member.dump.wanted for member in group.members if member.dump.wanted is not None]
     return {
         "ranks": [member.dump.rank for member in group.members],
         "pids": [member.dump.pid for member in group.members],
@@ -278,6 +299,7 @@ def _group_fact(group: Group, *, odd: bool) -> dict[str, Any]:
         "at": quote_text(at(place.at)),
         "moved": [member.dump.rank for member in group.members if member.moved],
         "cpu": round(max(cpu), 2) if cpu else None,
+        "wanted": round(max(wanted), 2) if wanted else None,
         "stack": [
             {
                 "function": quote_text(frame.function),

@@ -56,4 +56,11 @@ class Dump(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the process wrote it as it died, of an abort or an invalid address."""
     cpu: float | None = None
     """Share of one core that it used between the snapshots."""
+    wanted: float | None = None
+    """The same, and what it would have used while it waited for a processor."""
     snapshots: tuple[tuple[Thread, ...], ...] = ()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal or a debugger stopped it: where it stands is chance then, and tells nothing."""
+        return self.state in ("T", "t")

@@ -66,6 +66,19 @@ def representative(threads: Sequence[Thread]) -> Thread | None:
     return main
 
 
+def collective_beside(threads: Sequence[Thread]) -> tuple[str, Frame] | None:
+    """Return the collective that a thread of the user's makes beside the one that trains, and where it calls it."""
+    main = representative(threads)
+    for thread in threads:
+        if main is None or not thread.frames or thread.frames[-1] == main.frames[-1] or thread.main:
+            continue
+        op = _collective(thread.frames) if _outermost(thread) == "_bootstrap" else None
+        mine = next((frame for frame in thread.frames if not known.is_library(frame.path)), None)
+        if op is not None and mine is not None:
+            return op, mine
+    return None
+
+
 def place_of(thread: Thread | None) -> Place:
     """Say where a thread stands."""
     if thread is None:

@@ -1,0 +1,74 @@
+"""How a condition on the settings of one file is written: `adapter=qlora`, `not deepspeed`, `datasets[].type~chat`.
+
+| Written | Holds where |
+|---|---|
+| `name` | it is written and switches something on |
+| `name?` | it is written, with any value but null |
+| `name=a|b`, `name!=a|b` | it is written, and its value is one of these, or none of them; case counts for nothing |
+| `name~a|b`, `name^=a` | its text contains one of these, or begins so |
+| `name>1`, `name<1` | it is a number above, or below |
+| `name%other` | both are numbers and the first is no multiple of the second |
+| `name<>other` | both are written and differ |
+| `name!regex`, `name!block` | it is no regular expression, or no block of further names |
+
+`not` in front turns any of them round. A name is a path: `fsdp_config.offload_params`; `[]` behind it stands for any
+item of a list, `{}` for any key of a block, `#` for how many there are; `a*b` is a product.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, get_args
+
+import msgspec
+
+Operator = Literal["on", "?", "!=", "<>", "^=", "!", "=", "~", ">", "<", "%"]
+_OPERATORS: Final = ("!=", "<>", "^=", "!", "=", "~", ">", "<", "%")
+_PATH: Final = re.compile(r"[A-Za-z_][\w-]*(?:\[\])?(?:\.[A-Za-z_][\w-]*(?:\[\])?)*(?:\{\}|#)?")
+_WRITTEN: Final = re.compile(r"(?P<left>[\w.\[\]{}#*-]+?)(?:(?P<operator>" + "|".join(
+    map(re.escape, _OPERATORS)
+) + r")(?P<right>.*)|(?P<written>\?))?", re.DOTALL)  # fmt: skip
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True):
+    """A condition as its parts."""
+
+    paths: tuple[str, ...]
+    """What it is about; several are multiplied."""
+    operator: Operator = "on"
+    values: tuple[str, ...] = ()
+    """What it is compared with: values, a number, or the path of another setting."""
+    negated: bool = False
+
+
+def parse(text: str) -> Condition | None:
+    """Return a condition, or None where the text is none."""
+    rest = text.removeprefix("not ")
+    found = _WRITTEN.fullmatch(rest)
+    if found is None:
+        return None
+    paths = tuple(found["left"].split("*"))
+    operator = found["operator"] or found["written"] or "on"
+    values = tuple((found["right"] or "").split("|")) if found["operator"] else ()
+    condition = Condition(paths=paths, operator=_named(operator), values=values, negated=rest != text)
+    return condition if _is_whole(condition) else None
+
+
+def _named(operator: str) -> Operator:
+    return next(name for name in get_args(Operator) if name == operator)
+
+
+def _is_whole(condition: Condition) -> bool:
+    """Whether every path is one, and what it is compared with is of its kind."""
+    if not all(_PATH.fullmatch(path) for path in condition.paths):
+        return False
+    first = condition.values[0] if condition.values else ""
+    if condition.operator in {"on", "?"}:
+        return not first and len(condition.paths) == 1
+    if condition.operator == "!":
+        return first in {"regex", "block"} and len(condition.values) == 1
+    if condition.operator in {"%", "<>"}:
+        return _PATH.fullmatch(first) is not None and len(condition.values) == 1
+    if condition.operator in {">", "<"}:
+        return re.fullmatch(r"-?\d+(?:\.\d+)?", first) is not None and len(condition.values) == 1
+    return all(condition.values) and len(condition.paths) == 1

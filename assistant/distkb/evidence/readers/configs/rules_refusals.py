@@ -1,0 +1,101 @@
+"""Applies what the catalogue knows of the tools' own validators: the rules are data, in `kb/settings/refusals.yaml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from distkb.catalogue.conditions import Condition, parse
+from distkb.catalogue.settings import Refusal
+from distkb.evidence.readers.configs.conditions import holds, items
+from distkb.evidence.readers.configs.item import Item, Part
+from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit, short
+
+_parsed = lru_cache(maxsize=None)(parse)
+
+
+def refused(part: Part, job: Job) -> Iterator[Hit]:
+    """What the tool that reads this file refuses: a value, two settings together, or one without another."""
+    seen: set[tuple[str, ...]] = set()
+    for refusal in job.refusals:
+        for rule in refusal.rules if part.kind in refusal.kinds else ():
+            when, unless = ([c for c in map(_parsed, given) if c is not None] for given in (rule.when, rule.unless))
+            if not all(holds(c, part) for c in when) or any(holds(c, part, in_doubt=True) for c in unless):
+                continue
+            if rule.when not in seen:
+                seen.add(rule.when)
+                yield _told(part, refusal, when, rule.unless)
+
+
+def _told(part: Part, refusal: Refusal, when: list[Condition], unless: tuple[str, ...]) -> Hit:
+    shown = [(path, item) for c in when if not c.negated for path in _paths(c) for item in items(part, path)[:1]]
+    places: list[Item | int] = [item for _, item in shown] or [part.line]
+    begins, tool = refusal.findings, refusal.tool
+    named = list(dict.fromkeys(_setting(path, item) for path, item in shown))
+    last = when[-1]
+    if last.operator == "!=":
+        allowed = ", ".join(last.values)
+        return hit(f"{begins}-unknown-value", part, *places, tool=tool, key=named[-1], allowed=allowed)
+    if last.operator == "%":
+        parts = " × ".join(_setting(path, item) for path in last.paths for item in items(part, path)[:1])
+        return hit(f"{begins}-indivisible", part, *places, tool=tool, first=parts, second=named[-1])
+    if unless:
+        needs = " | ".join(dict.fromkeys(_alternatives(unless)))
+        return hit(f"{begins}-needs", part, *places, tool=tool, key=" + ".join(named), needs=needs)
+    if len(named) == 1:
+        return hit(f"{begins}-refuses", part, *places, tool=tool, key=named[0])
+    return hit(f"{begins}-excludes", part, *places, tool=tool, first=" + ".join(named[:-1]), second=named[-1])
+
+
+def _paths(condition: Condition) -> tuple[str, ...]:
+    """Return every setting that a condition looks at."""
+    return condition.paths + (condition.values if condition.operator in {"%", "<>"} else ())
+
+
+def _setting(path: str, item: Item) -> str:
+    name = path.rstrip("#").removesuffix("[]").removesuffix("{}").replace("[].", ".")
+    return f"{name}: {'…' if isinstance(item.value, (dict, tuple)) else short(item.shown)}"
+
+
+def _alternatives(unless: tuple[str, ...]) -> Iterator[str]:
+    """Yield what makes it all right, each name once: a version may be written inside a block as well as above it."""
+    names: set[str] = set()
+    for text in unless:
+        name = re.split(r"[=~<>!?]", text)[0].rpartition(".")[2]
+        if name not in names or "=" not in text:
+            names.add(name)
+            yield _condition(text)
+
+
+def _condition(text: str) -> str:
+    """Return a condition as it would be written in the file."""
+    condition = _parsed(text)
+    if condition is None or condition.operator not in {"=", "~"}:
+        return text.rstrip("?")
+    return f"{condition.paths[0].removesuffix('[]')}: {' or '.join(condition.values)}"
+
+
+RULES = (
+    Rule(
+        ids=(
+            "config.trainer-excludes",
+            "config.trainer-indivisible",
+            "config.trainer-needs",
+            "config.trainer-refuses",
+            "config.trainer-unknown-value",
+        ),
+        kinds=("axolotl", "llama-factory"),
+        check=refused,
+    ),
+    Rule(
+        ids=(
+            "config.deepspeed-excludes",
+            "config.deepspeed-needs",
+            "config.deepspeed-refuses",
+            "config.deepspeed-unknown-value",
+        ),
+        kinds=("deepspeed",),
+        check=refused,
+    ),
+)

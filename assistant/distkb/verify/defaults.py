@@ -1,0 +1,71 @@
+"""Reads from the sources of a package which values its settings have where nobody sets one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from distkb.catalogue.verified import as_value
+from distkb.verify.look import COMPILED, members
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_PARAMETER = re.compile(
+    rb"""\b(NCCL|OFI_NCCL)_PARAM\w*\((?:[^()"]|\([^()]*\))*?"([A-Z0-9_]+)"\s*,\s*("[^"]*"|[^,;()]+)\)"""
+)
+"""A macro that puts a variable's name together, and its default behind it."""
+_ENVIRONMENT = re.compile(
+    rb"""(?:environ\.get|getenv)\(\s*["']([A-Z0-9_]+)["']\s*,\s*(?:default=)?(["'][^"']*["']|[\w.]+)\s*\)"""
+)
+_CONSTANT = re.compile(rb"""^([A-Z_0-9]+) = ["'](\w+)["']\n(?:.*\n){0,6}?\1_DEFAULT = ([^\s#]+)$""", re.MULTILINE)
+_FIELDS: Final = {
+    "training-arguments.": (
+        re.compile(r"transformers/training_args\.py"),
+        re.compile(rb"^    ([a-z]\w*): [^=\n]*=\s*(?:field\(\s*default=)?([^\s,()]+)", re.MULTILINE),
+    ),
+    "lightning.Trainer.": (
+        re.compile(r"lightning/pytorch/trainer/trainer\.py"),
+        re.compile(rb"^        ([a-z]\w*): [^=\n]* = ([^\n]+),$", re.MULTILINE),
+    ),
+    "deepspeed-config.zero_optimization.": (
+        re.compile(r"(?:.*/)?deepspeed/runtime/zero/config\.py"),
+        re.compile(rb"^    ([a-z]\w*): [^=\n]*= (?:Field\()?([^\s,()#]+)", re.MULTILINE),
+    ),
+    "torchrun.": (
+        re.compile(r"torch/distributed/run\.py"),
+        re.compile(rb"""["'](--[a-z-]+)["'],\n(?:(?!add_argument)[^\n]*\n)*?\s+default=([^,\n]+),"""),
+    ),
+    "torchrun.rdzv-conf.": (
+        re.compile(r"torch/distributed/elastic/rendezvous/dynamic_rendezvous\.py"),
+        re.compile(rb"""["'](join|last_call|close|heartbeat)["']: timedelta\(seconds=(\d+)\)"""),
+    ),
+}
+"""By how the ids of the settings begin: the file that declares them, and their names and defaults in it."""
+
+
+def declared(path: Path) -> dict[str, str]:
+    """Return the default of each setting that a package declares with a plain value, and with that one only."""
+    found: dict[str, set[str]] = {}
+    for name, content in members(path, lambda name: not COMPILED.match(name)):
+        for identity, text in _declared(name, content):
+            if (value := as_value(text.decode(errors="replace"))) is not None:
+                found.setdefault(identity, set()).add(value)
+    return {identity: values.pop() for identity, values in found.items() if len(values) == 1}
+
+
+def _declared(file: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+    if b"NCCL_PARAM" in content:
+        for prefix, name, value in _PARAMETER.findall(content):
+            yield f"{prefix.decode()}_{name.decode()}", value
+    if b"env" in content:
+        for name, value in _ENVIRONMENT.findall(content):
+            yield name.decode(), value
+    if file.endswith("deepspeed/runtime/constants.py"):
+        for _, key, value in _CONSTANT.findall(content):
+            yield f"deepspeed-config.{key.decode()}", value
+    for prefix, (place, field) in _FIELDS.items():
+        if place.fullmatch(file):
+            for name, value in field.findall(content):
+                yield prefix + name.decode() + ("_timeout" if prefix.endswith("conf.") else ""), value
