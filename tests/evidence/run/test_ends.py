@@ -141,6 +141,23 @@ def test_silence_before_an_ending_is_a_hang(ended: str, quiet: bool) -> None:
     assert ("run.quiet-before-end" in observed(scan(f"{steps}W1123 {ended}.000000 7 {agent}\n"))) is quiet
 
 
+def test_the_year_of_the_runs_own_lines_holds_for_the_launchers() -> None:
+    """A launcher's date without a year is of the year that other lines print, however many lines it ends with."""
+    steps = "".join(f"2026-11-23 10:00:0{at},000 INFO step {at} loss 0.5\n" for at in range(6))
+    agent = "W1123 10:00:40.000000 7 torch/distributed/elastic/agent/server/api.py:753] Received 2 death signal\n"
+    closing = "W1123 10:00:40.000000 7 torch/x.py:1] Sending process {} closing signal SIGINT\n"
+    assert "run.quiet-before-end" in observed(scan(steps + agent + "".join(map(closing.format, range(4)))))
+
+
+def test_a_run_without_times_that_somebody_stopped_was_probably_silent() -> None:
+    """Nobody stops by hand a run that goes on; without times that is less sure than a pause."""
+    steps = "".join(f"step {at} loss 0.5\n" for at in range(6))
+    agent = "torch/distributed/elastic/agent/server/api.py:753] Received 2 death signal, shutting down workers\n"
+    seen = observed(scan(f"{steps}preview of 12 images\n{agent}"))
+    assert seen["run.quiet-before-end"].certainty < 1.0
+    assert [quote.text for quote in seen["run.stopped-at-news"].quotes] == ["preview of 12 images"]
+
+
 def test_a_log_that_stops_with_some_ranks_further_on_hangs() -> None:
     """Nothing says why: two ranks printed a line that rank 0 never reached, and there the output ends."""
     ranks = ("[rank0]: ", "[rank1]: ", "[rank2]: ", "[rank3]: ")
@@ -158,7 +175,7 @@ def test_members_that_never_came_are_missed() -> None:
     assert "run.never-joined" not in observed(scan(f"{lines}step 1 loss 0.5\nstep 2 loss 0.4\n"))
 
 
-@pytest.mark.parametrize("label", ["[tiles:{}] ", "(gpu{}) ", "r{}/2 "])
+@pytest.mark.parametrize("label", ["[tiles:{}] ", "(gpu{}) ", "r{}/2 ", "<{}> ", "[gpu{} + 10.1s] "])
 def test_a_programs_own_labels_tell_the_ranks_of_a_console(label: str) -> None:
     """A word and a number before every message are the rank where all lines of the file bear it out."""
     text = "".join(f"{label.format(rank)}epoch {epoch} loss 0.{epoch}{rank}\n" for epoch in range(4) for rank in (1, 0))

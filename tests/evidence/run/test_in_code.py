@@ -257,6 +257,34 @@ def test_the_condition_that_lies_between_two_ranks_is_named_with_what_it_depends
     assert [o.quotes[0].line for o in found] == marked
 
 
+def test_a_loop_inside_a_call_that_another_rank_has_left_is_looked_at(tmp_path: Path) -> None:
+    """One rank still goes round a loop below a statement that the other has behind it: the loop's end parts them."""
+    text = """
+    def main(loader, model):
+        drawn = draw(model)
+        dist.barrier()
+    def draw(model):
+        still = torch.ones(8)
+        while still.any():
+            still = model(torch.multinomial(still, 1))
+    """
+    script = tmp_path / "train.py"
+    script.write_text(HEAD + textwrap.dedent(text))
+    lines = ["", *script.read_text().splitlines()]
+    calls = {
+        name: next(n for n, line in enumerate(lines) if name in line) for name in ("draw(model)", "barrier", "= model(")
+    }
+    project = read_scripts([script]).project
+    assert project is not None
+    path = "/home/user/train.py"
+    inside = (Frame("main", path, calls["draw(model)"]), Frame("draw", path, calls["= model("]))
+    found = [
+        msgspec.structs.replace(position(0, "forward", ("main", 1)), frames=inside),
+        msgspec.structs.replace(position(1, "barrier", ("main", 1)), frames=(Frame("main", path, calls["barrier"]),)),
+    ]
+    assert [o.values["test"] for o in observe(part(found, 2), project)] == ["still.any()"]
+
+
 def test_a_script_of_another_version_says_nothing(tmp_path: Path) -> None:
     """Where a quoted line is not what the script has there, no statement is looked for."""
     _, one, other, text = CASES["a clock"]

@@ -54,6 +54,9 @@ def test_after_a_failure_of_ones_own_nobody_parted() -> None:
         ("no more batches, leaving the loop", "alone.data-ended"),
         ("early stopping: no improvement for 3 epochs", "alone.stopped-early"),
         ("resumed from checkpoint step 400", "alone.resumed"),
+        ("validation of epoch 0 over, 48 crossings here", "alone.evaluates"),
+        ("10.0 s of 10 s used at step 55, finishing", "alone.stopped-early"),
+        ("drew 8 peptides in 36 tokens", "alone.generated"),
         ("skipping batch 7: empty mask", "alone.skipped"),
         ("tokenizing shard 3", "alone.works-long"),
         ("waiting for the lock windows.idx.lock", "alone.lock"),
@@ -65,6 +68,7 @@ def test_what_one_rank_says_alone(said: str, name: str) -> None:
     others = [gave_up(rank, 45, BACKWARD) for rank in (0, 1)]
     seen = observed(*others, scan(f"step 1\n{said}\n", "rank_2.log", 2))
     assert [quote.rank for quote in seen[name].quotes] == [2]
+    assert [one for one in seen if one.startswith("alone.")] == [name], "a line is of one kind"
     assert "run.last-words-alone" in seen
 
 

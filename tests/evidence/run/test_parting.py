@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_samples import position
 
+from distkb.evidence.readers.stacks.model import Frame
 from distkb.evidence.run.parting import Way, part
 from distkb.evidence.run.positions import Position, Stage
 
@@ -139,3 +140,17 @@ def test_a_forward_without_gradients_is_no_training_step() -> None:
     parting = part([main, other])
     assert parting is not None
     assert parting.way == "inference-apart"
+
+
+def test_a_library_parts_ranks_that_stand_in_one_statement_of_the_users() -> None:
+    """Below `trainer.train()` one rank is past the library's loop of steps and the other is inside."""
+    inside, past = position(0, "backward", ("main", 92)), position(1, "own-call", ("main", 92))
+    loops = [Frame("_inner_training_loop", "/site-packages/transformers/trainer.py", line) for line in (1660, 1676)]
+    behind = part([
+        msgspec.structs.replace(one, calls=(*one.frames, loop)) for one, loop in zip((inside, past), loops, strict=True)
+    ])  # fmt: skip
+    assert behind is not None
+    assert behind.way == "behind-step"
+    apart = part([inside, past])
+    assert apart is not None
+    assert apart.way == "beside-step"

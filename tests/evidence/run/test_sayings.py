@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_samples import TEXTS, lines, spoken
 
-from distkb.evidence.run.sayings import alone, by_members, last_differ, renamed, say
+from distkb.evidence.run.sayings import (
+    alone,
+    by_members,
+    decided_apart,
+    last_differ,
+    new_at_end,
+    other_names,
+    renamed,
+    say,
+)
 
 SAID = st.dictionaries(st.integers(0, 5), st.lists(TEXTS, min_size=1, max_size=8), min_size=1, max_size=5)
 
@@ -113,3 +122,31 @@ def test_columns_of_blanks_make_no_other_line() -> None:
 def test_last_lines_that_name_another_thing_differ_in_one_word(ends: tuple[str, str], same: bool) -> None:
     """Ranks that do one thing in another order print one line with another name; others are only elsewhere."""
     assert renamed(last_differ(spoken({rank: [text] for rank, text in enumerate(ends)}))) == same
+
+
+def test_a_decision_that_ranks_do_not_share_is_found() -> None:
+    """Of one epoch a rank says that it saves, as the other did an epoch before, and the other does not."""
+    saved, kept = "epoch 1 acc 0.7 best 0.6 -> saving", "epoch 2 acc 0.7 best 0.8"
+    said = {0: [saved, kept], 1: [saved, "epoch 2 acc 0.9 best 0.7 -> saving"]}
+    assert [process.rank for process, _ in decided_apart(spoken(said))] == [1, 0]
+    assert decided_apart(spoken({0: [saved, kept], 1: [saved, "epoch 3 acc 0.9 best 0.7 -> saving"]})) == ()
+    assert decided_apart(spoken({0: ["epoch 1 loss 0.5 -> saving"], 1: ["epoch 1 loss 0.5"]})) == (), "rank 0 saves"
+
+
+def test_the_same_numbers_under_other_names_are_found() -> None:
+    """Two ranks that sum values in different orders have the same sums under each other's names."""
+    mine, theirs = "totals: jazz=247 blues=311 metal=421", "totals: blues=247 metal=311 jazz=421"
+    assert [process.rank for process, _ in other_names(spoken({0: [mine], 1: [theirs]}))] == [0, 1]
+    assert other_names(spoken({0: [mine], 1: ["totals: jazz=247 blues=311 metal=421"]})) == ()
+    assert other_names(spoken({0: [mine], 1: ["totals: blues=250 metal=311 jazz=421"]})) == ()
+
+
+def test_a_line_of_a_new_kind_at_the_end_is_news() -> None:
+    """Where a voice with a rhythm ends with something it never said before, it has begun something else."""
+    steps = [f"step {step} loss 0.5" for step in range(4)]
+    assert [line.text for _, line in new_at_end(spoken({0: [*steps, "gallery of 40 tiles"]}))] == [
+        "gallery of 40 tiles"
+    ]
+    assert new_at_end(spoken({0: steps})) == ()
+    assert new_at_end(spoken({0: [*steps, "epoch over"], 1: ["epoch over"]})) == (), "everyone says so"
+    assert new_at_end(spoken({0: ["loading", "wrapped"]})) == (), "it has no rhythm"

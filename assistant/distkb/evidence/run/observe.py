@@ -137,7 +137,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         mine = partial(_speaks, signature, pattern, spoken_for)
         said = [one for one in few if "alone" in signature.where and mine(one.saying.line)]
         found += _said(signature.id, said, timeline)
-        often = [one for one in uneven if pattern.search(one[1].line.text)] if "unequal" in signature.where else []
+        often = [one for one in uneven if mine(one[1].line)] if "unequal" in signature.where else []
         if often and not said:
             quotes = tuple(_quote(saying.line, process, timeline) for process, saying in often[:QUOTES])
             found.append(Observation(id=signature.id, source="log", certainty=SPOKESMAN, quotes=quotes))
