@@ -50,6 +50,26 @@ def test_chain_first_cause_first() -> None:
     )  # fmt: skip
 
 
+def test_an_interruption_is_no_failure_of_what_had_been_caught() -> None:
+    """A rank that was stopped while it dealt with an exception did not fail of it; blank lines carry no prefix."""
+    text = """[rank0]: Traceback (most recent call last):
+[rank0]:   File "/w/tracking.py", line 36, in post
+[rank0]:     send()
+[rank0]: ConnectionRefusedError: [Errno 111] Connection refused
+
+[rank0]: During handling of the above exception, another exception occurred:
+
+[rank0]: Traceback (most recent call last):
+[rank0]:   File "/w/tracking.py", line 40, in post
+[rank0]:     time.sleep(30)
+[rank0]: KeyboardInterrupt
+"""
+    chain = parse(text.splitlines())
+    assert chain is not None
+    assert [raised.type for raised in chain.raised] == ["ConnectionRefusedError", "KeyboardInterrupt"]
+    assert chain.first.type == "KeyboardInterrupt"
+
+
 def test_interleaved_ranks() -> None:
     """Each rank's traceback is read out of lines that alternate."""
     lines: list[str] = []

@@ -166,6 +166,9 @@ def test_a_log_that_stops_with_some_ranks_further_on_hangs() -> None:
     assert [quote.rank for quote in seen["run.stopped-apart"].quotes] == [2, 3, 0, 1]
     assert "run.stopped-apart" not in observed(scan(f"{start}[rank0]: epoch 0 finished\n")), "rank 0 prints for all"
     assert "run.stopped-apart" not in observed(scan(start))
+    again = "".join(f"{rank}epoch {epoch} training\n" for rank in ranks[:2] for epoch in range(2 if "1" in rank else 1))
+    seen = observed(scan("".join(line for line in start.splitlines(True) if line[5] in "01") + again))
+    assert [quote.rank for quote in seen["run.stopped-apart"].quotes] == [1, 0], "rank 1 has begun one epoch more"
 
 
 def test_members_that_never_came_are_missed() -> None:
@@ -175,7 +178,7 @@ def test_members_that_never_came_are_missed() -> None:
     assert "run.never-joined" not in observed(scan(f"{lines}step 1 loss 0.5\nstep 2 loss 0.4\n"))
 
 
-@pytest.mark.parametrize("label", ["[tiles:{}] ", "(gpu{}) ", "r{}/2 ", "<{}> ", "[gpu{} + 10.1s] "])
+@pytest.mark.parametrize("label", ["[tiles:{}] ", "(gpu{}) ", "r{}/2 ", "<{}> ", "[gpu{} + 10.1s] ", "windfarm[{}] "])
 def test_a_programs_own_labels_tell_the_ranks_of_a_console(label: str) -> None:
     """A word and a number before every message are the rank where all lines of the file bear it out."""
     text = "".join(f"{label.format(rank)}epoch {epoch} loss 0.{epoch}{rank}\n" for epoch in range(4) for rank in (1, 0))

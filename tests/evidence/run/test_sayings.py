@@ -14,6 +14,7 @@ from distkb.evidence.run.sayings import (
     last_differ,
     new_at_end,
     other_names,
+    other_places,
     renamed,
     say,
 )
@@ -150,3 +151,12 @@ def test_a_line_of_a_new_kind_at_the_end_is_news() -> None:
     assert new_at_end(spoken({0: steps})) == ()
     assert new_at_end(spoken({0: [*steps, "epoch over"], 1: ["epoch over"]})) == (), "everyone says so"
     assert new_at_end(spoken({0: ["loading", "wrapped"]})) == (), "it has no rhythm"
+
+
+def test_paths_that_only_one_name_tells_apart_are_found() -> None:
+    """Two ranks that each made up a name for the run write into two folders."""
+    wrote = "wrote ../runs/{}/checkpoint-10 with loss 1.4"
+    found = other_places(spoken({0: [wrote.format("brisk-gecko")], 1: [wrote.format("calm-egret")]}))
+    assert [process.rank for process, _ in found] == [0, 1]
+    assert other_places(spoken({0: [wrote.format("rank0")], 1: [wrote.format("rank1")]})) == ()
+    assert other_places(spoken({0: [wrote.format("a")], 1: ["read ../runs/b/checkpoint-10 with loss 1.4"]})) == ()

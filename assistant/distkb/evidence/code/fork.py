@@ -47,7 +47,7 @@ def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[Candidate, ...]:
         # Two hooks of one library: only what stands around each of them is known.
         return (*alone(one[at:]), *alone(other[at:]))
     # The rank that went past the other's call has been through it: what stands around the wait in there let it go.
-    inside = one[at + 1 :] if first.line < second.line else other[at + 1 :]
+    inside = [*one[at + 1 :], *other[at + 1 :]]
     left = (part for spot in reversed(inside) for arm in reversed(spot.arms) for part in _loop(arm, spot))
     return (*_between(first, second), *alone(one[at + 1 :]), *alone(other[at + 1 :]), *left)
 

@@ -168,12 +168,23 @@ def stopped_apart(run: Run, timeline: Timeline, spoken: Sequence[Talk]) -> tuple
     if len(everyone) < ALIKE or None in ends:
         return ()
     ahead = [talk for talk, end in zip(spoken, ends, strict=True) if end is not None and end < len(talk.said) - 1]
+    ahead = ahead or _more_often(spoken)
     behind = [talk for talk in spoken if talk not in ahead]
     if not ahead or not behind or any(talk.process.rank == 0 for talk in ahead):
         return ()
     if any(ends_run(talk.lines[-1].text) for talk in behind):
         return ()
     return tuple((talk.process, talk.lines[-1]) for talk in (*ahead, *behind))
+
+
+def _more_often(spoken: Sequence[Talk]) -> list[Talk]:
+    """Return the ranks whose last line is one that they have said more often than the others ever came to say it."""
+    ahead: list[Talk] = []
+    for talk in spoken:
+        times = [other.said.count(talk.said[-1]) for other in spoken if other is not talk]
+        if talk.said.count(talk.said[-1]) > max(times):
+            ahead.append(talk)
+    return ahead
 
 
 def started_over(tries: Sequence[Mapping[str, Sequence[Line]]]) -> tuple[Line, Line] | None:

@@ -20,6 +20,7 @@ from distkb.evidence.run.sayings import (
     last_differ,
     new_at_end,
     other_names,
+    other_places,
     renamed,
     say,
     unequal,
@@ -156,6 +157,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
             shown = [column for column in numbers if pattern.search(column.context) and relation(column)]
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
     found += _lines("run.other-names", other_names(compared), timeline)
+    found += _lines("run.other-places", other_places(compared), timeline)
     if not model.completed:
         found += _lines("run.decided-apart", decided_apart(compared), timeline)
     if model.quiet is not None and model.parting is None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distkb.evidence.run.processes import Process
 
 _RANK = re.compile(
-    r"(?i)^[\[(<{]\d{1,5}(?: ?/ ?\d{1,5})?[\])>}]|^(?-i:[rpw])\d{1,4}\b|\bcuda:\d+"
+    r"(?i)^[\[(<{]\d{1,5}(?: ?/ ?\d{1,5})?[\])>}]|^(?-i:[rpw])\d{1,4}\b|^[a-z][a-z_.-]{1,24}\[\d{1,3}\]|\bcuda:\d+"
     r"|\b(?:global_?|local_?)?(?:rank|worker|proc(?:ess)?|gpu|device)['\"]?[ =:_#]*\d+(?: ?(?:/|of) ?\d+)?|^" + LABELLED
 )
 _NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][-+]?\d+)?")
@@ -266,6 +266,30 @@ def other_names(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
             if first is not talk.process and other.template != one.template:
                 return (first, other.line), (talk.process, one.line)
     return ()
+
+
+def other_places(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
+    """Return two ranks' lines that are the same but for the path in them, of which nothing is the rank's number."""
+    heard = Counter(template for talk in spoken for template in talk.templates)
+    seen: dict[tuple[str, ...], tuple[Process, Line, str]] = {}
+    for talk in spoken if len(spoken) > 1 else ():
+        own = [index for index, template in enumerate(talk.said) if heard[template] == 1 and "/" in template]
+        for index in own[:NAMED]:
+            words = talk.said[index].split()
+            paths = [word for word in words if "/" in word]
+            if len(paths) != 1 or len(words) < 3:
+                continue
+            rest = tuple("/" if word is paths[0] else word for word in words)
+            process, line, path = seen.setdefault(rest, (talk.process, talk.lines[index], paths[0]))
+            if process is not talk.process and _differ_in_one_part(path, paths[0]):
+                return (process, line), (talk.process, talk.lines[index])
+    return ()
+
+
+def _differ_in_one_part(one: str, other: str) -> bool:
+    """Whether two paths have as many parts, of which exactly one is another name."""
+    mine, theirs = one.split("/"), other.split("/")
+    return len(mine) == len(theirs) and sum(a != b for a, b in zip(mine, theirs, strict=True)) == 1
 
 
 def unequal(spoken: Sequence[Talk]) -> tuple[tuple[Process, Saying], ...]:

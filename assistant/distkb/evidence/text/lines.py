@@ -90,7 +90,7 @@ count are none."""
 _OWN = re.compile(
     r"[\[(<{](\d{1,7})(?: ?/ ?\d{1,5})?[\])>}]|[\[(]?(?:global[ _]?)?rank[ _=:#]{0,2}(\d{1,5})\b"
     r"|(?:(?-i:[rpw])|gpu|proc(?:ess)?[ _#]?|worker[ _#]?|device[ _#]?|cuda:)(\d{1,4})(?::|\]| \||/\d{1,4})? |"
-    + LABELLED,
+    r"[a-z][a-z_.-]{1,24}\[(\d{1,3})\]:? |" + LABELLED,
     re.IGNORECASE,
 )
 _NCCL = re.compile(r"^(?:[\d\-:. T]*)([\w.-]+:\d+):\d+ \[(\d{1,9})\] (?:\S+ )?(?:[\d:. -]+ )?NCCL ")
@@ -187,7 +187,7 @@ def layout(text: str) -> Layout:
         if named is None:
             named = nccl.start(1) + body, nccl.end(1) + body
     found = _OWN.match(text, lead(text, body)) if rank is None or weak is not None else None
-    own = next((found.span(group) for group in (1, 2, 3, 4) if found[group] is not None), None) if found else None
+    own = next((found.span(group) for group in range(1, 6) if found[group] is not None), None) if found else None
     return Layout(rank, weak, label, named, own, body)
 
 

@@ -72,8 +72,8 @@ class Chain(msgspec.Struct, frozen=True):
 
     @property
     def first(self) -> Raised:
-        """The first cause."""
-        return self.raised[0]
+        """The first cause; of a program that was interrupted while it dealt with an exception, the interruption."""
+        return self.raised[-1 if self.raised[-1].type.rpartition(".")[2] in _INTERRUPTIONS else 0]
 
     @property
     def launcher(self) -> bool:
@@ -84,6 +84,8 @@ class Chain(msgspec.Struct, frozen=True):
         )
 
 
+_INTERRUPTIONS = frozenset({"KeyboardInterrupt", "SignalException"})
+"""Raised from outside: what was raised before it had been caught."""
 _FRAME = re.compile(
     r'^(?P<indent>[ \t]*)File "(?P<path>[^"\n]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>.{1,200}))?\s*$'
 )
@@ -239,7 +241,7 @@ def _exception(own: list[tuple[int, str]], index: int, frames: list[Frame]) -> t
     index += 1
     while index < len(own) and len(message) < MAX_MESSAGE:
         text = own[index][1]
-        if not text.strip() or _ANCHOR in text or _FRAME.match(text) or _new_line(text):
+        if not text.strip() or _ANCHOR in text or _FRAME.match(text) or _new_line(text) or text.strip() in _CHAINED:
             break
         message.append(text.rstrip())
         index += 1
