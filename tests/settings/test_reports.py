@@ -84,7 +84,7 @@ def test_defaults_are_shown_by_version(catalogue: Catalogue) -> None:
     """A default that changed is shown with both ranges, and the timers that the setting moves are named."""
     [setting] = [setting for setting in catalogue.settings if setting.id == "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"]
     page = " ".join(setting_view.write([setting], around(catalogue), Say("en")).split())
-    assert "600 (torch 2.2 to 2.4)" in page
+    assert "600 (torch 2.3 to 2.4)" in page
     assert "480 (torch since 2.5)" in page
     assert "The watchdog thread without progress: 8 min" in page
 

@@ -217,6 +217,13 @@ DOCUMENTS: Final[dict[str, tuple[str, Any]]] = {
 def schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a document."""
     called, kind = DOCUMENTS[name]
-    return {"$schema": DIALECT, "$id": f"urn:{called.replace('.', ':').replace('/', ':')}", "title": called} | (
-        msgspec.json.schema(kind)
-    )
+    head = {"$schema": DIALECT, "$id": f"urn:{called.replace('.', ':').replace('/', ':')}", "title": called}
+    opened: dict[str, Any] = _opened(msgspec.json.schema(kind))
+    return head | opened
+
+
+def _opened(part: Any) -> Any:
+    """Return a schema that lets a later version add fields, whatever the catalogue's own files may hold."""
+    if isinstance(part, dict):
+        return {key: _opened(value) for key, value in part.items() if (key, value) != ("additionalProperties", False)}
+    return [_opened(value) for value in part] if isinstance(part, list) else part

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from distkb.evidence.readers.flight_recorder.runs import Alike, Layout, Run, cut, layout_of, learn_clocks
@@ -19,6 +20,8 @@ MAX_OPCODES = 4_000_000
 _MAX_MEMO = 1_000_000
 _MAX_REFERENCES = 10_000
 """Strings whose references are kept: those of the keys are among the first."""
+_DEPTH = 2
+"""Containers in one another in a value of an entry: sizes are lists of lists, frames a list of dicts."""
 _MAX_LAYOUTS = 4
 _MAX_KEYS = 64
 """Of an entry, or of another dict whose contents two ranks are compared by."""
@@ -194,28 +197,30 @@ def _is_same(layout: Layout, run: Run, piece: bytes) -> bool:
     return len(piece) == run.length and int.from_bytes(piece, "little") & run.times == run.masked
 
 
-def _comparable(value: Any) -> Any:
+def _comparable(value: Any, depth: int = 0) -> Any:
     """Return a value of the memo as two ranks can be compared by it, thread ids left out; None where that is costly."""
     if type(value) is str:
         return "" if 10 <= len(value) <= 20 and value.isdecimal() else value
     if type(value) is dict and 0 < len(value) <= _MAX_KEYS and all(type(item) in (str, int) for item in value.values()):
         return tuple(value.items())
-    if type(value) in (list, tuple) and len(value) <= _MAX_KEYS:
-        return tuple(item if type(item) is int else _comparable(item) for item in value)
+    if type(value) in (list, tuple) and len(value) <= _MAX_KEYS and depth < _DEPTH:
+        return tuple(item if type(item) is int else _comparable(item, depth + 1) for item in value)
     return None
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
     """Yield the strings of an entry that one byte tells the length of."""
     if type(value) is str:
         if len(value.encode()) < 256:
             yield value
+    elif depth > _DEPTH:
+        return
     elif type(value) is dict:
-        for item in value.values():
-            yield from _texts(item)
+        for item in islice(value.values(), _MAX_KEYS):
+            yield from _texts(item, depth + 1)
     elif type(value) in (list, tuple):
         for item in value[:_MAX_KEYS]:
-            yield from _texts(item)
+            yield from _texts(item, depth + 1)
 
 
 _MARK = object()
