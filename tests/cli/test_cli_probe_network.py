@@ -88,10 +88,11 @@ def test_two_ends_on_one_machine_meet() -> None:
     assert "network.same-host-identity" in {item["id"] for item in json.loads(answer)["findings"]}
 
 
-def test_a_listener_binds_the_address_it_is_told() -> None:
+@pytest.mark.parametrize("told", [["127.0.0.1", "--port", "29473"], ["127.0.0.1:29473"]])
+def test_a_listener_binds_the_address_it_is_told(told: list[str]) -> None:
     """`--listen 127.0.0.1` opens the port there and at no other address, and prints that address."""
     listening = subprocess.Popen(
-        [DISTKB, "probe", "network", "--listen", "127.0.0.1", "--port", "29473", "--json", "--lang", "en"],
+        [DISTKB, "probe", "network", "--listen", *told, "--json", "--lang", "en"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

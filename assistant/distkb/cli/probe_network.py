@@ -63,7 +63,8 @@ def command(
     try:
         if listen is not None:
             deadline = peers.WAIT_S if waits else deadline
-            request = peers.listen("" if listen == EVERYWHERE else peers.split(listen)[0], port or peers.PORT, token)
+            address, named = ("", None) if listen == EVERYWHERE else peers.split(listen)
+            request = peers.listen(address, named or port or peers.PORT, token)
             request["wait_s"] = max(1.0, deadline - peers.DEADLINE_S) if waits else deadline
             deadline += 0.0 if waits else peers.DEADLINE_S
         elif peer is not None:
