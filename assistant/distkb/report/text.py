@@ -108,6 +108,8 @@ class _Writer:
             page.item(f"{ranked.cause.id} ", say.text(ranked.cause.title))
             self._contributions(_for(ranked)[:2], indent="  ")
             self._contributions(_against(ranked)[:1], indent="  ")
+            for fix in ranked.cause.fixes[:1]:
+                page.item(say("report.fix-if"), _fix_title(fix, say))
         self._events()
         self._tell_apart()
         self._next()
