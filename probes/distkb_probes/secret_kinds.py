@@ -13,6 +13,8 @@ from functools import cache
 from typing import NamedTuple
 
 MASK = "***"
+_REST = re.compile(r"\*\*\*[A-Za-z0-9+/=_.-]{12,}")
+"""What follows a mask without a break belongs to a secret that is longer than was looked at."""
 
 
 class Kind(NamedTuple):
@@ -55,6 +57,7 @@ _RANDOM = (
     r"(?![A-Za-z0-9_-]|[/.][A-Za-z0-9_])|[0-9a-f]{32,64}(?![A-Za-z0-9]))"
 )
 """What nobody would have made up: capitals, small letters and digits in turn, or a long number in hexadecimal."""
+_UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
 _BARE = r"[^\s\"',;&)}\]\\]"
 
 
@@ -101,6 +104,7 @@ _PREFIXED = (
     r"|ntn_[A-Za-z0-9]{30,}|PMAK-[0-9a-f]{24}[0-9a-f-]*|dp\.(?:pt|st|ct|scim|audit)\.[\w.-]{30,}|[A-Za-z0-9]{14}\.atlasv1\.[\w-]*"
     r"|glc_[\w+/=]{30,}|NRAK-[A-Z0-9]{20,}|sntry[su]_[\w+/=-]{30,}|pcsk_\w{30,}|pplx-[A-Za-z0-9]{30,}|tgp_v1_[\w-]{30,}"
     r"|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{20,}|phc_[A-Za-z0-9]{30,}|[0-9a-f]{32}-us\d{1,2}\b|oy2[a-z0-9]{43}|rubygems_[0-9a-f]{32,}"
+    r"|\$(?:apr1|2[abxy]|[56y]|argon2(?:id|i|d))\$[\w./$,=+-]{20,}"
     r"|pat[A-Za-z0-9]{14}\.[0-9a-f]{64}|fm[12]_[\w+/=-]{30,}"
     r"|eyJ(?:[A-Za-z0-9_-]{12,}\.[\w-]*(?:\.[\w-]*)?|(?:hbGci|0eXAi|raWQi|hcGl|hdXRo|1c2Vy|0b2tl|wYXNz|zZWNy|hY2Nl)[A-Za-z0-9+/_-]{8,}={0,2})"
 )
@@ -244,8 +248,16 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             rf"({_KOREAN_PASSWORD}\s{{1,4}}[\"'`]?)(?!AES|SHA|RSA|MD5|TLS)(?=[!-~]{{0,100}}\d)(?=[!-~]{{0,100}}[A-Za-z])[!-~]{{4,400}}",
             r"((?:토큰|키)[는은]\s{1,4}[\"'`]?)(?=[!-~]{0,100}\d)(?=[!-~]{0,100}[A-Za-z])[!-~]{12,400}",
             rf"({_KOREAN_SECRET}\s{{1,4}}[\"'`]?){_RANDOM}",
+            rf"({_KOREAN_SECRET}[\uac00-\ud7a3 ]{{0,24}}[:(]\s{{0,3}}[\"'`]?)(?:{_RANDOM}|{_UUID})",
         ),
-        ("비밀번호: |한글비번99", "토큰=|secret99xyz", "비번은: |abcd", "암호는 |abc123입니다"),
+        (
+            "비밀번호: |한글비번99",
+            "토큰=|secret99xyz",
+            "비번은: |abcd",
+            "암호는 |abc123입니다",
+            "토큰이 만료되었습니다: |aB3dE6gH9jK2mN5pQ8sT",
+            "인증키(|0f8fad5b-d9cb-469f-a165-70867728950e)",
+        ),
         ("토큰: 512", "비밀번호가 틀렸습니다", "토큰 수: 4096"),
     ),
     (
@@ -336,6 +348,8 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             r"(?i)(\b(?:aws_secret_access_key|aws_session_token|(?:auth|access|api|bot)_token|api_key|secret_key)\s{1,4}[\"']?)"
             r"(?=[^\s\d]{0,200}\d)(?=[^\sA-Za-z]{0,200}[A-Za-z])[^\s\"'=:().]{16,}",
             r"(?i)(\blogin\s{1,4}\S{1,100}\s{1,4}password\s{1,4})(?!\*\*\*)\S{1,400}",
+            r"(?i)(\baccount\.key\.[\w.-]{1,100}\s{1,4})[A-Za-z0-9+/=]{40,}",
+            rf"((?<![\w./-])(?:\*|[\w.-]{{1,80}}):(?:543\d|6432):(?:\*|[\w-]{{1,60}}):[\w.-]{{1,60}}:){_DIGIT_AND_LETTER}[^\s:\"'\\]{{6,200}}",
             r"(?i)(\b\w{0,20}(?:password|passwd|passphrase)\s{1,4}(?:(?:is|was|to|now|set|changed|reset)\s{1,4}){0,4}[\"']?)"
             rf"{_DIGIT_AND_LETTER}[^\s\"']{{6,400}}",
             rf"(\b(?:ENV|ARG|export|setenv|SetEnv|set(?:\s-\w{{1,3}}){{0,2}})\s{{1,4}}{_ENVIRONMENT_NAME}\s{{1,4}}[\"']?){_DIGIT_AND_LETTER}[^\s\"'=]{{4,400}}",
@@ -346,6 +360,8 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
         ),
         (
             "machine h login u password |NETRCsecret1234",
+            "fs.azure.account.key.lake.dfs.core.windows.net |Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6",
+            "db.svc:5432:optuna:rw:|P3RTRRB5KQ",
             "ENV DB_SECRET |hunter22",
             "the token is |aB3dE6gH9jK2mN5pQ8sT",
             "API key must be 40 characters long, yours was |aB3dE6gH9jK2mN5pQ8sT",
@@ -373,7 +389,7 @@ def kinds() -> tuple[Kind, ...]:
 TELLTALE = re.compile(
     r"(?i)key|secret|passw|passphrase|pass\b|pass[=:\"']|pwd|pw|credential|token|authoriz|bearer|login|cookie|hook|sig|auth"
     r"|code=|dsn|connection|identified|smb|mysql|maria|curl|redis-cli|mongo|twine|ldap|7z|rar|zip|openssl|sudo|stdin|services/"
-    r"|[\uac00-\ud7a3]"
+    r"|[\uac00-\ud7a3]|:(?:543\d|6432):"
 )
 """Without any of these only secrets of their own form, and those in addresses, need be looked for."""
 SELF_EVIDENT = ("key block", "key body", "provider", "login in an address")
@@ -389,4 +405,4 @@ def mask_kinds(text: str, wanted: Iterable[Kind]) -> str:
     """Return the text with `***` in the place of every secret of some kinds."""
     for kind in wanted:
         text = kind.pattern.sub(rf"\1{MASK}", text)
-    return text
+    return _REST.sub(MASK, text) if MASK in text else text
