@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 MASK = "***"
-_REST = re.compile(r"\*\*\*[A-Za-z0-9+/=_.-]{12,}")
+_REST = re.compile(r"\*\*\*(?:[A-Za-z0-9+/=_.-]{12,}|(?:[ ,:]{1,2}[\"']?)[A-Za-z0-9+/]{40}(?![\w+/=]))")
 """What follows a mask without a break belongs to a secret that is longer than was looked at."""
 
 
@@ -44,7 +44,7 @@ _WORDS = (
 )
 """What stands where a value would and is none."""
 _NUMBER = r"(?!\d{1,18}(?:\.\d{0,9})?(?:[\s,;.)\]}\"'&]|:(?:\s|$)|$))"
-_SEPARATOR = r"[\\]{0,8}[\"']?\]?\s{0,4}(?:=>|:=|[=:])\s{0,4}"
+_SEPARATOR = r"[\\]{0,8}[\"']?\]?(?:\s\[[^\]\n]{1,24}\])?\s{0,4}(?:=>|:=|[=:\uff1a])\s{0,4}"
 _QUOTE = r"[\\]{0,8}[\"']"
 _TYPED = r"(?:!{1,2}\w{1,20}\s{1,4}|[bfru]{1,2}(?=[\"'])|Secret\w{0,10}\((?=[\"']))?"
 """What may stand between a separator and the value: a tag of YAML, a prefix or a type of Python."""
@@ -80,12 +80,14 @@ _OPENED = r"(?!\s{0,2}/|~/|\.{0,2}/)"
 """PWD is where a shell stands, too."""
 _SECRET = (
     r"(?:api[_-]?keys?|(?:access|private|auth|secret|signing|encryption|account|shared|license|master|subscription)[_.-]?key"
-    r"(?:[_-]id|\.[\w.-]{4,80})?|secret(?:[_-](?:access|token|value))?|client-key-data|(?:kaggle|wandb|comet|hf|openai|azure|s3|minio|ngc|fernet|hmac|jwt|session|app)[_-]?key"
+    r"(?:[_-]id|\.[\w.-]{4,80})?|secret(?:[_-](?:access|token|value))?|client-key-data|(?:kaggle|wandb|comet|hf|openai|azure|s3|minio|ngc|fernet|hmac|jwt|session|app)[_-]?key|\bfernet|\bunseal key(?: \d)?|secret access key"
     r"|credentials?|webhook[_-]url|connection[_-]?string|(?<![A-Za-z])dsn)"
 )
 _KOREAN_PASSWORD = r"(?:비밀\s?번호|비번|패스워드|암호)[는은가이를을]?"
-_KOREAN_SECRET = r"(?:토큰|시크릿(?:\s?키)?|(?:비밀|인증|액세스|접속|접근|보안|API|wandb|HF)\s?키)[는은가이를을]?"
-_SECRET_NAME = rf"(?:[\w.-]{{0,60}}(?:passw(?:or)?d|passphrase|secret|[_-]key|credentials?)|(?:[\w.-]{{0,60}}[_.-])?{_NO_TOKEN}token)"
+_KOREAN_SECRET = (
+    r"(?:토큰|시크릿(?:\s?키)?|(?:비밀|인증|액세스|접속|접근|보안|서비스|API|wandb|HF)\s?키)[는은가이를을]?"
+)
+_SECRET_NAME = rf"(?:[\w.-]{{0,60}}(?:passw(?:or)?d|passphrase|secret|[_-]key|credentials?|[_-]pass|[_-]pw)|(?:[\w.-]{{0,60}}[_.-])?{_NO_TOKEN}token)"
 _ENVIRONMENT_NAME = r"[A-Z][A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|PASS|PWD|TOKEN|SECRET|KEY|CREDENTIALS?)"
 
 _PREFIXED = (
@@ -97,7 +99,7 @@ _PREFIXED = (
     r"|[srp]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[\w+/=]{16,}|npm_[A-Za-z0-9]{16,}|pypi-AgE[\w-]{10,}"
     r"|hv[sbr]\.[\w-]{16,}|s\.(?=[A-Za-z]{0,23}\d)[A-Za-z0-9]{24}(?![\w.])|dapi[0-9a-f]{32}(?:-\d)?|dckr_(?:pat|oat)_[\w-]{16,}"
     r"|SG\.[\w-]{16,}\.[\w-]{16,}|r8_[A-Za-z0-9]{20,}|gsk_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|lsv2_(?:pt|sk)_\w{16,}"
-    r"|ATATT[\w=-]{20,}|dop_v1_[0-9a-f]{32,}|rpa_[A-Z0-9]{20,}|glsa_\w{16,}|tskey-[\w-]{16,}|AGE-SECRET-KEY-1[0-9A-Z]{20,}"
+    r"|ATATT[\w=-]{20,}|KGAT_[0-9a-f]{32}|dop_v1_[0-9a-f]{32,}|rpa_[A-Z0-9]{20,}|glsa_\w{16,}|tskey-[\w-]{16,}|AGE-SECRET-KEY-1[0-9A-Z]{20,}"
     r"|pul-[0-9a-f]{40}|shp(?:at|ss|ca|pa)_[0-9a-f]{32}|sq0(?:atp|csp)-[\w-]{20,}|figd_[\w-]{20,}|lin_api_\w{20,}|sbp_[0-9a-f]{32,}"
     r"|key-[0-9a-f]{32}(?![\w-])|(?:bot)?\d{8,10}:AA[\w-]{30,}|bot\d{8,10}:[\w-]{30,}|[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\.[\w-]{27,}"
     r"|[\w~.-]{3}\dQ~[\w~.-]{31,40}|SK[0-9a-f]{32}(?![\w-])|HRKU-[\w-]{30,}|nfp_[A-Za-z0-9]{30,}|pscale_(?:tkn|pw|oauth)_[\w.-]{20,}"
@@ -145,6 +147,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             r"(?i)(hooks\.slack(?:-gov)?\.com[\\]{0,8}/(?:services|workflows|triggers)[\\]{0,8}/)[\w/\\-]{1,400}",
             r"(/services[\\]{0,8}/)T[A-Z0-9]{7,14}[\\]{0,8}/B[A-Z0-9]{7,14}[\\]{0,8}/\w{16,60}",
             r"(?i)(discord(?:app)?\.com[\\]{0,8}/api[\\]{0,8}/(?:v\d{1,3}[\\]{0,8}/)?webhooks[\\]{0,8}/\d{1,24}[\\]{0,8}/)[\w-]{1,200}",
+            r"(?i)(\bconda\.anaconda\.org/t/|\bdl\.cloudsmith\.io/(?!basic|public))[\w-]{12,200}",
             r"(?i)(webhook\.office\.com/|open\.feishu\.cn/open-apis/bot/v2/hook/)[^\s\"'<>]{1,400}",
         ),
         ("https://hooks.slack.com/services/|T00000000/B00000000/ZZZZZZZZZZZZZZZZ",),
@@ -182,7 +185,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     (
         "authorization",
         r"(?i)((?:proxy-)?authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?)(?!\*\*\*)(?!(?:required|failed|denied|header|none|null|missing"
-        r"|error)\b)(?:AWS4-HMAC-SHA256\s[^\n\"']{1,1000}|(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,4})?[^\s\"',;]{1,2000})",
+        r"|error)\b)(?:AWS4-HMAC-SHA256\s[^\n\"']{1,1000}|(?:(?:bearer|basic|token|digest|negotiate|apikey|[A-Z]\w{1,16}(?=\s[\w.-]{16}))\s{1,4})?[^\s\"',;]{1,2000})",
         ("Authorization: |Bearer abcdef.ghij-klm", "authorization=|Basic dXNlcjpwYXNz"),
         ("Authorization: required",),
     ),
@@ -248,7 +251,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             rf"({_KOREAN_PASSWORD}\s{{1,4}}[\"'`]?)(?!AES|SHA|RSA|MD5|TLS)(?=[!-~]{{0,100}}\d)(?=[!-~]{{0,100}}[A-Za-z])[!-~]{{4,400}}",
             r"((?:토큰|키)[는은]\s{1,4}[\"'`]?)(?=[!-~]{0,100}\d)(?=[!-~]{0,100}[A-Za-z])[!-~]{12,400}",
             rf"({_KOREAN_SECRET}\s{{1,4}}[\"'`]?){_RANDOM}",
-            rf"({_KOREAN_SECRET}[\uac00-\ud7a3 ]{{0,24}}[:(]\s{{0,3}}[\"'`]?)(?:{_RANDOM}|{_UUID})",
+            rf"({_KOREAN_SECRET}[\uac00-\ud7a3 ]{{0,24}}[:(\u2192]\s{{0,3}}[\"'`]?)(?:{_RANDOM}|{_UUID})",
         ),
         (
             "비밀번호: |한글비번99",
@@ -280,7 +283,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             rf"(-pass(?:in|out)?{_GAP}[\"']?pass:)(?!\*\*\*)[^\s\"']{{1,200}}",
             r"(\b(?:echo|printf)\s{1,4}(?:-\w{1,3}\s{1,4})?(?:[\"']%s(?:\\n)?[\"']\s{1,4})?[\"']?)(?!\*\*\*)[^\s\"'|]{3,200}"
             r"(?=[\"']?\s{0,4}\|\s{0,4}(?:sudo\s{1,4}-S|(?:sudo\s{1,4})?(?:ch)?passwd|[^\n|]{1,120}--(?:password-stdin|token-stdin|with-token)))",
-            r"(--(?:password-stdin|token-stdin|with-token)\s{0,4}<<<\s{0,4}[\"']?)(?!\*\*\*)[^\s\"']{1,400}",
+            r"(--(?:password-stdin|token-stdin|with-token)[^\n<]{0,200}<<<\s{0,4}[\"']?)(?!\*\*\*)[^\s\"']{1,400}",
         ),
         (
             "mysql -uroot -p|secret55",
@@ -308,13 +311,16 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
         "pair of a name and a secret",
         (
             r"(?i)(\b(?:basic|http|proxy)_?auth[\"']?\s{0,2}[:=]\s{0,2}[\"']?[^\s:\"'/]{1,80}:)(?!//|\*\*\*)[^\s\"',]{2,200}",
-            rf"(?i)({_QUOTE}auth{_QUOTE}\s{{0,2}}:\s{{0,2}}{_QUOTE})[A-Za-z0-9+/=]{{12,}}",
+            rf"(?i)({_QUOTE}_?auth{_QUOTE}\s{{0,2}}:\s{{0,2}}{_QUOTE})[A-Za-z0-9+/=]{{12,}}",
             rf"(?i)({_QUOTE}username{_QUOTE}\s{{0,2}}:\s{{0,2}}{_QUOTE}[^\"'\n]{{1,100}}{_QUOTE},\s{{0,4}}{_QUOTE}key{_QUOTE}\s{{0,2}}:"
             rf"\s{{0,2}}{_QUOTE})[^\"'\\\n]{{8,200}}",
             rf"(?i)({_QUOTE}?name{_QUOTE}?\s{{0,2}}[:=]\s{{0,2}}(?:{_QUOTE})?{_SECRET_NAME}(?:{_QUOTE})?(?:[,;]\s{{0,20}}|\s{{1,20}})(?:{_QUOTE})?value(?:{_QUOTE})?"
             rf"\s{{0,2}}[:=]\s{{0,2}}(?:{_QUOTE})?){_WORDS}{_NUMBER}[^\s\"'\\,}}]{{1,400}}",
             rf"(?i)([(\[]\s?[bu]?[\"'](?:{_PASSWORD}|{_SECRET})[\"'],\s{{0,2}}[bu]?[\"']){_WORDS}(?=[^\"'\n]{{1,400}}[\"']\s?[)\]])[^\"'\n]{{1,400}}",
             rf"(?i)([(\[]\s?[bu]?[\"'](?:\w{{0,40}}_)?{_NO_TOKEN}token[\"'],\s{{0,2}}[bu]?[\"']){_WORDS}{_DIGIT_AND_LETTER}[^\"'\n]{{8,400}}",
+            rf"(?i)((?:\b\w{{0,40}}[a-z]pass|[_.-]pw)\s{{0,20}}[:=]\s{{0,4}}[\"']?){_DIGIT_AND_LETTER}[^\s\"',;]{{8,200}}",
+            r"(?i)(auth\(\s?[\"'][^\"'\n]{1,80}[\"'],\s{0,2}[\"'])(?!\*\*\*)[^\"'\n]{8,200}",
+            rf"(\b\w{{0,20}}Client\((?:\w{{1,60}},\s?)?){_RANDOM}",
             r"(?i)(\.(?:auth|login|authenticate)\(\s?[\"'][^\"'\n]{1,80}[\"'],\s{0,2}[\"'])(?!\*\*\*)[^\"'\n]{1,200}",
             r"(?i)(\bkey[\"']?\s?[:=]\s?[\"'])(?!\*\*\*)[^\"'\n]{8,200}(?=[\"'],\s{0,4}[\"']?secret)",
             r"(?i)(<(?:password|passwd|secret|token|api_?key)>)(?=[^<\n]{1,400}</)[^<\n]{1,400}",
@@ -348,6 +354,13 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             r"(?i)(\b(?:aws_secret_access_key|aws_session_token|(?:auth|access|api|bot)_token|api_key|secret_key)\s{1,4}[\"']?)"
             r"(?=[^\s\d]{0,200}\d)(?=[^\sA-Za-z]{0,200}[A-Za-z])[^\s\"'=:().]{16,}",
             r"(?i)(\blogin\s{1,4}\S{1,100}\s{1,4}password\s{1,4})(?!\*\*\*)\S{1,400}",
+            rf"(\b{_ENVIRONMENT_NAME}\s(?:was|is)\s[\"']?){_DIGIT_AND_LETTER}[^\s\"']{{12,400}}",
+            rf"(\b{_ENVIRONMENT_NAME}_COMMAND=[\"']?(?:echo|printf)\s)[^\s\"']{{6,400}}",
+            r"(?i)(\b[\w.-]{0,40}passw[^\n]{0,200}?\binput_value=[\"'])(?!\*\*\*)[^\"'\n]{1,400}",
+            r"(\bmc alias set \S{1,100} \S{1,200} \S{1,100} )\S{8,200}",
+            r"(?i)(\bauth plain )[A-Za-z0-9+/=]{16,}",
+            r"(?i)(\bkey = )[A-Za-z0-9+/]{38}==",
+            rf"(\s-k\s[\"']?){_RANDOM}",
             r"(?i)(\baccount\.key\.[\w.-]{1,100}\s{1,4})[A-Za-z0-9+/=]{40,}",
             rf"((?<![\w./-])(?:\*|[\w.-]{{1,80}}):(?:543\d|6432):(?:\*|[\w-]{{1,60}}):[\w.-]{{1,60}}:){_DIGIT_AND_LETTER}[^\s:\"'\\]{{6,200}}",
             r"(?i)(\b\w{0,20}(?:password|passwd|passphrase)\s{1,4}(?:(?:is|was|to|now|set|changed|reset)\s{1,4}){0,4}[\"']?)"
@@ -389,7 +402,7 @@ def kinds() -> tuple[Kind, ...]:
 TELLTALE = re.compile(
     r"(?i)key|secret|passw|passphrase|pass\b|pass[=:\"']|pwd|pw|credential|token|authoriz|bearer|login|cookie|hook|sig|auth"
     r"|code=|dsn|connection|identified|smb|mysql|maria|curl|redis-cli|mongo|twine|ldap|7z|rar|zip|openssl|sudo|stdin|services/"
-    r"|[\uac00-\ud7a3]|:(?:543\d|6432):"
+    r"|[\uac00-\ud7a3]|:(?:543\d|6432):|client\(|\s-k\s|mc alias|anaconda|cloudsmith|fernet|unseal"
 )
 """Without any of these only secrets of their own form, and those in addresses, need be looked for."""
 SELF_EVIDENT = ("key block", "key body", "provider", "login in an address")

@@ -88,3 +88,27 @@ def test_nothing_leaves_a_probe_with_a_secret() -> None:
     assert "\x1b" not in shown.detail
     assert shown.facts["db_password"] == MASK
     assert shown.facts["seen"][1] == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "AWS Secret Access Key [None]: |kQ3vZp8Lr2Wm9XtB7nYc4HdJ6sFg1AeUo5iRqTzV",
+        "++ CREDS='AKIAQ3VZP8LR2WM9XTB7 |kQ3vZp8Lr2Wm9XtB7nYc4HdJ6sFg1AeUo5iRqTzV'",
+        "Unseal Key 1: |tQ3vZp8Lr2Wm9XtB7nYc4HdJ6sFg1AeUo5iRqTzVbRut",
+        "새 액세스 토큰을 발급했습니다 → |yQ3vZp8Lr2Wm9XtB7nYc4HdJ6sFg1AeUo5iRqTzV",
+        "임시 비밀번호\uff1a|9PpgExR9i3dn",
+        'run cancelled (TOGETHER_API_KEY was "|44388c35fad31c7226c5bf2e1d9e5bc2")',
+        "slurmdbd: debug: StoragePass       = |lYE4VLJ3gPzVN",
+        "mc alias set lab http://minio.lab:9000 trainer |IP4ccyH8b3OMjR70H17AbjRrQdLT",
+        "Settings(fernet=b'|g24wtGrh6MTrbDMuZu9Oz5Nb_QQlZUeGNBUEA0l_b34=')",
+        "db_passwd too long [input_value='|i*HllgZlRI05ye3na', input_type=str]",
+        "HTTP 403 for url <https://conda.anaconda.org/t/|kr-dd59c346-2704-4f5f-b040/linux-64/repodata.json>",
+        "tensorboard:|$apr1$xJ1v68PE$voD/ihIjdwPtOPZy7p1N16",
+    ],
+)
+def test_secrets_in_the_surroundings_that_people_print_them_in(line: str) -> None:
+    """Prompts, dumps and sentences do not show what stands behind the bar, nor a part of it."""
+    shown, _, hidden = line.partition("|")
+    secret = re.split(r"[\s\"'>)/]", hidden)[0]
+    assert not any(secret[at : at + 10] in mask(shown + hidden) for at in range(len(secret) - 9))
