@@ -484,16 +484,18 @@
       return moves.length ? moves : [{ type: "nothing-fits" }];
     }
 
-    /* The moves; of a cause that is named, its fix first, unless it was tried. */
+    /* The moves; the answer's fix before any other, and of a cause that is named before questions, unless it was tried. */
     function ordered(known, belief, answer) {
-      var moves = propose(known, belief);
-      if (answer.verdict !== "named") return moves;
+      var moves = propose(known, belief), first = moves.findIndex(move => move.type === "try-fix");
+      var place = answer.verdict === "named" ? 0 : answer.verdict === "leading" ? first : -1;
+      if (place < 0) return moves;
       var lead = answer.entries[0].causes[0].cause, fix = lead.fixes[0];
       if (!fix || known.fixes.has(fix.id)) return moves;
       var own = moves.find(move => move.type === "try-fix" && move.fix === fix) || {
         type: "try-fix", cause: lead, fix: fix, chance: belief[lead.number] * fix.works, seconds: fix.seconds
       };
-      return [own].concat(moves.filter(move => move !== own));
+      var rest = moves.filter(move => move !== own);
+      return rest.slice(0, place).concat([own], rest.slice(place));
     }
 
     function nextMoves(known, belief, answer) {

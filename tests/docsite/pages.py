@@ -41,7 +41,7 @@ class Read(HTMLParser):
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
         if tag == "link":
-            if given.get("rel") == "alternate":
+            if given.get("rel") == "alternate" and "hreflang" in given:
                 self.alternates[given["hreflang"]] = given["href"]
             elif given.get("rel") != "canonical":
                 self.resources.append(given["href"])

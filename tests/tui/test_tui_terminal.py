@@ -86,9 +86,9 @@ class Terminal:
         """Wait until a text is shown."""
         return self.until(lambda shown: text in shown, text)
 
-    def moves_on(self, before: list[str], trail: str) -> None:
-        """Wait until another move is shown than in these rows above the heading of the trail."""
-        self.until(lambda shown: trail in shown and move_of(shown, trail) != before, "another move")
+    def moves_on(self, before: list[str], trail: str) -> str:
+        """Return what is shown once another move stands there than in these rows above the heading of the trail."""
+        return self.until(lambda shown: trail in shown and move_of(shown, trail) != before, "another move")
 
 
 def move_of(shown: str, trail: str) -> list[str]:
@@ -151,13 +151,12 @@ def answer_a_question(terminal: Terminal, say: Say) -> None:
         terminal.moves_on(before, trail)
     else:
         raise AssertionError(terminal.shown)
-    if any("[ ]" in row for row in before):
-        terminal.keys("1")
-        before = move_of(terminal.says("[x]"), trail)
+    several = any("[ ]" in row for row in before)
+    terminal.keys("1")
+    after = terminal.moves_on(before, trail)
+    if several and "[x]" in after:  # one of several answers is marked; one that rules out the others answers at once
         terminal.keys("Enter")
-    else:
-        terminal.keys("1")
-    terminal.moves_on(before, trail)
+        terminal.moves_on(move_of(after, trail), trail)
 
 
 def test_kill_9_loses_at_most_the_last_key(terminal: Terminal) -> None:
