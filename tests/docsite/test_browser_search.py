@@ -242,7 +242,7 @@ def test_what_cannot_be_loaded_is_said(site: Site, open_page: Callable[..., Page
 
 OPEN = """
 async () => {
-  const { text, index } = document.querySelector("form.search").dataset;
+  const text = distkb.asset("text.js"), index = distkb.asset("search-index.js");
   const load = address => new Promise(done => {
     const script = document.createElement("script");
     script.src = address;

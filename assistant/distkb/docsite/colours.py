@@ -19,7 +19,7 @@ def diff(change: CodeChange) -> str:
     for line in unified(change):
         text = line[:1] + coloured(line[1:].rstrip(), change.language)
         tag = "ins" if line.startswith("+") else "del" if line.startswith("-") else ""
-        out.append(f"<{tag}>{text}</{tag}>" if tag else text)
+        out.append(f"<{tag}>{text}</{tag}>" if tag else text.rstrip())
     return "\n".join(out)
 
 
