@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -117,6 +118,9 @@ def derive(
         shorter_limit=shorter_limit(said, timeline),
         quiet=quiet(run, timeline, work, signatures),
     )
+    events: dict[str, list[Event]] = defaultdict(list)
+    for event in timeline.events:
+        events[event.process].append(event)
     found = [
         *shown,
         *in_frames,
@@ -132,7 +136,7 @@ def derive(
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
         places=places,
-        aftermath=frozenset().union(*(aftermath(one, timeline.events, roles) for one in run.processes)),
+        aftermath=frozenset().union(*(aftermath(one, events[one.key], roles) for one in run.processes)),
         closeup=None
         if wish is None
         else closeup(run, timeline, places, alone(model.spoken) if troubled else (), world, wish),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.run.lines import Line, Lines
-from distkb.evidence.run.sayings import templates
+from distkb.evidence.run.sayings import most_often, templates
 from distkb.evidence.run.steps import counted, ends_run, reaches_its_end, says_finished
 from distkb.evidence.run.work import SEEN
 from distkb.evidence.scanner.scan import hit_quote
@@ -178,13 +178,9 @@ def stopped_apart(run: Run, timeline: Timeline, spoken: Sequence[Talk]) -> tuple
 
 
 def _more_often(spoken: Sequence[Talk]) -> list[Talk]:
-    """Return the ranks whose last line is one that they have said more often than the others ever came to say it."""
-    ahead: list[Talk] = []
-    for talk in spoken:
-        times = [other.said.count(talk.said[-1]) for other in spoken if other is not talk]
-        if talk.said.count(talk.said[-1]) > max(times):
-            ahead.append(talk)
-    return ahead
+    """Return the rank whose last line is one that it has said more often than any other came to say it."""
+    most = most_often(spoken)
+    return [talk for talk in spoken if most[talk.said[-1]] == (talk.said.count(talk.said[-1]), 1)]
 
 
 def started_over(tries: Sequence[Mapping[str, Sequence[Line]]]) -> tuple[Line, Line] | None:

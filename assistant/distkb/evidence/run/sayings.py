@@ -193,14 +193,11 @@ def alone(spoken: Sequence[Talk]) -> tuple[Alone, ...]:
     By convention rank 0 may print more than the others: of a rank that has done so before, only what it said after
     all that the others say too.
     """
-    heard: dict[str, int] = {}
-    for talk in spoken:
-        for template in talk.templates:
-            heard[template] = heard.get(template, 0) + 1
+    heard = _heard(spoken)
     alike = [talk for talk in spoken if any(heard[template] > 1 for template in talk.templates)]
     if len(alike) < 2:
         return ()
-    most = _most(alike)
+    most = most_often(alike)
     found: list[Alone] = []
     for talk in alike:
         end = max(i for i, template in enumerate(talk.said) if heard[template] > 1)
@@ -218,6 +215,11 @@ def alone(spoken: Sequence[Talk]) -> tuple[Alone, ...]:
         if end_of not in seen and own > 1 and most[end_of] == (own, 1):
             found.append(Alone(talk.process, talk.saying(-1), last=True, again=True))
     return tuple(sorted(found, key=lambda one: not one.last))
+
+
+def _heard(spoken: Sequence[Talk]) -> Counter[str]:
+    """Return how many ranks said each line."""
+    return Counter(template for talk in spoken for template in talk.templates)
 
 
 def new_at_end(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
@@ -240,12 +242,13 @@ def decided_apart(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
 
     What some say more has been said by the others of an earlier moment: it is a decision that they did not share.
     """
-    ends = [(talk, talk.saying(-1)) for talk in spoken]
-    for talk, more in ends:
-        for other, less in ends:
-            longer = more.template.startswith(f"{less.template} ") and more.template in other.templates
-            if longer and more.numbers[:1] == less.numbers[:1] and less.numbers:
-                return (talk.process, more.line), (other.process, less.line)
+    ends = {(talk.said[-1], talk.number(len(talk.said) - 1, 0)): talk for talk in spoken}
+    for (template, moment), talk in ends.items() if len(ends) > 1 else ():
+        words = template.split()
+        for shorter in (" ".join(words[:count]) for count in range(1, len(words))):
+            other = ends.get((shorter, moment)) if moment else None
+            if other is not None and template in other.templates:
+                return (talk.process, talk.lines[-1]), (other.process, other.lines[-1])
     return ()
 
 
@@ -253,7 +256,7 @@ def other_names(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
     """Return two ranks' lines with the same numbers in the same order under the same names in another order."""
     if len(spoken) < 2:
         return ()
-    heard = Counter(template for talk in spoken for template in talk.templates)
+    heard = _heard(spoken)
     seen: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[Process, Saying]] = {}
     for talk in spoken:
         own = [index for index, template in enumerate(talk.said) if heard[template] == 1 and template.count("#") > 1]
@@ -270,7 +273,7 @@ def other_names(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
 
 def other_places(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
     """Return two ranks' lines that are the same but for the path in them, of which nothing is the rank's number."""
-    heard = Counter(template for talk in spoken for template in talk.templates)
+    heard = _heard(spoken)
     seen: dict[tuple[str, ...], tuple[Process, Line, str]] = {}
     for talk in spoken if len(spoken) > 1 else ():
         own = [index for index, template in enumerate(talk.said) if heard[template] == 1 and "/" in template]
@@ -330,7 +333,7 @@ def _names_members(text: str) -> bool:
     return _MEMBERS.search(text[:_LONGEST]) is not None
 
 
-def _most(spoken: Sequence[Talk]) -> dict[str, tuple[int, int]]:
+def most_often(spoken: Sequence[Talk]) -> dict[str, tuple[int, int]]:
     """Return for each line how often the rank said it that said it most, and how many ranks said it as often."""
     most: dict[str, tuple[int, int]] = {}
     for talk in spoken:

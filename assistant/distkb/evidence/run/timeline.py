@@ -323,7 +323,7 @@ def _with_error_file(event: Event, error_files: Sequence[tuple[str, int | None, 
 
 def _times(events: Sequence[Event], failures: Sequence[Failure], run: Run) -> Times:
     stamps = [event.stamp for event in events] + [failure.stamp for failure in failures]
-    stamps += [line.stamp for process in run.processes for line in (*process.opening[:3], *process.tail[-8:])]
+    stamps += [line.stamp for process in run.processes for line in (*process.tail[:1], *process.tail[-3:])]
     stamps += [hit.stamp for scan in run.scans for hit in scan.hits[:50]]
     known = [stamp for stamp in stamps if stamp is not None]
     years = {date.fromordinal(stamp.day).year for stamp in known if stamp.dated and stamp.day is not None}
