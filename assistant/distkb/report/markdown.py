@@ -10,7 +10,7 @@ from distkb.evidence.observation import Quote
 from distkb.locale import Say
 from distkb.report.decided import decided
 from distkb.report.layout import clean
-from distkb.report.meaning import Meanings
+from distkb.report.meaning import COLLECT, Meanings
 from distkb.report.measure import answer, entry_total, percent, runner_up
 from distkb.report.page import unified
 from distkb.report.story import tell
@@ -97,7 +97,7 @@ def _unexplained(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> list[str
     """Quote the errors of which no entry speaks, and say what to collect."""
     seen = [o for o in diagnosis.evidence.observations if meanings.is_failure(o)][:_SHOWN]
     lines = [f"- {prose(meanings.seen(o, say))}\n  {_quote(o.quotes[0])}" for o in seen if o.quotes]
-    collect = "\n".join(f"- {prose(say(f'report.collect.{what}'))}" for what in ("ranks", "traceback", "machine"))
+    collect = "\n".join(f"- {prose(say(f'report.collect.{what}'))}" for what in COLLECT)
     return ["\n".join(lines), f"### {say('report.collect')}", collect]
 
 

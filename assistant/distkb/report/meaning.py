@@ -9,6 +9,8 @@ from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence,
 from distkb.evidence.observation import Observation
 from distkb.locale import Say, fill
 
+COLLECT = ("ranks", "traceback", "machine")
+"""What to collect where an error was read of which no entry speaks."""
 Kind = Literal["line", "finding", "answer", "said"]
 """What an observation is: a printed line, a finding, an answer to a question, or what people write in reports."""
 

@@ -34,7 +34,6 @@ CHECKS: Mapping[str, str] = {
     "env": "distkb probe env",
     "flight-recorder": "distkb probe flight-recorder fr/",
     "fsdp": "distkb probe fsdp",
-    "live": "distkb_probes.live",
     "loader": "distkb probe loader --loader my_project.data:build_loader",
     "logs": OUTPUT,
     "model": "distkb probe fsdp",

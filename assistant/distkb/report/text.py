@@ -10,7 +10,7 @@ from distkb.report import rollcall
 from distkb.report.citations import Citations, readable, unmarked
 from distkb.report.decided import decided
 from distkb.report.layout import clean, cut, pad, width
-from distkb.report.meaning import Meanings
+from distkb.report.meaning import COLLECT, Meanings
 from distkb.report.measure import Answer, answer, entry_total, percent, runner_up, strength
 from distkb.report.page import Ink, Page, plain
 from distkb.report.story import clock, exact, message, tell
@@ -139,7 +139,7 @@ class _Writer:
         self._events()
         if unexplained:
             page.heading(say("report.collect"))
-            for what in ("ranks", "traceback", "machine"):
+            for what in COLLECT:
                 page.item("-", say(f"report.collect.{what}"))
         self._next()
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -16,20 +13,23 @@ from distkb.report.citations import Citations
 from distkb.report.layout import wrap
 from distkb.report.rollcall import lines as roll_call
 from distkb.report.story import clock, exact, message, tell
-from distkb.tui.desk import SessionChanged
-from distkb.tui.keys import KeyBar, key
+from distkb.tui.keys import key
+from distkb.tui.screens.quotes import QuotesScreen
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill, room
 
 if TYPE_CHECKING:
     from distkb.evidence.observation import Evidence, Quote
-    from distkb.tui.app import DistkbApp
+
+
+MOST_RANKS = 200
+"""Ranks whose last words are put in order; what became of the others stands below."""
 
 
 def course(evidence: Evidence) -> list[Quote]:
-    """Return the failures and the last words of every rank in order of time."""
+    """Return the failures and the last words of the first ranks in order of time."""
     noted = {(quote.path, quote.line) for quote in evidence.notes}
-    last = [one.last for one in evidence.ranks if one.last is not None]
+    last = [one.last for one in evidence.ranks[:MOST_RANKS] if one.last is not None]
     rows = [*evidence.notes]
     for quote in last:
         if (quote.path, quote.line) not in noted and quote.path is not None:
@@ -44,35 +44,11 @@ def _before(one: Quote, other: Quote) -> bool:
     return one.path == other.path and one.line is not None and other.line is not None and one.line < other.line
 
 
-class CourseScreen(Screen[None]):
+class CourseScreen(QuotesScreen):
     """Lists the course of events; Enter opens a line where it stands."""
 
-    app: DistkbApp
     BINDINGS: ClassVar[list[BindingType]] = [key("escape,t", "back", "back")]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._targets: list[Quote | None] = []
-
-    def compose(self) -> ComposeResult:
-        """Lay out the sentence above the events."""
-        yield Static(id="course-title")
-        yield Static(id="course-story")
-        yield OptionList(id="course-list")
-        yield KeyBar()
-
-    def on_mount(self) -> None:
-        """Show it."""
-        self.speak()
-        self.query_one(OptionList).focus()
-
-    def on_resize(self) -> None:
-        """Use the new width."""
-        self.call_after_refresh(self.speak)
-
-    @on(SessionChanged)
-    def _changed(self) -> None:
-        self.speak()
+    IDS = ("course-title", "course-story", "course-list")
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
@@ -107,20 +83,3 @@ class CourseScreen(Screen[None]):
             said = fit(message(quote), columns - 2)
             rows.append(self._row(Content.assemble((fit(head, columns), "dim"), f"\n  {said}"), quote))
         return rows
-
-    def _row(self, content: Content, target: Quote | None = None) -> Option:
-        self._targets.append(target)
-        return Option(content, disabled=target is None)
-
-    @on(OptionList.OptionSelected)
-    def _open(self, event: OptionList.OptionSelected) -> None:
-        from distkb.tui.screens.context import ContextScreen
-
-        event.stop()
-        target = self._targets[event.option_index] if event.option_index < len(self._targets) else None
-        if target is not None:
-            self.app.push_screen(ContextScreen(target))
-
-    def action_back(self) -> None:
-        """Go back."""
-        self.dismiss(None)

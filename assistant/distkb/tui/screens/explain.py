@@ -5,37 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from distkb.report.citations import Citations
 from distkb.report.layout import wrap
 from distkb.report.measure import percent, strength
-from distkb.tui.desk import SessionChanged
-from distkb.tui.keys import KeyBar, key
+from distkb.tui.keys import key
+from distkb.tui.screens.quotes import QuotesScreen
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill, room
 from distkb.tui.widgets.trail import quoted
 
 if TYPE_CHECKING:
     from distkb.diagnosis.model import Contribution, RankedCause
-    from distkb.evidence.observation import Quote
-    from distkb.tui.app import DistkbApp
 
 NOISE = 0.1
 """What moves a cause by less than this is left out."""
 QUOTES = 2
 
 
-class ExplainScreen(Screen[None]):
+class ExplainScreen(QuotesScreen):
     """Lists the evidence of one entry's most probable cause, the failure itself first; Enter opens a quote."""
 
-    app: DistkbApp
+    IDS = ("explain-title", "explain-cause", "explain-list")
     BINDINGS: ClassVar[list[BindingType]] = [
         key("o", "read_entry", "read-entry"),
         key("f", "fix", "fix"),
@@ -46,28 +41,7 @@ class ExplainScreen(Screen[None]):
         """Take the entry's id."""
         super().__init__()
         self._entry = entry
-        self._targets: list[Quote | None] = []
         self._all = False
-
-    def compose(self) -> ComposeResult:
-        """Lay out the title above the evidence."""
-        yield Static(id="explain-title")
-        yield Static(id="explain-cause")
-        yield OptionList(id="explain-list")
-        yield KeyBar()
-
-    def on_mount(self) -> None:
-        """Show it."""
-        self.speak()
-        self.query_one(OptionList).focus()
-
-    def on_resize(self) -> None:
-        """Use the new width."""
-        self.call_after_refresh(self.speak)
-
-    @on(SessionChanged)
-    def _changed(self) -> None:
-        self.speak()
 
     def _ranked(self) -> RankedCause | None:
         view = None if self.app.desk is None else self.app.desk.view
@@ -116,10 +90,10 @@ class ExplainScreen(Screen[None]):
         return rows + (self._group(folded) if self._all else [])
 
     def _heading(self, text: str) -> list[Option]:
-        return [self._row(Content.styled(text, "bold underline"), None, disabled=True)]
+        return [self._row(Content.styled(text, "bold underline"))]
 
     def _line(self, text: str) -> list[Option]:
-        return [self._row(Content(f"  {text}"), None, disabled=True)]
+        return [self._row(Content(f"  {text}"))]
 
     def _group(self, contributions: Iterable[Contribution]) -> list[Option]:
         say, known = voice(self), self.app.knowledge
@@ -138,24 +112,10 @@ class ExplainScreen(Screen[None]):
                 rows.append(self._row(Content.styled(f"      {text}", "dim"), quote))
         return rows
 
-    def _row(
-        self, content: Content, target: Quote | None, name: str | None = None, *, disabled: bool = False
-    ) -> Option:
-        self._targets.append(target)
-        return Option(content, id=name, disabled=disabled)
-
-    @on(OptionList.OptionSelected)
-    def _open(self, event: OptionList.OptionSelected) -> None:
-        from distkb.tui.screens.context import ContextScreen
-
-        event.stop()
-        if event.option.id == "fold":
-            self._all = not self._all
-            self.speak()
-            return
-        target = self._targets[event.option_index] if event.option_index < len(self._targets) else None
-        if target is not None:
-            self.app.push_screen(ContextScreen(target))
+    def chosen(self, name: str) -> None:  # noqa: ARG002 - only the fold has a name
+        """Show what was folded, or fold it again."""
+        self._all = not self._all
+        self.speak()
 
     def action_read_entry(self) -> None:
         """Read the whole entry."""
@@ -166,7 +126,3 @@ class ExplainScreen(Screen[None]):
         ranked = self._ranked()
         if ranked is not None and ranked.cause.fixes:
             self.app.show_fix(ranked.cause.fixes[0].id)
-
-    def action_back(self) -> None:
-        """Go back."""
-        self.dismiss(None)
