@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import catalogue_names as names
 
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"])")
 
 
@@ -31,9 +32,10 @@ def claims() -> Iterator[tuple[str, str, str]]:
     yield from of_entries()
     yield from of_records()
     for path in (*sorted((names.ROOT / "kb/guides").glob("*.en.md")), names.ROOT / "README.md"):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if len(line) > 60 and line[0].isalpha():
-                for sentence in SENTENCE.split(line):
+        prose = FENCED.sub("", path.read_text(encoding="utf-8"))
+        for paragraph in prose.split("\n\n"):
+            if paragraph.strip()[:1].isalpha():
+                for sentence in SENTENCE.split(" ".join(paragraph.split())):
                     yield "guide", path.name, sentence
 
 

@@ -145,10 +145,20 @@ def test_packages_come_from_the_cache_where_they_are_there(tmp_path: Path) -> No
             b'        "--monitor-interval",\n        type=float,\n        default=0.1,\n',
             {"torchrun.--monitor-interval": "0.1"},
         ),
+        (
+            "torch/include/torch/csrc/distributed/c10d/FlightRecorder.hpp",
+            b'    max_entries_ = getCvarInt(\n        {"TORCH_FR_SIZE", "TORCH_NCCL_SIZE"}, 2000);\n',
+            {"TORCH_FR_SIZE": "2000", "TORCH_NCCL_SIZE": "2000"},
+        ),
+        (
+            "torch/include/torch/csrc/distributed/c10d/Backend.hpp",
+            b"constexpr auto kBackendDefaultTimeout =\n    std::chrono::milliseconds(30 * 60 * 1000);\n",
+            {"torch.monitored-barrier": "1800"},
+        ),
     ],
 )
 def test_a_default_is_read_where_it_is_a_plain_value(
     tmp_path: Path, file: str, content: bytes, found: dict[str, str]
 ) -> None:
-    """Macros, reads of the environment and declarations tell it; a constant, or two answers, tell nothing."""
+    """Macros, reads of the environment and declarations tell it; another constant, or two answers, tell nothing."""
     assert declared(wheel(tmp_path, "1.0", {file: content})) == found

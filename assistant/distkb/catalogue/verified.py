@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from distkb.catalogue.records import Record, Version
+from distkb.catalogue.settings import KnownNames, TimerDefault
 from distkb.catalogue.versions import is_after, is_before, release, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from distkb.catalogue.settings import KnownNames, Setting
+    from distkb.catalogue.settings import Setting, Timer
 
 FILE: Final = "verified.json"
 EXPLAINED: Final = "verified-not.yaml"
@@ -59,7 +60,7 @@ class Verified(Record, frozen=True, kw_only=True):
     packages: dict[str, Packages]
     claims: dict[str, Looked]
     defaults: dict[str, dict[str, dict[str, tuple[str, ...]]]] = msgspec.field(default_factory=dict)
-    """By setting, kind of package and default: the versions that declare it."""
+    """By setting or timer, kind of package and default: the versions that declare it."""
 
 
 class Difference(Record, frozen=True, kw_only=True):
@@ -122,7 +123,7 @@ def differences(
         present, absent = presence(looked, component, packages)
         also = [v for v in present if not any(within(v, one.since, one.until) for one in stated)]
         missing = [v for v in absent if any(within(v, one.since, one.until) for one in stated)]
-        if any(one.since is None for one in stated):  # older versions were not looked at by whoever wrote it
+        if any(isinstance(one, KnownNames) and one.since is None for one in stated):  # names of many versions at once
             missing = [v for v in missing if is_after(v, present[0])]
         if also or missing:
             out.append(Difference(component=component, also=tuple(also), missing=tuple(missing)))
@@ -147,18 +148,19 @@ def default_at(declared: dict[str, tuple[str, ...]], version: str, versions: Seq
     return next((value for value, runs in declared.items() if version in expanded(runs, versions)), None)
 
 
-def other_defaults(setting: Setting, results: Verified) -> dict[tuple[str, str], list[str]]:
-    """Return each declared default that a setting's record does not state, by component, with its versions."""
+def other_defaults(record: Setting | Timer, results: Verified) -> dict[tuple[str, str], list[str]]:
+    """Return each declared default that a record does not state, by component, with its versions."""
     out: dict[tuple[str, str], list[str]] = {}
-    for kind, declared in results.defaults.get(setting.id, {}).items():
+    for kind, declared in results.defaults.get(record.id, {}).items():
         component, versions = results.packages[kind].component, results.packages[kind].versions
         for version in versions:
-            stated = [one for one in setting.defaults if one.component == component]
+            stated = [one for one in record.defaults if one.component == component]
             stated = [one for one in stated if within(version, one.since, one.until)]
             value = default_at(declared, version, versions)
             if value is None or not stated or any(one.when for one in stated):
                 continue
-            said = {as_value(one.value) or one.value.lower() for one in stated}
+            texts = [f"{one.seconds:.12g}" if isinstance(one, TimerDefault) else one.value for one in stated]
+            said = {as_value(text) or text.lower() for text in texts}
             if not said & {value, _SWITCH.get(value, value)}:
                 out.setdefault((component, value), []).append(version)
     return out

@@ -1,7 +1,8 @@
-"""Reads from the sources of a package which values its settings have where nobody sets one."""
+"""Reads from the sources of a package which values its settings and timers have where nobody sets one."""
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,21 @@ _PARAMETER = re.compile(
 _ENVIRONMENT = re.compile(
     rb"""(?:environ\.get|getenv)\(\s*["']([A-Z0-9_]+)["']\s*,\s*(?:default=)?(["'][^"']*["']|[\w.]+)\s*\)"""
 )
+_READ = re.compile(rb"""getCvar(?:Int|Bool)\(\s*\{([^{}]*)\}\s*,\s*(\w+)\)""")
+"""How torch's C++ asks for a variable by one of its names, and the default behind them."""
+_DURATION = re.compile(rb"""\b(k\w*Timeout)\s*=\s*std::chrono::(milliseconds|seconds)\(([\d *]+)\)""")
+_UNITS: Final = {b"milliseconds": 0.001, b"seconds": 1.0}
+_DURATIONS: Final = {
+    ("Store.hpp", b"kDefaultTimeout"): ("torch.store.default", "python.TCPStore.timeout"),
+    ("Backend.hpp", b"kBackendDefaultTimeout"): ("torch.monitored-barrier",),
+    ("ProcessGroup.hpp", b"kProcessGroupDefaultTimeout"): (
+        "torch.pg.gloo",
+        "torch.pg.new-group.gloo",
+        "torch.pg.no-backend",
+    ),
+    ("ProcessGroupNCCL.hpp", b"kProcessGroupNCCLDefaultTimeout"): ("torch.pg.nccl", "torch.pg.new-group.nccl"),
+}
+"""By header and constant of torch: the timers and settings that begin with it."""
 _CONSTANT = re.compile(rb"""^([A-Z_0-9]+) = ["'](\w+)["']\n(?:.*\n){0,6}?\1_DEFAULT = ([^\s#]+)$""", re.MULTILINE)
 _FIELDS: Final = {
     "training-arguments.": (
@@ -46,7 +62,7 @@ _FIELDS: Final = {
 
 
 def declared(path: Path) -> dict[str, str]:
-    """Return the default of each setting that a package declares with a plain value, and with that one only."""
+    """Return the default of each setting and timer that a package declares with a plain value, and that one only."""
     found: dict[str, set[str]] = {}
     for name, content in members(path, lambda name: not COMPILED.match(name)):
         for identity, text in _declared(name, content):
@@ -62,6 +78,7 @@ def _declared(file: str, content: bytes) -> Iterator[tuple[str, bytes]]:
     if b"env" in content:
         for name, value in _ENVIRONMENT.findall(content):
             yield name.decode(), value
+    yield from _compiled(file.rpartition("/")[2], content)
     if file.endswith("deepspeed/runtime/constants.py"):
         for _, key, value in _CONSTANT.findall(content):
             yield f"deepspeed-config.{key.decode()}", value
@@ -69,3 +86,14 @@ def _declared(file: str, content: bytes) -> Iterator[tuple[str, bytes]]:
         if place.fullmatch(file):
             for name, value in field.findall(content):
                 yield prefix + name.decode() + ("_timeout" if prefix.endswith("conf.") else ""), value
+
+
+def _compiled(header: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield what headers of torch declare of its compiled part."""
+    for names, value in _READ.findall(content):
+        for name in names.replace(b'"', b"").split(b","):
+            yield name.strip().decode(), value
+    for constant, unit, factors in _DURATION.findall(content):
+        seconds = math.prod(int(factor) for factor in factors.split(b"*")) * _UNITS[unit]
+        for identity in _DURATIONS.get((header, constant), ()):
+            yield identity, f"{seconds:.12g}".encode()

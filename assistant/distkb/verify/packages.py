@@ -44,6 +44,7 @@ KINDS: Final = (
     Kind("accelerate", "accelerate", "accelerate", "0.12"),
     Kind("transformers", "transformers", "transformers", "4.20"),
     Kind("deepspeed", "deepspeed", "deepspeed", "0.8", source=True),
+    Kind("deepspeed-before", "deepspeed", "https://github.com/deepspeedai/DeepSpeed", tag=r"v(0\.[1-7]\.\d+)"),
     Kind("lightning", "lightning", "lightning", "1.8"),
     Kind("trl", "trl", "trl", "0.8"),
     Kind("huggingface_hub", "huggingface_hub", "huggingface_hub", "0.10"),

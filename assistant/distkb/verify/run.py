@@ -34,7 +34,7 @@ def look_up(
     packages = {name: held for name, held in (before.packages if before else {}).items() if name not in names}
     wanted = claims(catalogue, [held.component for held in packages.values()] + [kind.component for kind in kinds])
     found: dict[str, Held] = {}
-    settings = {setting.id for setting in catalogue.settings}
+    known = {record.id for record in (*catalogue.settings, *catalogue.timers)}
     defaults = {name: dict(by_kind) for name, by_kind in (before.defaults if before else {}).items()}
     for kind in kinds:
         own = [claim for claim in wanted if kind.component in claim.components]
@@ -44,7 +44,7 @@ def look_up(
             packages[kind.name] = Packages(component=kind.component, versions=tuple(listed))
             if kind.declares:
                 declares = _declared(kind, listed, cache)
-                for name in settings & (declares.keys() | defaults.keys()):
+                for name in known & (declares.keys() | defaults.keys()):
                     defaults.setdefault(name, {})[kind.name] = declares.get(name, {})
     old = before.claims if before else {}
     return Verified(

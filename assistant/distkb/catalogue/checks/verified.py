@@ -38,8 +38,9 @@ def _record(record: Located, results: Verified) -> Iterator[tuple[str, Problem]]
     value = record.value
     if record.kind == "signature":
         yield from _claim(record, results, value.id, value.pattern, value.seen_in, ("seen_in",))
-    elif record.kind == "setting":
-        yield from _claim(record, results, value.id, value.id, value.read_by, ("read_by",))
+    elif record.kind in ("setting", "timer"):
+        if record.kind == "setting":
+            yield from _claim(record, results, value.id, value.id, value.read_by, ("read_by",))
         for (component, default), versions in verified.other_defaults(value, results).items():
             where = f"{component} {versions[0]}" + (f" to {versions[-1]}" if len(versions) > 1 else "")
             name = f"{value.id}:default"
