@@ -35,7 +35,8 @@ class Kind(NamedTuple):
     each: bool = False
     """Whether every release is looked into, and not the newest of each minor version."""
     declares: bool = True
-    """Whether its sources are read for defaults; not where another kind has the same sources."""
+    """Whether its sources are read for declarations and defaults; not where another kind has the same sources, or where
+    old ones declare in another way."""
 
 
 KINDS: Final = (
@@ -44,7 +45,13 @@ KINDS: Final = (
     Kind("accelerate", "accelerate", "accelerate", "0.12"),
     Kind("transformers", "transformers", "transformers", "4.20"),
     Kind("deepspeed", "deepspeed", "deepspeed", "0.8", source=True),
-    Kind("deepspeed-before", "deepspeed", "https://github.com/deepspeedai/DeepSpeed", tag=r"v(0\.[1-7]\.\d+)"),
+    Kind(
+        "deepspeed-before",
+        "deepspeed",
+        "https://github.com/deepspeedai/DeepSpeed",
+        tag=r"v(0\.[1-7]\.\d+)",
+        declares=False,
+    ),
     Kind("lightning", "lightning", "lightning", "1.8"),
     Kind("trl", "trl", "trl", "0.8"),
     Kind("huggingface_hub", "huggingface_hub", "huggingface_hub", "0.10"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.catalogue.verified import FILE, Looked, Packages, Spans, Verified, mark, spans
-from distkb.verify.claims import claims
+from distkb.verify.claims import DECLARED, claims
 from distkb.verify.defaults import declared
 from distkb.verify.look import Finder
 from distkb.verify.packages import package, versions
@@ -38,6 +38,8 @@ def look_up(
     defaults = {name: dict(by_kind) for name, by_kind in (before.defaults if before else {}).items()}
     for kind in kinds:
         own = [claim for claim in wanted if kind.component in claim.components]
+        if not kind.declares:
+            own = [claim for claim in own if not claim.id.startswith(DECLARED)]
         if own:
             listed = versions(kind, cache)
             found[kind.name] = _look_into(kind, listed, own, cache, told)
