@@ -34,7 +34,7 @@ def look_up(
     packages = {name: held for name, held in (before.packages if before else {}).items() if name not in names}
     wanted = claims(catalogue, [held.component for held in packages.values()] + [kind.component for kind in kinds])
     found: dict[str, Held] = {}
-    known = {record.id for record in (*catalogue.settings, *catalogue.timers)}
+    known = {setting.id for setting in catalogue.settings} | {timer.id for timer in catalogue.timers}
     defaults = {name: dict(by_kind) for name, by_kind in (before.defaults if before else {}).items()}
     for kind in kinds:
         own = [claim for claim in wanted if kind.component in claim.components]
