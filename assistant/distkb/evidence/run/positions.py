@@ -255,6 +255,7 @@ _STAGES: dict[str, Stage] = {
     "eval": "work",
     "log": "work",
     "compile": "work",
+    "lock": "work",
     "import": "work",
     "io": "work",
     "debugger": "work",

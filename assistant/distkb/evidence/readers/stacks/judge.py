@@ -27,6 +27,7 @@ IDS = (
     "stacks.rank-finished",
     "stacks.rank-in-io",
     "stacks.rank-in-compile",
+    "stacks.rank-at-lock",
     "stacks.rank-in-debugger",
     "stacks.rank-stopped",
     "stacks.thread-in-collective",
@@ -43,6 +44,7 @@ _BY_KIND: Mapping[Kind, str] = {
     "io": "stacks.rank-in-io",
     "compile": "stacks.rank-in-compile",
     "import": "stacks.rank-in-compile",
+    "lock": "stacks.rank-at-lock",
     "debugger": "stacks.rank-in-debugger",
 }
 _ALONE: frozenset[Kind] = frozenset({"init", "debugger"})
@@ -120,7 +122,11 @@ def _together(main: RankGroup, standing: Sequence[Standing]) -> list[Observation
     """Judge ranks that all stand in one place. Where some were not dumped, nobody knows where those are."""
     if main.place.kind in ("collective", "barrier") and not _missing(standing):
         return [_observation("stacks.all-in-same-collective", _where(main), main.members)]
-    return _alone(main) if main.place.kind in _BY_KIND and main.place.kind in (*_ALONE, "compile", "dataloader") else []
+    return (
+        _alone(main)
+        if main.place.kind in _BY_KIND and main.place.kind in (*_ALONE, "compile", "lock", "dataloader")
+        else []
+    )
 
 
 def _alone(group: RankGroup) -> list[Observation]:
