@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from distkb.evidence.readers.configs.item import (
@@ -67,12 +68,13 @@ def read_python(source: Source, text: str) -> list[ConfigPart]:
     if len(nodes) > 10 * MAX_NODES:
         raise UnreadableConfigError("too-large-config", f"more than {10 * MAX_NODES} nodes")
     imports = frozenset(_imports(nodes))
+    origins = {a.asname or a.name: n.module or "." for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
     calls = sorted(
         (node for node in nodes if isinstance(node, ast.Call)), key=lambda node: (node.lineno, node.col_offset)
     )
     parts: list[ConfigPart] = []
     for call in calls:
-        kind, name = _kind(call)
+        kind, name = _kind(call, origins)
         if kind is not None:
             parts.append(_part(kind, name, call, source, imports))
     return parts
@@ -97,7 +99,7 @@ def _name(node: ast.expr) -> str:
     return ""
 
 
-def _kind(call: ast.Call) -> tuple[Kind | None, str]:
+def _kind(call: ast.Call, origins: Mapping[str, str]) -> tuple[Kind | None, str]:
     full = _name(call.func)
     name = full.rpartition(".")[2]
     if name.endswith(_ARGUMENTS):
@@ -105,7 +107,8 @@ def _kind(call: ast.Call) -> tuple[Kind | None, str]:
     if name in _STRATEGIES:
         return "lightning-strategy", name
     given = {keyword.arg for keyword in call.keywords}
-    if name == "Trainer" and (given & _TRAINER or full in {"pl.Trainer", "L.Trainer"}):
+    others = full in origins and not origins[full].startswith(("lightning", "pytorch_lightning"))
+    if name == "Trainer" and not others and (given & _TRAINER or full in {"pl.Trainer", "L.Trainer"}):
         return "lightning-trainer", name
     if name in _CALLS or full in _CALLS:
         return "call", full if full in _CALLS else name

@@ -56,7 +56,7 @@ class _Lonely:
 def on_some_ranks(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield what only the main rank, or only the others, call."""
     for function in job.project.functions:
-        lonely = _unmatched(list(_lonely(function, job)))
+        lonely = _unmatched(list(_lonely(function, job)), list(_handed_on(function, job)))
         seen: set[tuple[int, str]] = set()
         for item in lonely:
             key = (id(item.guard.node), item.need.category)
@@ -73,10 +73,21 @@ def _lonely(function: Function, job: ScriptContext) -> Iterator[_Lonely]:
             yield _Lonely(site, need, site.where.guard)
 
 
-def _unmatched(found: list[_Lonely]) -> list[_Lonely]:
+def _handed_on(function: Function, job: ScriptContext) -> Iterator[_Lonely]:
+    """Yield what a function calls that one side hands to somebody who calls it: `study.optimize(objective)`."""
+    for site in job.project.walk(function).sites:
+        if site.where.side == "both" or site.where.guard is None:
+            continue
+        for given in (*site.node.args, *(word.value for word in site.node.keywords)):
+            called = job.project.referred(given, function)
+            for need in job.effects.of(called) if called is not None else ():
+                yield _Lonely(site, need, site.where.guard)
+
+
+def _unmatched(found: list[_Lonely], handed_on: list[_Lonely]) -> list[_Lonely]:
     """Leave out what both sides call: the two branches of one test, or a barrier before and one after some work."""
     counts: dict[str, dict[str, int]] = {}
-    for item in found:
+    for item in (*found, *handed_on):
         sides = counts.setdefault(_what(item.need), {"main": 0, "other": 0})
         sides[item.site.where.side] += 1
     return [item for item in found if not all(counts[_what(item.need)].values())]
