@@ -74,6 +74,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Last lines of ranks that went on beyond where the others stopped, and of those, where nothing says why."""
     read_before_written: tuple[Line, Line] | None = None
     """Where a rank read a file, and where another said later that it had made it."""
+    began_apart: tuple[tuple[Process, Line], ...] = ()
+    """The first counters of ranks that count alike from different numbers on."""
     resumed_behind: tuple[Line, Line] | None = None
     """The newest checkpoint that was saved, and the older one from which the run went on."""
     quiet: Silence | None = None
@@ -183,6 +185,10 @@ def _ends_with(process: Process, line: Line, model: Model) -> bool:
     return any(talk.process is process and talk.lines[-1] == line for talk in model.spoken)
 
 
+_OWN_PATH = re.compile(
+    r"(?i)(?:^|[/\\_.-])(?:rank|worker|process|proc|gpu|device|dev|replica|local|member)[_-]?(\d{1,6})(?=[/\\_.-])"
+)
+"""The number of a rank in a part of a path."""
 _FIRST = {"signal": "run.killed-first", "own": "run.raised-first", "other": "run.failed-first"}
 
 
@@ -194,7 +200,10 @@ def _first(model: Model, timeline: Timeline) -> list[Observation]:
     name = "run.raised-unknown" if first.kind == "own" and not model.explained else _FIRST[first.kind]
     echoes = [event for event in timeline.events if event.kind == "echo" and event.process != first.process]
     quotes = tuple(quote(event, timeline) for event in (first, *echoes[:2]))
-    return [Observation(id=name, source="log", quotes=quotes)]
+    found = [Observation(id=name, source="log", quotes=quotes)]
+    if any(int(number[1]) == first.rank for number in _OWN_PATH.finditer(first.text)):
+        found.append(Observation(id="run.failed-at-own-path", source="log", quotes=quotes[:1]))
+    return found
 
 
 def _ended(model: Model, timeline: Timeline) -> list[Observation]:
@@ -205,6 +214,9 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
     if model.stopped and model.parting is None:
         quotes = tuple(_quote(line, process, timeline) for process, line in model.stopped[:QUOTES])
         found.append(Observation(id="run.stopped-apart", source="log", quotes=quotes))
+    if model.began_apart:
+        quotes = tuple(_quote(line, process, timeline) for process, line in model.began_apart)
+        found.append(Observation(id="run.began-apart", source="log", quotes=quotes))
     for name, lines in (
         ("run.started-over", model.started_over),
         ("run.resumed-behind", model.resumed_behind),

@@ -1,25 +1,27 @@
-"""Collectives whose order is not the same on every rank: in a loop over a set, or in a thread of their own."""
+"""What every process orders or salts in its own way: collectives over a set or in a thread, and hashes of strings."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown
 from distkb.evidence.readers.scripts.project import Function
 
 _SET, _THREAD = "script.collective-over-set", "script.collective-in-thread"
+_HASH = "script.salted-hash"
 _KEEPS = frozenset({"list", "tuple", "iter", "enumerate", "reversed", "dict", "zip"})
 """Calls that give the elements in the order in which they come."""
 _SETS = frozenset({"set", "frozenset"})
 _VIEWS = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy", "keys", "items", "values"})
 """Methods of a set, or of a dictionary, whose result has its order."""
 _NUMBERS = frozenset({"range", "tolist", "int", "float", "len", "arange", "randint", "sample"})
+_WRITES = frozenset({"str", "hex", "format"})
 _DEPTH = 6
 
 
-def over_set(job: Job) -> Iterator[Hit]:
+def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives that are called once for each element of a set, which each process orders in its own way."""
     for function in job.project.functions:
         for source, body in _loops(function.node):
@@ -30,6 +32,44 @@ def over_set(job: Job) -> Iterator[Hit]:
                 if need is not None and need.name != "dist.barrier":
                     yield hit(_SET, function, call, call=shown(call.func), over=shown(source), needs=need.name)
                     break
+
+
+def salted_hash(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield `hash()` where it divides something or names a file: of a string it differs from process to process."""
+    for function in job.project.functions:
+        if not isinstance(function.node, ast.Module) and function.name.endswith("__hash__"):
+            continue
+        for node in _own_nodes(function.node):
+            divides = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+            writes = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Call) and last(node.func) in _WRITES)
+            inside: list[ast.AST] = [node.left] if isinstance(node, ast.BinOp) and divides else [node] if writes else []
+            calls = (part for start in inside for part in ast.walk(start) if isinstance(part, ast.Call))
+            call = next((part for part in calls if _is_salted(part, function, job)), None)
+            if call is not None:
+                yield hit(_HASH, function, call, call=shown(call))
+                break
+
+
+def _is_salted(call: ast.Call, function: Function, job: ScriptContext) -> bool:
+    if not isinstance(call.func, ast.Name) or call.func.id != "hash" or len(call.args) != 1:
+        return False
+    given = call.args[0]
+    number = isinstance(given, ast.Constant) and isinstance(given.value, (int, float))
+    return (
+        not number
+        and last(getattr(given, "func", given)) not in _NUMBERS
+        and job.project.target(call, function) is None
+    )
+
+
+def _own_nodes(root: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's own body."""
+    left: list[ast.AST] = list(getattr(root, "body", []))
+    while left:
+        node = left.pop(0)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node
+            left.extend(ast.iter_child_nodes(node))
 
 
 def _loops(root: ast.AST) -> Iterator[tuple[ast.expr, list[ast.AST]]]:
@@ -49,14 +89,14 @@ def _loops(root: ast.AST) -> Iterator[tuple[ast.expr, list[ast.AST]]]:
         left.extend(ast.iter_child_nodes(node))
 
 
-def _is_set(node: ast.expr | None, function: Function, job: Job, depth: int = 0) -> bool:
+def _is_set(node: ast.expr | None, function: Function, job: ScriptContext, depth: int = 0) -> bool:
     """Whether an expression's elements come in the order of a set of anything but numbers."""
     if isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Call) and last(node.func) in _SETS):
         return not _of_numbers(node)
     return depth < _DEPTH and any(_is_set(part, function, job, depth + 1) for part in _made_of(node, function, job))
 
 
-def _made_of(node: ast.expr | None, function: Function, job: Job) -> list[ast.expr]:
+def _made_of(node: ast.expr | None, function: Function, job: ScriptContext) -> list[ast.expr]:
     """Return the expressions whose order is an expression's own."""
     found: list[ast.expr | None] = []
     if isinstance(node, (ast.Name, ast.Attribute)):
@@ -81,7 +121,7 @@ def _of_numbers(node: ast.AST) -> bool:
     )
 
 
-def in_thread(job: Job) -> Iterator[Hit]:
+def in_thread(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives on the default group in a function that a thread beside the training runs."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -90,15 +130,14 @@ def in_thread(job: Job) -> Iterator[Hit]:
             named = keyword(site.node, "target") or next(iter(site.node.args[1:2]), None)
             if named is None:
                 continue
-            run = ast.copy_location(ast.Call(func=named, args=[], keywords=[]), site.node)
-            target = job.project.target(run, function)
+            target = job.project.referred(named, function)
             found = None if target is None else _collective_in(target, job)
             if target is not None and found is not None:
                 call, needs = found
                 yield hit(_THREAD, target, call, call=shown(call.func), needs=needs, thread=shown(named))
 
 
-def _collective_in(target: Function, job: Job) -> tuple[ast.Call, str] | None:
+def _collective_in(target: Function, job: ScriptContext) -> tuple[ast.Call, str] | None:
     for site in job.project.walk(target).sites:
         for need in job.effects.of_call(site.node, target):
             if need.category in {"collective", "ddp-forward", "state-dict"}:
@@ -106,4 +145,8 @@ def _collective_in(target: Function, job: Job) -> tuple[ast.Call, str] | None:
     return None
 
 
-RULES = (Rule(ids=(_SET,), check=over_set), Rule(ids=(_THREAD,), check=in_thread))
+RULES = (
+    ScriptRule(ids=(_SET,), check=over_set),
+    ScriptRule(ids=(_THREAD,), check=in_thread),
+    ScriptRule(ids=(_HASH,), check=salted_hash),
+)
