@@ -172,12 +172,26 @@ def _elsewhere(options: Options) -> Options:
 
     from distkb.watching import slurm
 
+    if options.pids:
+        raise _no_rank(options.pids[0])
     if options.slurm_job is None:
         raise Failure("watch.error.nothing", code=ExitCode.UNABLE)
     job = slurm.show(options.slurm_job)
     if job is None or not job.live:
         raise Failure("watch.error.no-job", code=ExitCode.UNABLE, job=options.slurm_job)
     return msgspec.structs.replace(options, elsewhere=True, logs=(*options.logs, *job.outputs))
+
+
+def _no_rank(pid: int) -> Failure:
+    """Say why the process that was named is not watched: another user's hides what it is."""
+    import os
+
+    from distkb_probes.environment.processes import owner_of, user_name
+
+    owner = owner_of(pid)
+    if owner is None or os.getuid() in (0, owner):
+        return Failure("watch.error.no-rank", pid=pid)
+    return Failure("watch.error.others", code=ExitCode.UNABLE, pid=pid, owner=user_name(owner))
 
 
 class _Teller:

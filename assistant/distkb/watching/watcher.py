@@ -20,8 +20,8 @@ from distkb.watching.started import Command, Signals, ended, run_beside
 from distkb.watching.verdict import Verdict
 
 POLL_S = 1.0
-LEAD_S = 3.0
-"""The first look at the ranks is taken so long before the limit, at most a third of it."""
+LEAD_S = 6.0
+"""The first look at the ranks is taken so long before the limit, at most half of it: a busy machine makes it slow."""
 LEAD_FAR_S = 10.0
 """The same where other nodes have to be asked, at most half of it."""
 SLOW_TIMES = 10.0
@@ -244,7 +244,7 @@ class Watcher:
 
     def _wants_a_look(self, silence: float, limit: float, due: float) -> bool:
         if self._stalled is None:
-            lead = min(LEAD_FAR_S, limit / 2) if self._elsewhere else min(LEAD_S, limit / 3)
+            lead = min(LEAD_FAR_S if self._elsewhere else LEAD_S, limit / 2)
             return bool(self._ranks or self._elsewhere) and silence >= due - lead
         if not (self._blind_here and self._kept and silence >= due):
             return False
