@@ -66,7 +66,7 @@ class Run:
     def _read(self) -> None:
         assert self._said is not None
         for line in self._said:
-            self.lines.append((time.time(), line.rstrip("\n")))
+            self.lines.append((time.time(), re.sub("^distkb: ?(?!note:|error:)", "", line.rstrip("\n"))))
 
     def first(self, pattern: str) -> tuple[float, str] | None:
         return next(((at, line) for at, line in list(self.lines) if re.search(pattern, line)), None)
