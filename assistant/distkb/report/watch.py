@@ -11,7 +11,7 @@ from distkb.watching.event import Event
 from distkb.watching.verdict import Place, Verdict
 
 _PLACES_SHOWN = 6
-_LINES = {"failed": "watch.failed", "killed": "watch.killed", "ended": "watch.ended"}
+_LINES = {"failed": "watch.failed", "killed": "watch.killed", "ended": "watch.ended", "left": "watch.left"}
 
 
 def line(event: Event, say: Say) -> str:
