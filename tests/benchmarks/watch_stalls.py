@@ -1,7 +1,7 @@
 """Prints how `distkb watch` does on real jobs: which stalls it names, how soon, what it costs, what it leaves.
 
 `watch_stalls.py stalls [KIND...]`, `slurm [KIND...]` (two nodes of the Slurm here), `healthy [SECONDS [TIME]]`,
-`cost [SECONDS]`, `kills [N]`; gloo, on the CPU. Four ranks, or as many as WATCH_RANKS says. TIME is for `--stall`;
+`cost [SECONDS [STEP]]`, `kills [N]`; gloo, on the CPU. Four ranks, or as many as WATCH_RANKS says. TIME is for `--stall`;
 without it the watcher finds its own limit. WATCH_WITHOUT_PTRACE=1: nobody finds py-spy, and the ranks serve their
 stacks (as root, for the mount).
 """
@@ -283,12 +283,12 @@ def healthy(seconds: float, stall: str = "") -> None:
         )
 
 
-def cost(seconds: float) -> None:
+def cost(seconds: float, step: str = "0.02") -> None:
     """Compare the steps of one job with and without its watcher, which is stopped in every other window of time."""
     for served in ("", "1"):
         os.environ["STALL_SERVE"] = served
-        with run(["healthy", "0.05", "1000000", "0.02"], []) as one:
-            while len(steps_of(one)) < 200:
+        with run(["healthy", "0.05", "1000000", step], []) as one:
+            while len(steps_of(one)) < 50:
                 time.sleep(0.5)
             watcher, began, cpu = one.process.pid, time.time(), used(one.process.pid)[0]
             pairs: list[float] = []
@@ -376,5 +376,7 @@ if __name__ == "__main__":
         sys.exit(stalls(more or list(KINDS), in_slurm=True) != len(more or KINDS))
     if what == "healthy":
         healthy(float(more[0]) if more else 60.0, *more[1:2])
+    elif what == "cost":
+        cost(float(more[0]) if more else 120.0, *more[1:2])
     else:
-        {"cost": cost}.get(what, lambda n: kills(int(n)))(float(more[0]) if more else 20)
+        kills(int(more[0]) if more else 20)
