@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,7 @@ def _folders(given: Sequence[Path]) -> Iterator[Path]:
 
 
 def _candidates(path: str, folders: Sequence[Path]) -> Iterator[Path]:
-    pure = PurePosixPath(path.replace("\\", "/"))
+    pure = PurePosixPath(posixpath.normpath(path.replace("\\", "/")))  # `torchrun ../train.py` leaves `..` inside
     if pure.suffix != ".py" or ".." in pure.parts:
         return
     if pure.is_absolute():
