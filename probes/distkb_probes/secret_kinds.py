@@ -49,9 +49,9 @@ _WORDS = (
 """What stands where a value would and is none."""
 _NUMBER = r"(?!\d{1,18}(?:\.\d{0,9})?(?:[\s,;.)\]}\"'&]|:(?:\s|$)|$))"
 _TYPE = r"(?:\s?:\s{0,2}[A-Za-z][\w.]{0,20}(?:\[[\w., |]{1,40}\])?(?:\s\|\sNone)?(?=\s?=)|\s(?:string|str)(?=\s?:?=))?"
-_SEPARATOR = rf"[\\]{{0,8}}[\"'`]?\]?(?:\s\[[^\]\n]{{1,24}}\])?{_TYPE}\s{{0,4}}(?:=>|->|:{{1,3}}=|[?+.|]{{1,2}}=|\|\||[=:\uff1a])\s{{0,4}}"
+_SEPARATOR = rf"[\\]{{0,8}}[\"'`]?\]?(?:\s[\[(][^\])\n]{{1,24}}[\])])?{_TYPE}\s{{0,4}}(?:=>|->|:{{1,3}}=|[?+.|]{{1,2}}=|\|\||[=:\uff1a])\s{{0,4}}"
 _QUOTE = r"[\\]{0,8}[\"']"
-_TYPED = r"(?:!{1,2}\w{1,20}\s{1,4}|[bfru]{1,2}(?=[\"'])|Secret\w{0,10}\((?=[\"']))?"
+_TYPED = r"(?:[!&]{1,2}\w{1,20}\s{1,4}|[bfru]{1,2}(?=[\"'])|Secret\w{0,10}\((?=[\"']))?"
 """What may stand between a separator and the value: a tag of YAML, a prefix or a type of Python."""
 _GAP = r"(?:\s{1,4}|[\"'],\s{0,2}[\"'])"
 """Between two arguments of a command, also where it is written as a list."""
@@ -73,7 +73,7 @@ def _named(name: str, least: int, also: str = "") -> tuple[str, str, str]:
     return (
         rf"{head}[\\]{{0,8}}\"){_WORDS}{also}(?=[^\"\\]{{{least}}})(?:[^\"\\]|[\\]{{1,8}}(?![\"\\])){{1,400}}",
         rf"{head}'){_WORDS}{also}(?=[^']{{{least}}})[^']{{1,400}}",
-        rf"{head}`?)(?![\"'\\`]|[bfru]{{1,2}}[\"']|Secret\w{{0,10}}\([\"']|!{{1,2}}\w{{1,20}}\s){_WORDS}{also}{_BARE}{{{least},400}}",
+        rf"{head}`?)(?![\"'\\`]|[bfru]{{1,2}}[\"']|Secret\w{{0,10}}\([\"']|[!&]{{1,2}}\w{{1,20}}\s){_WORDS}{also}{_BARE}{{{least},400}}",
     )
 
 
@@ -99,7 +99,7 @@ _ANY_NAME = rf"(?:(?i:{_NO_TOKEN}token|secret|passw(?:or)?d|passphrase|credentia
 _ENDING = r"(?:(?![\w.-]{0,40}(?:hash|sha|md5|sum|digest|print|_id|file|path|name|version|ids)\b)[_.-][\w.-]{0,20})?"
 """What may follow such a word in a name."""
 _WEAK = (
-    r"(?:[\\]{0,8}[\"'`]?(?:\s{0,20}\|\s{0,20}|\t{1,4}|,\s{0,4}(?:\w{1,20}\s?=\s?)?|\s{1,40})[\\]{0,8}[\"'`]?"
+    r"(?:[\\]{0,8}[\"'`]?(?:\s{0,20}\|\s{0,20}|\t{1,4}|,\s{0,4}(?:\w{1,20}\s?=\s?)?|\s{0,2}\(|\)?\s{0,2}->\s{0,2}|\s{1,40})[\\]{0,8}[\"'`]?"
     r"|[\"']\s{1,4}(?:\w{1,20}:)?[Vv]alue\s?=\s?[\"'])"
 )
 """What may stand between a name and its value in tables, lists of arguments and attributes."""
@@ -117,7 +117,7 @@ _KOREAN_SECRET = (
     r"(?:토큰|시크릿(?:\s?키)?|(?:비밀|인증|액세스|접속|접근|보안|서비스|API|wandb|HF)\s?키)[는은가이를을]?"
 )
 _SECRET_NAME = rf"(?:[\w.-]{{0,60}}(?:passw(?:or)?d|passphrase|secret|[_-]key|credentials?|[_-]pass|[_-]pw)|(?:[\w.-]{{0,60}}[_.-])?{_NO_TOKEN}token)"
-_ENVIRONMENT_NAME = r"[A-Z][A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|PASS|PWD|TOKEN|SECRET|KEY|CREDENTIALS?)"
+_ENVIRONMENT_NAME = r"[A-Z][A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|TOKEN|SECRET|KEY|APIKEY|CREDENTIALS?)"
 
 _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
     (
@@ -155,7 +155,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
         (
             "Qwen2VLForConditionalGenerationV2",
             "_ZN4c10d16ProcessGroupNCCL8WorkNCCL12checkTimeoutESt8optional",
-            "/tmp/torchinductor_root/ab/cabcdefghijk2mnopq3rstuvw4xyzabcdefghijkl5mnopqrstuvw6.py",
+            "torchinductor_root/ab/cabcdefghijk2mnopq3rstuvw4xyzabcdefghijkl5mnopqrstuvw6.py",
             "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x256x64_warpgroupsize2x1x1",
         ),
     ),
@@ -292,6 +292,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
     (
         "option that is named",
         (
+            r"(--secret\s{1,2}[\w:.-]{1,60}\s{1,2}[\"'])(?!\*\*\*)[^\"'\n]{4,200}",
             r"(?i)((?<![\w-])--?[\w-]{0,40}?(?:password|passwd|passphrase|(?<!by)(?<!com)pass|(?<![A-Za-z])pw|pwd|secret(?:[-_]id)?"
             r"|(?:api|access|secret|private|wandb|hf|openai|account|storage|shared|slot|encryption|signing|license|auth)[-_]?key"
             rf"|credentials?|_auth|auth[-_]?token|access[-_]?token)(?:=|{_GAP})[\"']?){_WORDS}(?!-)[^\s\"']{{1,400}}",
@@ -304,7 +305,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
         (
             rf"(?i)((?<![\w-])--?[\w-]{{0,24}}(?:user|auth|login|creds?|credentials)(?:=|{_GAP})[\"']?(?!\d{{1,10}}:)[^\s:\"'=/]{{1,100}}:)"
             r"(?!//|\*\*\*)[^\s\"']{2,400}",
-            rf"(?i)(\b(?:curl|http|https|xh)\b[^\n|;&]{{0,160}}?[\s\"'](?:-u|--user|-a|--auth)(?:{_GAP}|\s{{0,4}})[\"']?[^\s:\"']{{1,100}}:)"
+            rf"(?i)(\b(?:curl|http|https|xh)\b[^\n|;&]{{0,160}}?[\s\"'](?:-u|--user|-a|--auth)(?:{_GAP}|\s{{0,4}})[\"']?[^\s:\"']{{1,100}}:[\"']?)"
             r"(?!\*\*\*)[^\s\"']{1,400}",
         ),
         ("curl --proxy-user me:|hunter22 https://x",),
@@ -402,9 +403,9 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             r"((?:^|\n)\s{0,20}pass\s{0,4}=\s{0,4}[\"']?)(?!\*\*\*|true|false|yes|no\b)[^\s\"']{6,200}",
             r"(?i)(\bauth[\"']?(?:\s{0,2}[:=]\s{0,2}|\s)[\"']?[\w.@-]{1,60}:)(?!//|\*\*\*)(?!\d{1,5}(?:\D|$))[^\s\"',:/]{6,200}",
             r"(\b(?:Minio|\w{0,20}(?:[Cc]onnect|[Ll]ogin|[Aa]uth\w{0,10}|Credentials?))\(\s?(?:[\"'][^\"'\n]{0,80}[\"'],\s?){1,2}[\"'])(?!\*\*\*)[^\s\"'/]{8,200}(?=[\"']\s?[,)])",
-            r"(?i)([\"']pass[\"']\s{0,2}:\s{0,2}[\"'])(?!\*\*\*|true|false|yes|no|ok)[^\s\"']{6,200}(?=[\"'])",
+            r"(?i)([\"'](?:pass|pw)[\"']\s{0,2}:\s{0,2}[\"'])(?!\*\*\*|true|false|yes|no|ok)[^\s\"']{6,200}(?=[\"'])",
             r"(?i)([{,]\s{0,4}[\"']key[\"']\s{0,2}:\s{0,2}[\"'])[0-9a-f]{32}(?=[\"'])",
-            r"(?i)(<(?:password|passwd|secret|token|api_?key)>)(?=[^<\n]{1,400}</)[^<\n]{1,400}",
+            r"(?i)(<[\w.-]{0,40}(?:password|passwd|passphrase|secret|token|key)>)(?=[^<\n]{1,400}</)[^<\n]{1,400}",
         ),
         (
             "basic_auth: me:|hunter22",
@@ -431,19 +432,26 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             r"(?i)(\bidentified\s{1,3}by\s{1,3}(?:password\s{1,3})?[\"'])(?!\*\*\*)[^\"'\n]{1,200}",
             rf"(?i)(\bpass(?:word|phrase) for [\"']?(?:https?:)?[^\n:]{{1,100}}:\s{{1,3}}){_WORDS}\S{{1,200}}",
             rf"(?i)(\bpass(?:word|phrase|wd|code)s?(?:\s{{1,4}}(?:is|was|are|to|now|set|changed|reset)){{1,3}}:?\s{{1,4}}[\"'`]?){_NO_VALUE}[^\s\"'`]{{4,400}}",
-            rf"(?i)(\bpass(?:word|phrase|wd)\s{{1,4}}[\"'`(]?){_NO_VALUE}(?:[^\s\"'`)]{{0,60}}\d[^\s\"'`)]{{3,60}}|[a-z]{{3,20}}(?:[-_.][a-z]{{3,20}}){{2,6}}|(?-i:[\w!@#$%^&*+-]{{0,30}}[a-z_][A-Z][\w!@#$%^&*+-]{{2,60}}))",
+            rf"(?i)((?<![A-Za-z])pass(?:word|phrase|wd)\s{{1,4}}[\"'`(]?){_NO_VALUE}(?:[^\s\"'`)]{{0,60}}\d[^\s\"'`)]{{3,60}}|[a-z]{{3,20}}(?:[-_.][a-z]{{3,20}}){{2,6}}|(?-i:[\w!@#$%^&*+-]{{0,30}}[a-z_][A-Z][\w!@#$%^&*+-]{{2,60}}))",
             rf"(?i)(\b(?:with|using)\s(?:the\s)?pass(?:word|phrase)\s{{1,2}}[\"'`]?){_NO_VALUE}[^\s\"'`]{{4,200}}",
-            rf"(?i)(\bpass(?:word|phrase|wd)\s{{1,2}}[\"'`]){_NO_VALUE}[^\s\"'`]{{4,200}}(?=[\"'`])",
+            rf"(?i)((?<![A-Za-z])pass(?:word|phrase|wd)\s{{0,2}}[>?\u00bb\u276f]\s{{1,2}}){_NO_VALUE}[^\s\"'`]{{4,200}}",
+            rf"(?i)((?<![A-Za-z])pass(?:word|phrase|wd)\s{{1,2}}[\"'`]){_NO_VALUE}[^\s\"'`]{{4,200}}(?=[\"'`])",
             r"(?i)(\b(?:user|username|login|uid)\s?[=:]\s?[\"']?[^\s,;\"']{1,60}[\"']?[,;&\s]{1,3}[\"']?(?:pass|pw|pwd)\w{0,5}[\"']?\s?[=:]\s?[\"']?)(?!\*\*\*)[^\s\"',;&]{3,200}",
             rf"(\b(?:login|authenticate|connect)\(\s?[\w.@-]{{1,60}},\s?){_DIGIT_AND_LETTER}[^\s\"'(),]{{6,200}}",
             r"(\bAUTH\s{1,2}[\"']?)(?=[^\s\d]{0,100}\d)(?=[^\sA-Za-z]{0,100}[A-Za-z])[A-Za-z0-9][^\s\"']{7,200}",
             r"(?i)(\bSharedKey(?:Lite)?\s{1,2}[\w-]{1,60}:)[A-Za-z0-9+/]{20,100}={0,2}",
             r"(?i)(\b(?:aws_secret_access_key|aws_session_token|(?:auth|access|api|bot)_token|api_key|secret_key)\s{1,4}[\"']?)"
             r"(?=[^\s\d]{0,200}\d)(?=[^\sA-Za-z]{0,200}[A-Za-z])[^\s\"'=:().]{16,}",
-            r"(?i)(\b(?:login|user|username|account)\s{1,4}\S{1,100}\s{1,4}(?:password|passwd|pass|pw)\s{1,4}[\"']?)(?!\*\*\*)(?!(?:is|was|auth\w*|fail\w*|in|for|has)\b)[^\s\"']{3,400}",
+            r"(?i)(\b(?:login|user|username|account|id)\s{1,4}\S{1,100}\s{1,4}(?:password|passwd|pass|pw)\s{1,4}[\"']?)(?!\*\*\*)(?!(?:is|was|auth\w*|fail\w*|in|for|has)\b)[^\s\"']{3,400}",
+            r"((?:^|\n)\s{0,20}(?:password|passwd|passphrase)\s{1,4})(?!\*\*\*)[^\s\"']{3,200}(?=\s{0,4}(?:\n|$))",
+            rf"((?<![A-Za-z0-9]){_ENVIRONMENT_NAME}\s[\"'`]){_NO_VALUE}[^\s\"'`]{{4,400}}(?=[\"'`])",
+            rf"((?i:passw(?:or)?d|passphrase|secret|pwd)\s?(?:의\s)?(?:값)?(?:은|는|이|가|을|를)\s{{1,3}}[\"'`]?){_NO_VALUE}(?!\$|<|/)[!-~]{{4,400}}",
+            rf"({_ANY_NAME}\s?(?:의\s)?(?:값)?(?:은|는|이|가|을|를)\s{{1,3}}[\"'`]?){RANDOM_BESIDE}",
+            rf"((?<![A-Za-z0-9]){_ENVIRONMENT_NAME}(?:\s(?:to|as|with|value|is|was|currently|now)(?:\s(?:is|was|of|now|set\sto))?|\s?(?:의\s)?(?:값)?(?:은|는|이|가|을|를))\s{{1,3}}[\"'`]?)"
+            rf"{_NO_VALUE}(?!\$|<|/)[!-~]{{4,400}}",
             rf"(\b{_ENVIRONMENT_NAME}\s(?:was|is)\s[\"']?){_DIGIT_AND_LETTER}[^\s\"']{{12,400}}",
             rf"(\b{_ENVIRONMENT_NAME}_COMMAND=[\"']?(?:echo|printf)\s)[^\s\"']{{6,400}}",
-            r"(?i)(\b[\w.-]{0,40}passw[^\n]{0,200}?\binput_value=[\"'])(?!\*\*\*)[^\"'\n]{1,400}",
+            r"(?i)(\b[\w.-]{0,40}(?:passw|passphrase|secret|token|key\b)[^\n]{0,200}?\binput_value=[\"'])(?!\*\*\*)[^\"'\n]{1,400}",
             r"(\bmc alias set \S{1,100} \S{1,200} \S{1,100} )\S{8,200}",
             r"(?i)(\bauth plain )[A-Za-z0-9+/=]{16,}",
             r"(?i)(\bkey = )[A-Za-z0-9+/]{38}==",

@@ -140,7 +140,7 @@ def load(name: str, directory: Path | None = None) -> Session:
     header = _header(lines[0], name)
     try:
         events = tuple(_decoded(line) for line in lines[1:])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         code: Code = "broken" if header.version == distkb.__version__ else "other-version"
         raise SessionError(code, name, str(error)) from error
     return Session(id=header.id, started=plain(header.started), title=_title(header.title), events=events)
@@ -186,7 +186,7 @@ def _path(name: str, directory: Path | None) -> Path:
 def _header(line: bytes, name: str) -> Header:
     try:
         header = _HEADER.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SessionError("broken", name, str(error)) from error
     if header.schema != SCHEMA:
         raise SessionError("other-version", name, plain(header.schema)[:TITLE_WIDTH])
@@ -202,7 +202,8 @@ def _encoded(event: Event) -> bytes:
 
 def _decoded(line: bytes) -> Event:
     """Return an event of a journal, which somebody else may have written, as it may be shown."""
-    return msgspec.convert(fit(msgspec.to_builtins(_EVENT.decode(line))), Event)
+    event: Event = msgspec.convert(fit(msgspec.to_builtins(_EVENT.decode(line))), Event)
+    return event
 
 
 def _ends_with_a_line(path: Path) -> bool:
