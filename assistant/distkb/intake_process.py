@@ -1,7 +1,8 @@
 """Reads evidence in a process of its own, so that a screen stays quick and reading can be cancelled at any time.
 
-The parent writes one `Request`; the child answers with `Progress` while it reads and one `Evidence` or `Refused` at the
-end, each as four bytes of length and the message in msgpack. A child whose parent is gone fails on its next write.
+The parent writes one `ReadRequest`; the child answers with `BytesRead` while it reads and one `Evidence` or `Refused`
+at the end, each as four bytes of length and the message in msgpack. A child whose parent is gone fails on its next
+write.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from distkb.evidence.observation import Evidence
 _MOST_BYTES = 1 << 30
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to read."""
 
     paths: tuple[str, ...] = ()
@@ -30,7 +31,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     overlays: tuple[str, ...] = ()
 
 
-class Progress(msgspec.Struct, frozen=True, tag="progress"):
+class BytesRead(msgspec.Struct, frozen=True, tag="progress"):
     """How many bytes of how many were read."""
 
     done: int
@@ -49,7 +50,7 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
     reason: str
 
 
-Message = Progress | Read | Refused
+Message = BytesRead | Read | Refused
 
 
 class CancelledError(Exception):
@@ -60,10 +61,10 @@ class ReadingFailedError(Exception):
     """The process that reads ended without an answer; the text says why."""
 
 
-class Reading:
+class ReadingProcess:
     """One reading process. `result` waits for it; `cancel`, from any thread, ends it."""
 
-    def __init__(self, request: Request | None = None, progress: Callable[[int, int], None] | None = None) -> None:
+    def __init__(self, request: ReadRequest | None = None, progress: Callable[[int, int], None] | None = None) -> None:
         """Start it; without a request it makes itself ready, and `ask` says later what to read."""
         self._progress = progress
         self._cancelled = False
@@ -77,7 +78,7 @@ class Reading:
         if request is not None:
             self.ask(request)
 
-    def ask(self, request: Request) -> None:
+    def ask(self, request: ReadRequest) -> None:
         """Say what to read, once."""
         stdin = self._process.stdin
         if stdin is not None:
@@ -91,7 +92,7 @@ class Reading:
         try:
             while stdout is not None:
                 match _receive(stdout):
-                    case Progress(done=done, total=total):
+                    case BytesRead(done=done, total=total):
                         if self._progress is not None and not self._cancelled:
                             self._progress(done, total)
                     case Read(evidence=evidence):
@@ -145,11 +146,11 @@ def main() -> None:
     asked = sys.stdin.buffer.read()
     if not asked:
         return  # nobody asks any more
-    request = msgspec.convert(json.loads(asked), Request)
+    request = msgspec.convert(json.loads(asked), ReadRequest)
     out = os.dup(1)
     os.dup2(2, 1)  # nothing that is printed by accident gets between the messages
     try:
-        _send(out, Read(_read(request, lambda done, total: _send(out, Progress(done, total)))))
+        _send(out, Read(_read(request, lambda done, total: _send(out, BytesRead(done, total)))))
     except BrokenPipeError:
         os._exit(1)
     except Exception as problem:  # noqa: BLE001 - the parent says it
@@ -157,7 +158,7 @@ def main() -> None:
             _send(out, Refused(f"{type(problem).__name__}: {problem}"))
 
 
-def _read(request: Request, progress: Callable[[int, int], None]) -> Evidence:
+def _read(request: ReadRequest, progress: Callable[[int, int], None]) -> Evidence:
     from distkb import intake, knowledge
     from distkb.catalogue.places import cache_directory
     from distkb.search.index import load

@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList
 from tui_driver import Drive, drive
 
 from distkb.diagnosis.session import EvidenceAdded, ProbeResult
-from distkb.intake_process import Reading, Request
+from distkb.intake_process import ReadingProcess, ReadRequest
 from distkb.locale import Language, Say
 from distkb.probing.interpreter import Interpreter
 from distkb.sessions import store
@@ -64,10 +64,10 @@ def _ancestors(pid: int, above: dict[int, int]) -> set[int]:
     return found
 
 
-class StoppedReading(Reading):
+class StoppedReading(ReadingProcess):
     """Really reads, but its process is stopped at once, so that it cannot end by itself before a test steps in."""
 
-    def __init__(self, request: Request | None = None, progress: Callable[[int, int], None] | None = None) -> None:
+    def __init__(self, request: ReadRequest | None = None, progress: Callable[[int, int], None] | None = None) -> None:
         super().__init__(request, progress)
         for pid in children("intake_process"):
             os.kill(pid, signal.SIGSTOP)

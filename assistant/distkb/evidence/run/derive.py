@@ -20,7 +20,7 @@ from distkb.evidence.run.parting import Parting, part
 from distkb.evidence.run.positions import Position, positions
 from distkb.evidence.run.processes import Run, Trace, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
-from distkb.evidence.run.said import read_before_written, resumed_behind, shorter_limit
+from distkb.evidence.run.said import began_apart, read_before_written, resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import alone, talks
 from distkb.evidence.run.sizes import divided
 from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes
@@ -113,6 +113,7 @@ def derive(
         completed=done,
         started_over=started_over(_tries(scans, roles) or _restarts(said)),
         read_before_written=read_before_written(said, timeline) if len(run.ranked) > 1 else None,
+        began_apart=began_apart(spoken),
         resumed_behind=resumed_behind(said),
         divided=divided(said, world),
         shorter_limit=shorter_limit(said, timeline),

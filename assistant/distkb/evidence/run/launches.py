@@ -23,6 +23,8 @@ _OWN_ID = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """A run id that `--standalone` draws: no two launches share it."""
 _JOB = re.compile(r"^(?P<name>\D.*?)[._-](?P<job>\d{2,12})(?:_\d+)?\.(?:out|err)$")
 """Slurm's `slurm-%j.out` and what people make of it: `%x-%j.out`, `train_%A_%a.err`."""
+_ONE_SITTING = 6 * 3600.0
+"""Times without a date are put in order where all of them lie within this many seconds."""
 _LOOKED_AT = 80
 """Lines at either end in which a time is looked for."""
 
@@ -46,11 +48,8 @@ def newest(scans: Sequence[FileScan]) -> tuple[tuple[FileScan, ...], tuple[RunSt
     launches = _launches(scans)
     if len(launches) < 2:
         return tuple(scans), ()
-    for launch in launches:
-        times = [time for scan in launch.scans for time in _ends(scan)]
-        if not times:
-            return tuple(scans), ()
-        launch.start, launch.end = min(times), max(times)
+    if not (_timed(launches, dated=True) or _timed(launches, dated=False)):
+        return tuple(scans), ()
     launches.sort(key=lambda launch: (launch.end, launch.start))
     joined = _joined(launches)
     if len(joined) < 2:
@@ -99,12 +98,23 @@ def _joined(launches: Sequence[_Launch]) -> list[_Launch]:
     return joined
 
 
-def _ends(scan: FileScan) -> list[float]:
-    """The first and the last time with a date that a file's lines say."""
+def _timed(launches: Sequence[_Launch], *, dated: bool) -> bool:
+    """Set the first and last time of each launch; False where one says none, or times of day are too far apart."""
+    for launch in launches:
+        times = [time for scan in launch.scans for time in _ends(scan, dated=dated)]
+        if not times:
+            return False
+        launch.start, launch.end = min(times), max(times)
+    span = max(launch.end for launch in launches) - min(launch.start for launch in launches)
+    return dated or span < _ONE_SITTING
+
+
+def _ends(scan: FileScan, *, dated: bool) -> list[float]:
+    """The first and the last time that a file's lines say, with a date or without."""
     found: list[float] = []
     for lines in (scan.start.splitlines()[:_LOOKED_AT], reversed(scan.end.splitlines()[-_LOOKED_AT:])):
         stamps = (head(line).stamp for line in lines)
-        dated = next((stamp for stamp in stamps if stamp is not None and stamp.dated), None)
-        if dated is not None:
-            found.append(seconds(dated, None, None))
+        stamp = next((stamp for stamp in stamps if stamp is not None and stamp.dated is dated), None)
+        if stamp is not None:
+            found.append(seconds(stamp, None, None))
     return found

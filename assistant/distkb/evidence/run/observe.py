@@ -74,6 +74,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Last lines of ranks that went on beyond where the others stopped, and of those, where nothing says why."""
     read_before_written: tuple[Line, Line] | None = None
     """Where a rank read a file, and where another said later that it had made it."""
+    began_apart: tuple[tuple[Process, Line], ...] = ()
+    """The first counters of ranks that count alike from different numbers on."""
     resumed_behind: tuple[Line, Line] | None = None
     """The newest checkpoint that was saved, and the older one from which the run went on."""
     quiet: Silence | None = None
@@ -205,6 +207,9 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
     if model.stopped and model.parting is None:
         quotes = tuple(_quote(line, process, timeline) for process, line in model.stopped[:QUOTES])
         found.append(Observation(id="run.stopped-apart", source="log", quotes=quotes))
+    if model.began_apart:
+        quotes = tuple(_quote(line, process, timeline) for process, line in model.began_apart)
+        found.append(Observation(id="run.began-apart", source="log", quotes=quotes))
     for name, lines in (
         ("run.started-over", model.started_over),
         ("run.resumed-behind", model.resumed_behind),

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from distkb.evidence.run.lines import Line, Lines
+from distkb.evidence.run.steps import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from distkb.evidence.run.processes import Process
+    from distkb.evidence.run.sayings import Talk
     from distkb.evidence.run.timeline import Event, Timeline
 
+_EARLY = 400
+"""Lines at the start of what a rank said in which its first counters are looked for."""
 APART = 2.0
 """A limit that ended a wait after less than this share of the limit that was printed is another one."""
 _LIMIT = re.compile(
@@ -73,6 +78,41 @@ def resumed_behind(work: Mapping[str, Sequence[Line]]) -> tuple[Line, Line] | No
             elif resumes and top is not None and number < top[0]:
                 return top[1], line
     return None
+
+
+def began_apart(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
+    """Return what ranks first counted in lines of one kind where they count alike from different numbers on."""
+    if len(spoken) < 2:
+        return ()
+    shared = frozenset.intersection(*(talk.templates for talk in spoken))
+    for template in dict.fromkeys(said for said in spoken[0].said[:_EARLY] if said in shared):
+        begun = [_beginning(talk, template) for talk in spoken]
+        steps = {one.step for one in begun if one is not None}
+        if None in begun or len(steps) != 1 or 0 in steps:
+            continue
+        ordered = sorted((one.first, index) for index, one in enumerate(begun) if one is not None)
+        if ordered[0][0] != ordered[-1][0]:
+            ends = [begun[ordered[0][1]], begun[ordered[-1][1]]]
+            return tuple((one.process, one.line) for one in ends if one is not None)
+    return ()
+
+
+class _Beginning(NamedTuple):
+    """The first line of one kind that a rank printed, what it counts, and how far on the second one is."""
+
+    process: Process
+    line: Line
+    first: tuple[int, int]
+    step: int
+
+
+def _beginning(talk: Talk, template: str) -> _Beginning | None:
+    found = [index for index, said in enumerate(talk.said[:_EARLY]) if said == template][:2]
+    counts = [count for index in found for count, _, _ in counted(talk.lines[index : index + 1])]
+    if len(counts) < 2 or talk.lines[found[0]].number > _EARLY:
+        return None
+    (epoch, step), (later, after) = counts
+    return _Beginning(talk.process, talk.lines[found[0]], counts[0], after - step if later == epoch else later - epoch)
 
 
 _FILE = re.compile(r"[\w.+-]{2,80}\.(?!\d)\w{2,11}\b")

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import ProgressBar, Static
 
 from distkb.diagnosis.session import Event, EvidenceAdded, Session
-from distkb.intake_process import CancelledError, Reading, ReadingFailedError, Request
+from distkb.intake_process import CancelledError, ReadingFailedError, ReadingProcess, ReadRequest
 from distkb.tui import saved
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
@@ -75,7 +75,7 @@ class ReadingScreen(Dialog[Outcome | None]):
         self._paths = paths
         self._pasted = pasted
         self._session = session
-        self._reading: Reading | None = None
+        self._reading: ReadingProcess | None = None
         self._amount = (0, 0)
         self._told = 0.0
         self._began = monotonic()
@@ -115,13 +115,13 @@ class ReadingScreen(Dialog[Outcome | None]):
         from distkb.sessions import pasted
 
         try:
-            self._reading = Reading(progress=self._read_so_far)
+            self._reading = ReadingProcess(progress=self._read_so_far)
             if self._given_up:
                 self._reading.cancel()
             if self._pasted:
                 self._paths = (*self._paths, pasted.keep(self._pasted))
             self._reading.ask(
-                Request(
+                ReadRequest(
                     paths=tuple(str(path) for path in self._paths),
                     report=self._description or None,
                     overlays=tuple(str(path) for path in (self.app.knowledge.overlays if self.app.knowledge else ())),

@@ -26,13 +26,13 @@ from distkb.tui.widgets.listing import refill
 if TYPE_CHECKING:
     from distkb.catalogue.model import Step, Text
     from distkb.locale import Say
-    from distkb.watching.look import Job
+    from distkb.watching.look import LocalJob
 
 
 class Look(msgspec.Struct, frozen=True):
     """Look at a job that runs here: offered before any question."""
 
-    job: Job
+    job: LocalJob
 
 
 UNKNOWN = "=unknown"
@@ -308,7 +308,7 @@ class MovePanel(Vertical):
         self.query_one(Answers).focus()
 
 
-def offer(job: Job, say: Say, *, asked: bool = True) -> str:
+def offer(job: LocalJob, say: Say, *, asked: bool = True) -> str:
     """Return which ranks run here and for how long they have been silent, with the offer to look at them."""
     name, n = plain(job.name), len(job.pids)
     silent = job.silent_s

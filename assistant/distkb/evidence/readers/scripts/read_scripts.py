@@ -22,13 +22,13 @@ from distkb.evidence.readers.scripts import (
     rules_sharding,
 )
 from distkb.evidence.readers.scripts.facts import facts_of
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule
 from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.source import Script, load_script
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.walk import File
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ScriptRule, ...] = (
     *rules_branches.RULES,
     *rules_decisions.RULES,
     *rules_order.RULES,
@@ -112,7 +112,7 @@ def read_scripts(paths: Sequence[Path]) -> ArtifactReading:
             left -= loaded.size
     if len(given) > MAX_FILES:
         skipped.append(Skipped(path=str(given[MAX_FILES]), code="too-many", detail=str(MAX_FILES)))
-    job = Job(Project(scripts))
+    job = ScriptContext(Project(scripts))
     hits = _check(job) if _is_distributed(job) else []
     found = {hit.id for hit in hits}
     looked_for = {identity for rule in RULES for identity in rule.ids} if _is_distributed(job) else set()
@@ -131,15 +131,15 @@ _ROOTS = frozenset(
 )
 
 
-def _is_distributed(job: Job) -> bool:
+def _is_distributed(job: ScriptContext) -> bool:
     """Whether any script trains with one of the libraries whose rules are known here."""
     targets = [target for script in job.project.scripts for target in script.imports.values()]
     roots = {target.partition(".")[0] for target in targets}
     return bool(roots & _ROOTS) or "torch" in roots
 
 
-def _check(job: Job) -> list[Hit]:
-    hits: list[Hit] = []
+def _check(job: ScriptContext) -> list[ScriptFinding]:
+    hits: list[ScriptFinding] = []
     counts: dict[str, int] = {}
     for rule in RULES:
         for hit in rule.check(job):
@@ -149,7 +149,7 @@ def _check(job: Job) -> list[Hit]:
     return sorted(hits, key=lambda hit: (hit.script.name, hit.line, hit.id))
 
 
-def _observation(hit: Hit) -> Observation:
+def _observation(hit: ScriptFinding) -> Observation:
     places = dict.fromkeys(((id(hit.script), hit.line), *((id(script), line) for script, line in hit.more)))
     scripts = {id(script): script for script in (hit.script, *(script for script, _ in hit.more))}
     return Observation(

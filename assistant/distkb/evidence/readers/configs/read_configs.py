@@ -23,13 +23,13 @@ from distkb.evidence.readers.configs import (
     rules_trainers,
 )
 from distkb.evidence.readers.configs.facts import facts_of
-from distkb.evidence.readers.configs.item import Part, UnreadableConfigError
-from distkb.evidence.readers.configs.job import Hit, Job, Rule
+from distkb.evidence.readers.configs.item import ConfigPart, UnreadableConfigError
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule
 from distkb.evidence.readers.configs.load import inner_parts, is_named_so, load_parts
 from distkb.evidence.text.clean import mask, quote_text
 from distkb.evidence.walk import File
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ConfigRule, ...] = (
     *rules_keys.RULES,
     *rules_accelerate.RULES,
     *rules_fsdp.RULES,
@@ -54,7 +54,7 @@ def read_configs(
     paths: Sequence[Path],
     settings: Sequence[Setting],
     versions: Mapping[str, str | None],
-    load: Callable[[Path], list[Part] | Skipped] | None = None,
+    load: Callable[[Path], list[ConfigPart] | Skipped] | None = None,
     refusals: Sequence[Refusal] = (),
 ) -> ArtifactReading:
     """Read the configurations of one job and check them, each by itself and against one another.
@@ -63,7 +63,7 @@ def read_configs(
     what depends on them; `refusals` is what tools refuse of their files. A file that cannot be read becomes a
     `Skipped`, and the rest is still checked. `load` is `load_config` for a caller that keeps what was read.
     """
-    parts: list[Part] = []
+    parts: list[ConfigPart] = []
     skipped: list[Skipped] = []
     for path in dict.fromkeys(paths):
         loaded = (load or load_config)(path)
@@ -72,7 +72,7 @@ def read_configs(
         else:
             parts += loaded
     parts += inner_parts(parts)
-    job = Job(parts=parts, settings=settings, versions=versions, refusals=refusals)
+    job = ConfigContext(parts=parts, settings=settings, versions=versions, refusals=refusals)
     hits = list(_check(job))
     found = {hit.id for hit in hits}
     looked_for = {identity for rule in RULES if job.of(*rule.kinds) for identity in rule.ids}
@@ -92,7 +92,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def load_config(path: Path) -> list[Part] | Skipped:
+def load_config(path: Path) -> list[ConfigPart] | Skipped:
     """Return what a file configures, or why nothing of it is known."""
     try:
         return load_parts(path)
@@ -100,7 +100,7 @@ def load_config(path: Path) -> list[Part] | Skipped:
         return Skipped(path=str(path), code=error.code, detail=quote_text(error.detail, width=120))
 
 
-def _check(job: Job) -> Iterator[Hit]:
+def _check(job: ConfigContext) -> Iterator[ConfigFinding]:
     counts: dict[str, int] = {}
     for rule in RULES:
         for part in job.of(*rule.kinds):
@@ -110,7 +110,7 @@ def _check(job: Job) -> Iterator[Hit]:
                     yield hit
 
 
-def _observation(hit: Hit) -> Observation:
+def _observation(hit: ConfigFinding) -> Observation:
     return Observation(
         id=hit.id,
         source="probe",
@@ -120,7 +120,7 @@ def _observation(hit: Hit) -> Observation:
     )
 
 
-def _quote(part: Part, line: int) -> Quote:
+def _quote(part: ConfigPart, line: int) -> Quote:
     lines = part.source.lines
     text = lines[line - 1] if 0 < line <= len(lines) else ""
     return Quote(text=quote_text(text), path=part.source.name, line=line)
@@ -166,7 +166,7 @@ def find_configs(paths: Sequence[Path]) -> list[Path]:
     return find(ConfigReader((), {}), paths)
 
 
-def is_launch(loaded: list[Part] | Skipped) -> bool:
+def is_launch(loaded: list[ConfigPart] | Skipped) -> bool:
     """Whether a file that was read is a launch file: one that starts training or asks Slurm for a job."""
     return not isinstance(loaded, Skipped) and any(part.kind in ("command", "sbatch") for part in loaded)
 
