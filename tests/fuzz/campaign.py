@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import random
 import resource
 import signal
@@ -78,7 +79,9 @@ class Tally:
 
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
-    """Raise where what is inside takes longer than any input may."""
+    """Raise where what is inside takes longer than any input may, or where a reader fails."""
+    told = os.environ.get("DISTKB_TRACEBACK")
+    os.environ["DISTKB_TRACEBACK"] = "1"  # what a guard would make a note of is raised
     before = signal.signal(signal.SIGVTALRM, _too_long)
     signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT_S)
     try:
@@ -86,6 +89,9 @@ def _limited() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+        os.environ.pop("DISTKB_TRACEBACK")
+        if told is not None:
+            os.environ["DISTKB_TRACEBACK"] = told
 
 
 def _too_long(*_: object) -> None:
