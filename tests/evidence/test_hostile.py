@@ -31,6 +31,7 @@ from distkb.evidence.readers.flight_recorder import read_flight_recorder
 from distkb.evidence.readers.probe_answers import read_document
 from distkb.evidence.readers.report.read_report import MAX_CHARACTERS, ReportReader, take_apart
 from distkb.evidence.readers.scripts import read_scripts
+from distkb.evidence.readers.stacks import read_stacks
 from distkb.evidence.readers.stacks.read_stacks import parse
 from distkb.evidence.readers.traces import read_traces
 from distkb.evidence.text.opening import open_text
@@ -213,7 +214,7 @@ def test_a_kind_whose_reader_fails_leaves_the_others(tmp_path: Path, monkeypatch
     def fail(_paths: object) -> ArtifactReading:
         raise OSError("gone")
 
-    monkeypatch.setattr("distkb.evidence.readers.stacks.read_stacks.read_stacks", fail)
+    monkeypatch.setattr(sys.modules[parse.__module__], "read_stacks", fail)
     found = artifacts.read_artifacts(take_stock([tmp_path]), (), {})
     assert [s.code for s in found.skipped() if s.code == "failed"] == ["failed"]
     assert tmp_path / "train.py" in found.files
@@ -235,7 +236,10 @@ def test_a_file_on_which_a_reader_fails_is_one_note_whoever_reads_it() -> None:
     assert reading.facts == {"read": 2}
     assert [(one.path, one.code) for one in reading.skipped] == [("b", "failed")]
     assert read_odd([Path("b")], odd="b").facts == {}
-    assert all(hasattr(read, "__wrapped__") for read in (read_configs, read_flight_recorder, read_scripts, read_traces))
+    assert all(
+        hasattr(read, "__wrapped__")
+        for read in (read_configs, read_flight_recorder, read_scripts, read_stacks, read_traces)
+    )
 
 
 def test_a_number_in_place_of_a_rank_costs_nothing(tmp_path: Path) -> None:

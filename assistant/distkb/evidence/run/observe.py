@@ -185,6 +185,10 @@ def _ends_with(process: Process, line: Line, model: Model) -> bool:
     return any(talk.process is process and talk.lines[-1] == line for talk in model.spoken)
 
 
+_OWN_PATH = re.compile(
+    r"(?i)(?:^|[/\\_.-])(?:rank|worker|process|proc|gpu|device|dev|replica|local|member)[_-]?(\d{1,6})(?=[/\\_.-])"
+)
+"""The number of a rank in a part of a path."""
 _FIRST = {"signal": "run.killed-first", "own": "run.raised-first", "other": "run.failed-first"}
 
 
@@ -196,7 +200,10 @@ def _first(model: Model, timeline: Timeline) -> list[Observation]:
     name = "run.raised-unknown" if first.kind == "own" and not model.explained else _FIRST[first.kind]
     echoes = [event for event in timeline.events if event.kind == "echo" and event.process != first.process]
     quotes = tuple(quote(event, timeline) for event in (first, *echoes[:2]))
-    return [Observation(id=name, source="log", quotes=quotes)]
+    found = [Observation(id=name, source="log", quotes=quotes)]
+    if any(int(number[1]) == first.rank for number in _OWN_PATH.finditer(first.text)):
+        found.append(Observation(id="run.failed-at-own-path", source="log", quotes=quotes[:1]))
+    return found
 
 
 def _ended(model: Model, timeline: Timeline) -> list[Observation]:

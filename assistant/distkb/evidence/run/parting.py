@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -17,7 +18,7 @@ Way = Literal[
     "same-place", "behind-step", "before-step", "beside-step", "calls-side-by-side", "calls-swapped", "calls-apart",
     "model-paths",     "one-works", "save-apart", "rest-in-step", "rest-in-call", "all-in-init", "all-in-loader",
     "one-in-loader", "generation-apart", "making-groups",
-    "inference-apart",
+    "inference-apart", "lock-around-call", "evaluation-apart",
 ]  # fmt: skip
 """How two groups of ranks lie to each other:
 
@@ -32,9 +33,15 @@ Way = Literal[
 - `rest-in-step`, `rest-in-call`: the ranks that left a place all wait in one, and of the others nobody knows where.
 - `one-in-loader`: one group waits for a batch. `generation-apart`: one group is in the loop that generates.
 - `inference-apart`: one group is in a forward without gradients, the other elsewhere.
+- `lock-around-call`: one group waits for a lock, the other in a call at a later line of the function that takes it.
+- `evaluation-apart`: one group is in the evaluation of the trainer, the other in its training.
 - `making-groups`: one group, or everyone, still makes a process group that not all of them make.
 - `all-in-init`: everyone still sets up the process group. `all-in-loader`: everyone waits for a batch.
 """
+
+
+_EVALUATION = re.compile(r"(?i)evaluation_?loop|\bprediction_?loop|\bTrainer\.evaluate$|trainer\.py evaluate$")
+"""Of path and function of a frame: Lightning 2.6, transformers 5.23."""
 
 
 class Parting(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +129,17 @@ def _way(main: Position, odd: Position) -> tuple[Way, str]:
     mine, theirs = _frame(main.frames, at), _frame(odd.frames, at)
     together = mine is not None and theirs is not None and _name(mine) == _name(theirs)
     function = mine.function if together and mine is not None else ""
+    if mine is None and theirs is None and main.waits and odd.waits and _evaluates(main) != _evaluates(odd):
+        return "evaluation-apart", function
+    if mine is not None and theirs is not None and together and odd.place.kind == "lock" and theirs.line < mine.line:
+        return "lock-around-call", function
+    return _between(main, odd, at)
+
+
+def _between(main: Position, odd: Position, at: int) -> tuple[Way, str]:
+    mine, theirs = _frame(main.frames, at), _frame(odd.frames, at)
+    together = mine is not None and theirs is not None and _name(mine) == _name(theirs)
+    function = mine.function if together and mine is not None else ""
     stages = {main.stage, odd.stage}
     if "data" in stages:
         return "one-in-loader", function
@@ -140,6 +158,11 @@ def _way(main: Position, odd: Position) -> tuple[Way, str]:
         together = mine is not None and theirs is not None and _name(mine) == _name(theirs)
     lines = (mine.line, theirs.line) if together and mine is not None and theirs is not None else (0, 0)
     return ("behind-step" if lines[0] < lines[1] else "before-step" if lines[0] > lines[1] else "beside-step"), function
+
+
+def _evaluates(one: Position) -> bool:
+    """Whether a library's evaluation loop runs around the place."""
+    return any(_EVALUATION.search(f"{frame.path} {frame.function}") for frame in one.calls)
 
 
 def _calls(main: Position, odd: Position, at: int) -> Way:

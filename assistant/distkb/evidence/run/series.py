@@ -256,6 +256,20 @@ def agrees(column: Column) -> bool:
     return len(precise) >= LEAST_ROWS - 1
 
 
+def agrees_in_groups(column: Column) -> bool:
+    """Whether precise numbers are the same within groups of ranks of one size, always the same, and differ else."""
+    if len(column.ranks) < 4 or not differs(column):
+        return False
+    groupings = [_grouping(row) for row in column.rows() if all(map(_is_precise, row))]
+    sizes = set(map(groupings[0].count, groupings[0])) if groupings else set()
+    return len(groupings) > 1 and len(set(groupings)) == 1 and len(sizes) == 1 and min(sizes) > 1
+
+
+def _grouping(row: Sequence[str]) -> tuple[int, ...]:
+    """For each rank the first one that printed the same."""
+    return tuple(map(row.index, row))
+
+
 def _is_precise(text: str) -> bool:
     return len(text.strip("-0.").replace(".", "")) >= PRECISE
 
@@ -383,6 +397,7 @@ RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "differs": differs,
     "far-apart": far_apart,
     "agrees": agrees,
+    "agrees-in-groups": agrees_in_groups,
     "drifts": drifts,
     "constant": constant,
     "ends-at-zero": ends_at_zero,

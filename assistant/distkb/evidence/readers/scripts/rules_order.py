@@ -1,4 +1,4 @@
-"""Collectives whose order is not the same on every rank: in a loop over a set, or in a thread of their own."""
+"""What every process orders or salts in its own way: collectives over a set or in a thread, and hashes of strings."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from distkb.evidence.readers.scripts.names import canonical, keyword, last, show
 from distkb.evidence.readers.scripts.project import Function
 
 _SET, _THREAD = "script.collective-over-set", "script.collective-in-thread"
+_HASH = "script.salted-hash"
 _KEEPS = frozenset({"list", "tuple", "iter", "enumerate", "reversed", "dict", "zip"})
 """Calls that give the elements in the order in which they come."""
 _SETS = frozenset({"set", "frozenset"})
 _VIEWS = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy", "keys", "items", "values"})
 """Methods of a set, or of a dictionary, whose result has its order."""
 _NUMBERS = frozenset({"range", "tolist", "int", "float", "len", "arange", "randint", "sample"})
+_WRITES = frozenset({"str", "hex", "format"})
 _DEPTH = 6
 
 
@@ -30,6 +32,44 @@ def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
                 if need is not None and need.name != "dist.barrier":
                     yield hit(_SET, function, call, call=shown(call.func), over=shown(source), needs=need.name)
                     break
+
+
+def salted_hash(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield `hash()` where it divides something or names a file: of a string it differs from process to process."""
+    for function in job.project.functions:
+        if not isinstance(function.node, ast.Module) and function.name.endswith("__hash__"):
+            continue
+        for node in _own_nodes(function.node):
+            divides = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+            writes = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Call) and last(node.func) in _WRITES)
+            inside: list[ast.AST] = [node.left] if isinstance(node, ast.BinOp) and divides else [node] if writes else []
+            calls = (part for start in inside for part in ast.walk(start) if isinstance(part, ast.Call))
+            call = next((part for part in calls if _is_salted(part, function, job)), None)
+            if call is not None:
+                yield hit(_HASH, function, call, call=shown(call))
+                break
+
+
+def _is_salted(call: ast.Call, function: Function, job: ScriptContext) -> bool:
+    if not isinstance(call.func, ast.Name) or call.func.id != "hash" or len(call.args) != 1:
+        return False
+    given = call.args[0]
+    number = isinstance(given, ast.Constant) and isinstance(given.value, (int, float))
+    return (
+        not number
+        and last(getattr(given, "func", given)) not in _NUMBERS
+        and job.project.target(call, function) is None
+    )
+
+
+def _own_nodes(root: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's own body."""
+    left: list[ast.AST] = list(getattr(root, "body", []))
+    while left:
+        node = left.pop(0)
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node
+            left.extend(ast.iter_child_nodes(node))
 
 
 def _loops(root: ast.AST) -> Iterator[tuple[ast.expr, list[ast.AST]]]:
@@ -90,8 +130,7 @@ def in_thread(job: ScriptContext) -> Iterator[ScriptFinding]:
             named = keyword(site.node, "target") or next(iter(site.node.args[1:2]), None)
             if named is None:
                 continue
-            run = ast.copy_location(ast.Call(func=named, args=[], keywords=[]), site.node)
-            target = job.project.target(run, function)
+            target = job.project.referred(named, function)
             found = None if target is None else _collective_in(target, job)
             if target is not None and found is not None:
                 call, needs = found
@@ -106,4 +145,8 @@ def _collective_in(target: Function, job: ScriptContext) -> tuple[ast.Call, str]
     return None
 
 
-RULES = (ScriptRule(ids=(_SET,), check=over_set), ScriptRule(ids=(_THREAD,), check=in_thread))
+RULES = (
+    ScriptRule(ids=(_SET,), check=over_set),
+    ScriptRule(ids=(_THREAD,), check=in_thread),
+    ScriptRule(ids=(_HASH,), check=salted_hash),
+)
