@@ -1,7 +1,7 @@
 """Prints how `distkb watch` does on real jobs: which stalls it names, how soon, what it costs, what it leaves.
 
 `watch_stalls.py stalls [KIND...]`, `slurm [KIND...]` (two nodes of the Slurm here), `healthy [SECONDS [TIME]]`,
-`cost [SECONDS]`, `kills [N]`; gloo, on the CPU. Four ranks, or as many as WATCH_RANKS says. TIME is for `--stall`;
+`cost [SECONDS [STEP]]`, `kills [N]`; gloo, on the CPU. Four ranks, or as many as WATCH_RANKS says. TIME is for `--stall`;
 without it the watcher finds its own limit. WATCH_WITHOUT_PTRACE=1: nobody finds py-spy, and the ranks serve their
 stacks (as root, for the mount).
 """
@@ -29,6 +29,8 @@ JOBS = {"collective": JOB.with_name("barrier.py")}
 """Kinds with a script of their own: what is wrong in a script is read in every one of its runs."""
 BIN = Path(sys.executable).parent
 LIMIT_S, GRACE_S, BEFORE = 10, 3.0, 30
+WINDOW_S = 4.0
+"""How long the watcher runs, and is stopped, in turn: it looks once a second."""
 RANKS = int(os.environ.get("WATCH_RANKS", "4"))
 WITHOUT_PTRACE = bool(os.environ.get("WATCH_WITHOUT_PTRACE"))
 ODD = {"collective": "0"}
@@ -66,7 +68,7 @@ class Run:
     def _read(self) -> None:
         assert self._said is not None
         for line in self._said:
-            self.lines.append((time.time(), line.rstrip("\n")))
+            self.lines.append((time.time(), re.sub("^distkb: ?(?!note:|error:)", "", line.rstrip("\n"))))
 
     def first(self, pattern: str) -> tuple[float, str] | None:
         return next(((at, line) for at, line in list(self.lines) if re.search(pattern, line)), None)
@@ -281,31 +283,32 @@ def healthy(seconds: float, stall: str = "") -> None:
         )
 
 
-def cost(seconds: float) -> None:
-    """Compare the steps of jobs that run at once: two alone, one below a watcher, one serving its stacks there as well."""
-    job = ["healthy", "0.05", "1000000", "0.02"]
-    with contextlib.ExitStack() as around:
-        plain = around.enter_context(run(job, None))
-        again = around.enter_context(run(job, None))
-        watched = around.enter_context(run(job, []))
-        os.environ["STALL_SERVE"] = "1"
-        served = around.enter_context(run(job, []))
-        del os.environ["STALL_SERVE"]
-        jobs = {"alone": plain, "alone again": again, "watched": watched, "watched and served": served}
-        while any(len(steps_of(one)) < 200 for one in jobs.values()):
-            time.sleep(0.5)
-        began, cpu = time.time(), {name: used(one.process.pid)[0] for name, one in jobs.items()}
-        start = {name: len(steps_of(one)) for name, one in jobs.items()}
-        time.sleep(seconds)
-        passed = time.time() - began
-        medians = {name: statistics.median(steps_of(one)[start[name] :]) for name, one in jobs.items()}
-        for name, one in jobs.items():
-            share = (used(one.process.pid)[0] - cpu[name]) / passed
+def cost(seconds: float, step: str = "0.02") -> None:
+    """Compare the steps of one job with and without its watcher, which is stopped in every other window of time."""
+    for served in ("", "1"):
+        os.environ["STALL_SERVE"] = served
+        with run(["healthy", "0.05", "1000000", step], []) as one:
+            while len(steps_of(one)) < 50:
+                time.sleep(0.5)
+            watcher, began, cpu = one.process.pid, time.time(), used(one.process.pid)[0]
+            pairs: list[float] = []
+            while time.time() - began < seconds:
+                halves = {}
+                for number in random.sample([signal.SIGCONT, signal.SIGSTOP], 2):
+                    os.kill(watcher, number)
+                    since = len(steps_of(one))
+                    time.sleep(WINDOW_S)
+                    halves[number] = statistics.median(steps_of(one)[since:])
+                pairs.append(halves[signal.SIGCONT] / halves[signal.SIGSTOP] - 1)
+            os.kill(watcher, signal.SIGCONT)
+            share = (used(watcher)[0] - cpu) / (time.time() - began) * 2
             print(
-                f"{name}: a step takes {medians[name] * 1000:.3f} ms ({medians[name] / medians['alone'] - 1:+.2%}), "
-                f"{len(steps_of(one)) - start[name]} steps"
-                + ("" if "alone" in name else f"; the watcher uses {share:.2%} of a core")
+                f"{'serving its stacks' if served else 'plain'}: {len(pairs)} pairs of {WINDOW_S:.0f} s, a step takes "
+                f"{statistics.median(pairs):+.2%} longer beside the watcher (median; mean {statistics.mean(pairs):+.2%} "
+                f"± {statistics.stdev(pairs) / len(pairs) ** 0.5:.2%}); it uses {share:.2%} of a core",
+                flush=True,
             )
+    del os.environ["STALL_SERVE"]
 
 
 def steps_of(one: Run) -> list[float]:
@@ -373,5 +376,7 @@ if __name__ == "__main__":
         sys.exit(stalls(more or list(KINDS), in_slurm=True) != len(more or KINDS))
     if what == "healthy":
         healthy(float(more[0]) if more else 60.0, *more[1:2])
+    elif what == "cost":
+        cost(float(more[0]) if more else 120.0, *more[1:2])
     else:
-        {"cost": cost}.get(what, lambda n: kills(int(n)))(float(more[0]) if more else 20)
+        kills(int(more[0]) if more else 20)

@@ -62,7 +62,7 @@ def test_docstrings_and_scales_reach_the_schema() -> None:
     parts = schema.schemas()["entry.schema.json"]["$defs"]
     assert parts["Fix"]["properties"]["verify"]["description"] == "What shows that it worked."
     assert "echo on a rank" in parts["Signature"]["properties"]["role"]["description"]
-    likelihood = parts["Evidence"]["properties"]["likelihood"]
+    likelihood = parts["Cue"]["properties"]["likelihood"]
     assert likelihood["enum"] == ["always", "usually", "often", "sometimes", "rarely", "never"]
 
 

@@ -29,10 +29,10 @@ from distkb.evidence.readers.configs import read_configs
 from distkb.evidence.readers.error_files import parse_error_file, parse_table
 from distkb.evidence.readers.flight_recorder import read_flight_recorder
 from distkb.evidence.readers.probe_answers import read_document
-from distkb.evidence.readers.report.read_report import MAX_CHARACTERS, ReportReader, take_apart
+from distkb.evidence.readers.report.report_reader import MAX_CHARACTERS, ReportReader, take_apart
 from distkb.evidence.readers.scripts import read_scripts
 from distkb.evidence.readers.stacks import read_stacks
-from distkb.evidence.readers.stacks.read_stacks import parse
+from distkb.evidence.readers.stacks.stacks_reader import parse
 from distkb.evidence.readers.traces import read_traces
 from distkb.evidence.text.opening import open_text
 from distkb.evidence.text.patience import Patience
@@ -214,7 +214,7 @@ def test_a_kind_whose_reader_fails_leaves_the_others(tmp_path: Path, monkeypatch
     def fail(_paths: object) -> ArtifactReading:
         raise OSError("gone")
 
-    monkeypatch.setattr(sys.modules[parse.__module__], "read_stacks", fail)
+    monkeypatch.setattr("distkb.evidence.readers.stacks.stacks_reader.read_stacks", fail)
     found = artifacts.read_artifacts(take_stock([tmp_path]), (), {})
     assert [s.code for s in found.skipped() if s.code == "failed"] == ["failed"]
     assert tmp_path / "train.py" in found.files

@@ -214,6 +214,13 @@ def test_flood_mode_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Scanner(SIGNATURES).scan(FILE, io.BytesIO(text.encode())).counts == expected
 
 
+def test_what_distkb_said_in_a_log_is_nobody_s_line() -> None:
+    """A watcher whose stderr is the job's log quotes errors there; the numbers of the other lines stay."""
+    text = "one ERROR\ndistkb: Rank 1: ERROR\ndistkb:\n3: distkb:   | ERROR\nnot distkb: ERROR\nERROR\n"
+    scan = Scanner([signature("error", "ERROR")]).scan(LogFile(path=Path("x"), name="x"), io.BytesIO(text.encode()))
+    assert [hit.line for hit in scan.hits] == [1, 5, 6]
+
+
 def test_cache_is_used_and_survives_damage(tmp_path: Path) -> None:
     """The compiled patterns are stored, read back, and made anew when the file is damaged."""
     first = Matcher(PATTERNS, cache_dir=tmp_path)

@@ -166,6 +166,22 @@ def test_pods_and_hosts_are_reached(tools: Path, tmp_path: Path) -> None:
         assert all("BatchMode=yes" in words for words in asked if words[0] == "ssh")
 
 
+def test_of_several_jobs_on_the_hosts_a_pid_names_one(tools: Path, tmp_path: Path) -> None:
+    """Without it they are listed, and no answer is made of ranks of two jobs."""
+    script, hostfile = tmp_path / "rank.py", tmp_path / "hosts"
+    script.write_text(RANK, encoding="utf-8")
+    hostfile.write_text("node1\nnode2\n")
+    nodes: dict[str, str | None] = {"node1": "0", "node2": "1"}
+    with ranks(2, script), ranks(2, script, port=2):
+        code, answer, _ = probe(tools, nodes, "--hostfile", str(hostfile))
+        assert (code, answer["reason"]) == (3, "stacks-several-jobs")
+        pid = answer["detail"].split()[0]
+        code, answer, _ = probe(tools, nodes, "--hostfile", str(hostfile), "--pid", pid)
+        assert code == 0, answer
+        assert [row["rank"] for row in answer["facts"]["taken"]] == [0, 1]
+        assert pid in {str(row["pid"]) for row in answer["facts"]["taken"]}
+
+
 def test_where_no_node_answers_nothing_is_said_to_be_well(tools: Path) -> None:
     """The probe could not run; exit code 3, with the reason of the command."""
     code, answer, _ = probe(tools, {"node1": None, "node2": None}, "--job", JOB)

@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from distkb.watching.outputs import Outputs, written_by
+from distkb.watching.outputs import News, Outputs, written_by
 
 
 def test_a_counter_that_advances_is_a_step_and_the_same_line_again_is_not(tmp_path: Path) -> None:
@@ -72,3 +72,17 @@ def test_files_are_found_through_descriptors_and_through_tee(tmp_path: Path) -> 
             tee.stdin.close()
     assert {"own.log", "tee.log"} <= found
     assert "input" not in found
+
+
+def test_what_distkb_says_in_the_log_of_a_job_is_not_its_progress(tmp_path: Path) -> None:
+    """A watcher whose stderr is the job's log says a counter there, and the job is as silent as before."""
+    log = tmp_path / "job.log"
+    log.write_text("step 1 loss 0.5\n")
+    followed = Outputs()
+    followed.follow([log])
+    with log.open("a") as file:
+        file.write("distkb: Rank 1 stands in load at train.py:3.\ndistkb:\n2: distkb: note: goes on: step 7 loss 0.4\n")
+    assert followed.look() == News()
+    with log.open("a") as file:
+        file.write("distkb: note: step 8\nstep 9 loss 0.3\n")
+    assert followed.look().line == "step 9 loss 0.3"

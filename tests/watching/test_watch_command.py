@@ -42,14 +42,22 @@ def carrying(mark: str) -> list[int]:
     return found
 
 
+def told_in(err: Path) -> str:
+    """What distkb said, without the word that begins its lines."""
+    lines = err.read_text().splitlines()
+    return " ".join(" ".join(line.removeprefix("distkb:") for line in lines if line.startswith("distkb:")).split())
+
+
 @contextlib.contextmanager
-def job(directory: Path, kind: str, *watch: str) -> Iterator[tuple[subprocess.Popen[bytes], Path, Path]]:
-    """Two ranks below a watcher; yields it with the files of its stdout and stderr."""
-    out, err = directory / "out.log", directory / "err.log"
+def job(
+    directory: Path, kind: str, *watch: str, together: bool = False
+) -> Iterator[tuple[subprocess.Popen[bytes], Path, Path]]:
+    """Two ranks below a watcher; yields it with the files of its stdout and stderr, which are one where `together`."""
+    out, err = directory / "out.log", directory / ("out.log" if together else "err.log")
     torchrun = [str(BIN / "torchrun"), "--standalone", "--nproc-per-node", "2", str(JOB), kind, "1", "5", "0.05"]
     command = [*WATCH, *watch, "--out", str(directory / "kept"), "--", *torchrun] if watch else torchrun
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "STALL_DIR": str(directory)}
-    with out.open("wb") as stdout, err.open("wb") as stderr:
+    with out.open("ab") as stdout, err.open("ab") as stderr:
         process = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=environment, start_new_session=True)
     try:
         yield process, out, err
@@ -108,13 +116,18 @@ def test_a_terminal_stays_a_terminal() -> None:
 
 @pytest.mark.torchrun
 @looks
-def test_a_stall_is_named_and_kept_and_its_end_is_told(tmp_path: Path) -> None:
-    """The rank and its line come first; secrets are masked; a command of the user's learns where all of it is."""
+@pytest.mark.parametrize("together", [False, True])
+def test_a_stall_is_named_and_kept_and_its_end_is_told(tmp_path: Path, together: bool) -> None:
+    """The rank and its line come first; secrets are masked; a command of the user's learns where all of it is.
+
+    Nothing of it counts as the job's own words where both write to one file.
+    """
     told = tmp_path / "told"
     line = next(n for n, text in enumerate(JOB.read_text().splitlines(), 1) if "# line: until" in text)
-    with job(tmp_path, "until", "--stall", "6s", "--exec", f'echo "$DISTKB_BUNDLE" > {told}') as (process, out, err):
+    tell = f'cat "$DISTKB_ANSWER"; echo "$DISTKB_BUNDLE" > {told}'
+    with job(tmp_path, "until", "--stall", "6s", "--exec", tell, together=together) as (process, out, err):
         until(lambda: told.exists() and told.read_text().endswith("\n"), err.read_text)
-        said = " ".join(err.read_text().split())
+        said = told_in(err)
         assert f"Rank 1 stands in wait_for_file at stall.py:{line}" in said
         bundle = Path(told.read_text().strip())
         assert {path.name for path in bundle.iterdir()} >= {
@@ -128,6 +141,8 @@ def test_a_stall_is_named_and_kept_and_its_end_is_told(tmp_path: Path) -> None:
         assert b"hf_abcdefghijklmnopqrstuvwxyz123456" in out.read_bytes()
         assert b"hf_abcdefghijklmnopqrstuvwxyz123456" not in kept
         assert all(path.stat().st_mode & 0o077 == 0 for path in bundle.rglob("*"))
+        assert "distkb" not in bundle.with_name(f"{bundle.name}.txt").read_text().split("distkb show")[0]
+        assert "goes on" not in err.read_text()
         (tmp_path / "go").touch()
         until(lambda: "the job goes on after" in err.read_text(), err.read_text)
         assert process.poll() is None
@@ -147,7 +162,7 @@ def test_what_became_of_a_rank_is_the_answer(tmp_path: Path, kind: str, first: s
     (tmp_path / "stop").touch()
     with job(tmp_path, kind, "--stall", "6s") as (_, _, err):
         until(lambda: "all that was seen is in" in err.read_text(), err.read_text)
-        said = " ".join(err.read_text().split())
+        said = told_in(err)
         assert first in said
         assert cause in said, said
 

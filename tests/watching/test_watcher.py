@@ -123,3 +123,19 @@ def test_a_rank_that_came_late_is_not_gone(monkeypatch: pytest.MonkeyPatch, tmp_
     passes(LIMIT_S)
     assert look.pids == (100, 101, 102)
     assert [event.kind for event in told] == ["found", "found", "stalled"]
+
+
+@pytest.mark.parametrize(("first", "kinds"), [(0, ["found", "stalled"]), (2, ["found", "left"])])
+def test_of_the_watchers_of_one_step_only_that_beside_rank_0_looks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first: int, kinds: list[str]
+) -> None:
+    """It asks all nodes; the others would give the answer of half of the ranks, and say whose it is instead."""
+    here = [processes.RankProcess(pid=100 + rank, rank=rank, began=1) for rank in (first, first + 1)]
+    monkeypatch.setattr(processes, "find", lambda *_: list(here))
+    monkeypatch.setattr(processes, "alive", lambda _: True)
+    monkeypatch.setattr(processes, "environment_of", lambda _: {"WORLD_SIZE": "4", "SLURM_JOB_ID": "7"})
+    one, told, (passes, look) = watched(monkeypatch, tmp_path, tmp_path / "job.log", elsewhere=False)
+    one._of_step = True
+    passes(LIMIT_S + 5)
+    assert [event.kind for event in told] == kinds
+    assert look.taken == (1 if first == 0 else 0)

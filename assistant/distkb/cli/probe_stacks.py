@@ -128,7 +128,8 @@ def _where(pids: tuple[int, ...], job: str | None, pods: str | None, hostfile: P
     from distkb.probing.collect import Where
 
     ways = (("--pid", pids), ("--job", job), ("--pods", pods), ("--hostfile", hostfile))
-    given = [name for name, value in ways if value]
+    # On several nodes a pid only tells which of the jobs there is meant.
+    given = [name for name, value in ways if value and not (name == "--pid" and (pods or hostfile))]
     if len(given) > 1:
         raise Failure("error.stacks-one-job", one=given[0], other=given[1])
     if job is not None and re.fullmatch(r"\d{1,10}(_\d{1,10})?(\.\w{1,20})?", job) is None:

@@ -93,7 +93,7 @@ def command(
         kill_after_s=None if kill_after is None else seconds(kill_after),
         once=once,
         python=python,
-        columns=output.columns(),
+        columns=_columns(beside=bool(words)),
         examine=_arguments(current),
     )
     return _watch_started(words, tee, options, current) if words else _attach(options, current)
@@ -105,6 +105,11 @@ def seconds(text: str) -> float:
     if found is None or not 1.0 <= (value := float(found[1]) * _UNITS[found[2] or ""]) <= 1e7:
         raise Failure("watch.error.time", given=text)
     return value
+
+
+def _columns(*, beside: bool) -> int:
+    """Return the width of our pages; beside a command that we started each line says that it is ours."""
+    return output.columns() - (len("distkb: ") if beside else 0)
 
 
 def _arguments(current: CommonSettings) -> tuple[str, ...]:
@@ -172,6 +177,8 @@ def _elsewhere(options: Options) -> Options:
 
     from distkb.watching import slurm
 
+    if options.pids:
+        raise _no_rank(options.pids[0])
     if options.slurm_job is None:
         raise Failure("watch.error.nothing", code=ExitCode.UNABLE)
     job = slurm.show(options.slurm_job)
@@ -180,8 +187,23 @@ def _elsewhere(options: Options) -> Options:
     return msgspec.structs.replace(options, elsewhere=True, logs=(*options.logs, *job.outputs))
 
 
+def _no_rank(pid: int) -> Failure:
+    """Say why the process that was named is not watched: another user's hides what it is."""
+    import os
+
+    from distkb_probes.environment.processes import owner_of, user_name
+
+    owner = owner_of(pid)
+    if owner is None or os.getuid() in (0, owner):
+        return Failure("watch.error.no-rank", pid=pid)
+    return Failure("watch.error.others", code=ExitCode.UNABLE, pid=pid, owner=user_name(owner))
+
+
 class _Teller:
-    """Tells the user what happens. Beside a command that we started, stdout is that command's alone."""
+    """Tells the user what happens.
+
+    Beside a command that we started, stdout is that command's alone. Stderr may be its log: each line says whose it is.
+    """
 
     def __init__(self, current: CommonSettings, *, started: Started | None) -> None:
         self._say = current.say
@@ -194,7 +216,8 @@ class _Teller:
         say = self._say
         if event.kind == "stalled":
             # Colours are for stdout, which a command that we started has for itself.
-            self._page(watch.stalled(event, say, output.columns(), output.ink() if self._started is None else plain))
+            columns = _columns(beside=self._started is not None)
+            self._page(watch.stalled(event, say, columns, output.ink() if self._started is None else plain))
             if sys.stderr.isatty():
                 sys.stderr.write("\a")
         elif event.kind == "answer":
@@ -208,5 +231,6 @@ class _Teller:
             output.write(text + "\n")
         else:
             from distkb.cli.diagnostics import write
+            from distkb.evidence.text.clean import OURS
 
-            write(text)
+            write("".join(f"{OURS} {line}".rstrip() + "\n" for line in text.splitlines()))

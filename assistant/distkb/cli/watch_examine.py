@@ -10,7 +10,9 @@ from distkb.cli.diagnostics import ExitCode, Failure
 from distkb.cli.session import CommonSettings
 
 if TYPE_CHECKING:
-    from distkb.probing.collect import Collected
+    from collections.abc import Sequence
+
+    from distkb.probing.collect import Collected, Unread
     from distkb.probing.run import ProbeRun
     from distkb.watching.examiner import ExamineRequest, Go, Kept
     from distkb.watching.verdict import JobVerdict
@@ -38,8 +40,8 @@ def examine(current: CommonSettings) -> ExitCode:
         workers=take_workers(dumps),
         unseen=Unseen(
             missing=listed(request.missing) or ", ".join(gone[:16]),
-            halted=", ".join([one.label for one in taken.unread if one.stopped][:16]),
-            unread=", ".join([one.label for one in taken.unread if not one.stopped][:16]),
+            halted=_labels([one for one in taken.unread if one.stopped]),
+            unread=_labels([one for one in taken.unread if not one.stopped]),
             reason=taken.raw.reason or "",
         ),
     )
@@ -54,6 +56,14 @@ def examine(current: CommonSettings) -> ExitCode:
     except Exception as problem:  # noqa: BLE001 - the watcher says it, and watches on
         examiner.say(examiner.Refused(f"{type(problem).__name__}: {problem}"))
     return ExitCode.DONE
+
+
+def _labels(unread: Sequence[Unread]) -> str:
+    """Return the ranks with runs joined, then what has no rank."""
+    from distkb.evidence.text.ranks import listed
+
+    ranks = listed([one.rank for one in unread if one.rank is not None])
+    return ", ".join([*([ranks] if ranks else ()), *(one.label for one in unread if one.rank is None)][:16])
 
 
 def _keep(

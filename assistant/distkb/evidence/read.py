@@ -15,7 +15,7 @@ from distkb.evidence.inventory import Found, LogFile, discover
 from distkb.evidence.observation import Evidence, Observation, Skipped
 from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
 from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
-from distkb.evidence.readers.report.read_report import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
+from distkb.evidence.readers.report.report_reader import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
 from distkb.evidence.run.derive import Derived, derive, stack_frames
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.launches import newest

@@ -31,7 +31,9 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     """Which job. Nothing at all means the only job of this user here; inside a Slurm step, that step's job."""
 
     pids: tuple[int, ...] = ()
-    """A rank, its launcher or a process below: all ranks of that launch. Several name the ranks themselves."""
+    """A rank, its launcher or a process below: all ranks of that launch. Several name the ranks themselves.
+
+    Beside pods or hosts, a rank of the one job there that is meant."""
     job: str = ""
     """A Slurm job id: every node of it is asked, from inside or outside the allocation."""
     pods: str = ""

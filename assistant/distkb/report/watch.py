@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from distkb.locale import Say
 from distkb.report.layout import clean, cut
 from distkb.report.page import Ink, Page, plain
@@ -9,7 +11,7 @@ from distkb.watching.event import Event
 from distkb.watching.verdict import JobVerdict, StandingRanks
 
 _PLACES_SHOWN = 6
-_LINES = {"failed": "watch.failed", "killed": "watch.killed", "ended": "watch.ended"}
+_LINES = {"failed": "watch.failed", "killed": "watch.killed", "ended": "watch.ended", "left": "watch.left"}
 
 
 def line(event: Event, say: Say) -> str:
@@ -46,6 +48,8 @@ def stalled(event: Event, say: Say, columns: int = 80, ink: Ink = plain) -> str:
         if place.source:
             page.line("| " + cut(clean(place.source), columns - 8), "      ", "faint")
     page.blank()
+    if verdict.outcome == "blind":
+        page.paragraph(say("watch.serve"), "")
     if verdict.outcome == "slow":
         page.paragraph(say("watch.works"), "")
     page.paragraph(say("watch.limit", limit=duration(event.limit_s, say)), "", "faint")
@@ -73,13 +77,13 @@ def _places(verdict: JobVerdict, say: Say) -> str:
     parts = [_sentence(place, say) for place in verdict.places[:3]]
     for key, ranks in (("watch.halted", verdict.halted), ("watch.missing", verdict.missing)):
         if ranks:
-            parts.insert(0, say(key, ranks=clean(ranks)))
+            parts.insert(0, say.count(key, _number(ranks), ranks=clean(ranks)))
     if not parts:
         reason = f"probe.reason.{verdict.reason}"
         detail = clean(verdict.reason)
         parts = [say(reason, detail=detail) if say.knows(reason) else say("watch.blind", detail=detail)]
     if verdict.unread:
-        parts.append(say("watch.unread", ranks=clean(verdict.unread)))
+        parts.append(say.count("watch.unread", _number(verdict.unread), ranks=clean(verdict.unread)))
     return "; ".join(parts)
 
 
@@ -91,6 +95,11 @@ def _sentence(place: StandingRanks, say: Say) -> str:
     if place.below and not place.stopped:
         return say("watch.below", **values, worker=clean(place.below_call), there=clean(place.below))
     return say.count("watch.stopped" if place.stopped else "watch.stands", place.n, **values)
+
+
+def _number(ranks: str) -> int:
+    """Return 2 for more than one rank: `3`, but `2, 3` and `0-3`."""
+    return 2 if "," in ranks or re.fullmatch(r"\d+-\d+", ranks) else 1
 
 
 def _about(place: StandingRanks, say: Say) -> str:

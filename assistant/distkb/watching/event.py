@@ -8,7 +8,7 @@ import msgspec
 
 from distkb.watching.verdict import JobVerdict
 
-Kind = Literal["found", "stalled", "slow", "answer", "failed", "goes-on", "killed", "ended"]
+Kind = Literal["found", "stalled", "slow", "answer", "failed", "goes-on", "killed", "ended", "left"]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):

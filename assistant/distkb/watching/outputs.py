@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from distkb.evidence.run.steps import last_progress
+from distkb.evidence.text.clean import without_ours
 
 _PROC = "/proc"
 _MOST_FILES = 64
@@ -77,6 +78,8 @@ class Outputs:
                 continue
             self._sizes[path] = now.st_size
             line = "" if path in self._binary else self._advanced(path, known if now.st_size > known else 0)
+            if line is None:
+                continue
             if line:
                 step, said = max(step or 0.0, now.st_mtime), line
             else:
@@ -84,8 +87,8 @@ class Outputs:
         self.last_line = said or self.last_line
         return News(step=step, grew=grew, line=said)
 
-    def _advanced(self, path: Path, since: int) -> str:
-        """Return the last line that counts on; empty where none of the new ones does."""
+    def _advanced(self, path: Path, since: int) -> str | None:
+        """Return the last line that counts on; empty where none of the new ones does, None where all are distkb's."""
         size = self._sizes[path]
         try:
             with path.open("rb") as file:
@@ -96,6 +99,9 @@ class Outputs:
         if b"\0" in data:
             self._binary.add(path)
             return ""
+        data, before = without_ours(data), data
+        if data != before and not data.strip():
+            return None
         lines = [line.decode("utf-8", "replace")[:600] for line in _LINE_END.split(data)[-_MOST_LINES:] if line.strip()]
         found = ""
         for name, progress in last_progress(lines, bare=True).items():

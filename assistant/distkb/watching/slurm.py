@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -54,6 +55,12 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
     def outputs(self) -> tuple[Path, ...]:
         """The files that its tasks write to, as the nodes name them."""
         return tuple(dict.fromkeys(path for task in self.running or self.tasks for path in task.outputs))
+
+
+def has_siblings() -> bool:
+    """Whether this process is one of several tasks of a step, which all run the same command."""
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
+    return os.environ.get("SLURM_STEP_ID", "").isdecimal() and tasks.isdecimal() and int(tasks) > 1
 
 
 def show(job: str) -> SlurmJob | None:

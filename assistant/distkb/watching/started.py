@@ -13,6 +13,8 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from distkb.evidence.text.clean import OURS
+
 _FORWARDED = tuple(
     getattr(signal, name)
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
@@ -127,11 +129,14 @@ class StartedCommand:
 
 
 def run_beside(command: str, more: dict[str, str], signals: Signals) -> list[int]:
-    """Start a command of the user's in a group of its own, its output on our stderr; return its pid, if it started."""
+    """Start a command of the user's in a group of its own, its output on our stderr; return its pid, if it started.
+
+    Its lines begin like ours: the job did not say them.
+    """
     with contextlib.suppress(OSError):
         pid = os.posix_spawn(
             "/bin/sh",
-            ["sh", "-c", command],
+            ["sh", "-c", f'sh -c "$0" 2>&1 | sed "s/^/{OURS} /"', command],
             {**os.environ, **more},
             file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, 2, 1)],
             setpgroup=0,

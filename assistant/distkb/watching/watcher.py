@@ -20,8 +20,8 @@ from distkb.watching.started import Signals, StartedCommand, ended, run_beside
 from distkb.watching.verdict import JobVerdict
 
 POLL_S = 1.0
-LEAD_S = 3.0
-"""The first look at the ranks is taken so long before the limit, at most a third of it."""
+LEAD_S = 6.0
+"""The first look at the ranks is taken so long before the limit, at most half of it: a busy machine makes it slow."""
 LEAD_FAR_S = 10.0
 """The same where other nodes have to be asked, at most half of it."""
 SLOW_TIMES = 10.0
@@ -91,6 +91,9 @@ class Watcher:
         self._kept = True
         self._killed = 0
         self._beside: list[int] = []
+        self._of_step = command is not None and slurm.has_siblings()
+        self._step_log = command is not None and "SLURM_JOB_ID" in os.environ
+        """Whether Slurm has still to be asked where the output goes that we pass on to it."""
         self.stalls = 0
 
     def run(self) -> int | None:
@@ -191,6 +194,10 @@ class Watcher:
         self._numbers |= {rank.rank for rank in found if rank.rank is not None}
         if not found:
             self._numbers.clear()
+        if found and self._step_log:
+            self._step_log = False
+            job = slurm.show(os.environ["SLURM_JOB_ID"])
+            self._outputs.follow(() if job is None else job.outputs)
         if new:
             self._written = None
             self._due_at["files"] = now
@@ -244,7 +251,7 @@ class Watcher:
 
     def _wants_a_look(self, silence: float, limit: float, due: float) -> bool:
         if self._stalled is None:
-            lead = min(LEAD_FAR_S, limit / 2) if self._elsewhere else min(LEAD_S, limit / 3)
+            lead = min(LEAD_FAR_S if self._elsewhere else LEAD_S, limit / 2)
             return bool(self._ranks or self._elsewhere) and silence >= due - lead
         if not (self._blind_here and self._kept and silence >= due):
             return False
@@ -270,6 +277,9 @@ class Watcher:
         return True
 
     def _examine(self, now: float) -> None:
+        if self._of_step and self._spreads and all(rank.rank != 0 for rank in self._ranks):
+            self._leave_it(now)
+            return
         if not self._elsewhere:
             self._find(now)  # a launcher may have started one more since, and that one is not gone
             if not self._ranks:
@@ -292,12 +302,24 @@ class Watcher:
             self._look_at = self._pace.silent(now) + self._pace.limit()
             self._tell(Event(kind="failed", line=problem.strerror or ""))
 
+    def _leave_it(self, now: float) -> None:
+        """Say once that another watcher of the same step, the one beside rank 0, looks at all nodes."""
+        silence, limit = self._pace.silent(now), self._pace.limit()
+        if silence >= limit and not self._told_slow:
+            self._told_slow = True
+            self._tell(Event(kind="left", silence_s=silence, limit_s=limit))
+
+    @property
+    def _spreads(self) -> bool:
+        """Whether the job has more ranks than run here."""
+        environment = processes.environment_of(self._ranks[0].pid) if self._ranks else {}
+        world = environment.get("WORLD_SIZE") or environment.get("SLURM_NTASKS", "")
+        return world.isdecimal() and int(world) > len(self._ranks)
+
     def _spread(self) -> str:
         """Return the Slurm job of ranks that run on several nodes, on the node of rank 0: one of them asks all."""
         first = next((rank for rank in self._ranks if rank.rank == 0), None)
-        environment = {} if first is None else processes.environment_of(first.pid)
-        world = environment.get("WORLD_SIZE", "")
-        return environment.get("SLURM_JOB_ID", "") if world.isdecimal() and int(world) > len(self._ranks) else ""
+        return "" if first is None or not self._spreads else processes.environment_of(first.pid).get("SLURM_JOB_ID", "")
 
     def _of_late(self, now: float) -> tuple[dict[int, float], dict[int, float]]:
         """Return what each rank used in the last seconds, and what it would have used alone on the machine."""

@@ -49,7 +49,10 @@ _SPARE_S = 3.0
 
 
 def run(request: Mapping[str, Any], report: Report, deadline: float) -> None:
-    """Ask all nodes; the report is that of one probe that saw all of them."""
+    """Ask all nodes; the report is that of one probe that saw all of them.
+
+    Where ranks of several jobs run there, `pids` names one of them.
+    """
     report.stage("stacks.nodes")
     asked: dict[str, Any] = {name: request[name] for name in ("snapshots", "recorders", "tools") if name in request}
     asked["every"] = True
@@ -60,7 +63,7 @@ def run(request: Mapping[str, Any], report: Report, deadline: float) -> None:
     patience = _Patience(len(reaches), deadline)
     with ThreadPoolExecutor(max_workers=min(_MOST_AT_ONCE, len(reaches) or 1)) as pool:
         list(pool.map(lambda one: _ask(one, parcel, patience), reaches))
-    _merge(reaches, report)
+    _merge(reaches, report, frozenset(int(pid) for pid in request.get("pids") or ()))
 
 
 class _Patience:
@@ -198,14 +201,14 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _merge(reaches: Sequence[Reach], report: Report) -> None:
+def _merge(reaches: Sequence[Reach], report: Report, pids: frozenset[int] = frozenset()) -> None:
     documents = [(one.node, one.said) for one in reaches if one.said is not None]
     lost = [(one.node, one.error) for one in reaches if one.said is None]
     facts = [document["facts"] for _, document in documents]
     dumps = [dump for one in facts for dump in one["dumps"]]
-    _one_job(dumps, report)
+    others = _of_other_jobs(dumps, pids, report)
     for name in _ROWS:
-        report.fact(name, [item for one in facts for item in one[name]])
+        report.fact(name, [item for one in facts for item in one[name] if _process(item) not in others])
     for name in ("capture_s", "seconds"):
         report.fact(name, max((one.get(name) or 0.0 for one in facts), default=0.0))
     report.fact("nodes", [node for node, _ in documents])
@@ -231,13 +234,26 @@ def _merge(reaches: Sequence[Reach], report: Report) -> None:
         report.skip("stacks-no-node", lost[0][1] if lost else "")
 
 
-def _one_job(dumps: Sequence[Mapping[str, Any]], report: Report) -> None:
-    """End where the ranks are of several jobs; ranks that name different masters and fit together are of one."""
+def _process(row: Mapping[str, Any]) -> tuple[object, object]:
+    return row.get("host"), row.get("pid")
+
+
+def _of_other_jobs(
+    dumps: Sequence[Mapping[str, Any]], pids: frozenset[int], report: Report
+) -> set[tuple[object, object]]:
+    """Return the host and pid of ranks of other jobs than that of `pids`; ends where nobody chose among several.
+
+    Ranks that name different masters and fit together are of one job.
+    """
     jobs: dict[str, list[Mapping[str, Any]]] = {}
     for dump in dumps:
         jobs.setdefault(str(dump.get("job")), []).append(dump)
     numbers = [str(dump.get("rank")) for dump in dumps]
     fits = len(set(numbers)) == len(numbers) and len({str(dump.get("world_size")) for dump in dumps}) == 1
-    if len(jobs) > 1 and not fits:
+    if len(jobs) < 2 or fits:
+        return set()
+    chosen = {str(dump.get("job")) for dump in dumps if dump.get("pid") in pids}
+    if not chosen:
         listed = ", ".join(f"{one[0].get('pid')} ({one[0].get('host')})" for one in list(jobs.values())[:6])
         report.fail("stacks-several-jobs", listed)
+    return {_process(dump) for dump in dumps if str(dump.get("job")) not in chosen}

@@ -54,7 +54,7 @@ def _report_denied(pids: Sequence[int], report: Report) -> None:
 
 def report_other_ways(pids: Sequence[int], report: Report) -> None:
     """Report ways to the stacks without ptrace that these processes seem to have."""
-    handling = [pid for pid in pids if handles(pid, _SIGUSR1)]
+    handling = [pid for pid in pids if os.getuid() in (0, owner_of(pid)) and handles(pid, _SIGUSR1)]
     if handling:
         report.found("stacks.signal-handler", values={"pids": " ".join(map(str, handling[:16]))})
     if listens(DEBUG_PORT):

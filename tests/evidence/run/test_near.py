@@ -32,7 +32,10 @@ def names(found: tuple[Path, ...], root: Path) -> set[str]:
     return {path.relative_to(root).as_posix() for path in found}
 
 
-@pytest.mark.parametrize("path", ["{root}/train.py", "/home/user/project/train.py", "train.py", "C:\\jobs\\train.py"])
+@pytest.mark.parametrize(
+    "path",
+    ["{root}/train.py", "{root}/runs/../train.py", "/home/user/project/train.py", "train.py", "C:\\jobs\\train.py"],
+)
 def test_a_script_is_found_by_its_path_or_above_the_logs_with_what_it_imports(project: Path, path: str) -> None:
     """Nothing that it does not import is read."""
     found = near(stood(path.format(root=project), 5, "helpers.go(load())"), [project / "runs/7/rank0.log"])

@@ -171,7 +171,7 @@ def train() -> None:
     model = DistributedDataParallel(torch.nn.Linear(4, 1))
     loader = DataLoader(Numbers(), batch_size=1, num_workers=1 if KIND == "loader" else 0, prefetch_factor=None)
     began = time.perf_counter()
-    times = (PLACE / f"times.{RANK}" if KIND == "healthy" else Path(os.devnull)).open("a")
+    times = (PLACE / f"times.{RANK}" if KIND == "healthy" else Path(os.devnull)).open("a", buffering=1)
     for step, batch in enumerate(loader):  # line: fetch
         model(batch).sum().backward()
         time.sleep(STEP_S)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from distkb.evidence.code.spots import spot_of
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.scripts.project import Project
-from distkb.evidence.readers.scripts.read_scripts import read_scripts
+from distkb.evidence.readers.scripts.scripts_reader import read_scripts
 from distkb.evidence.readers.scripts.source import Script, load_script
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _folders(given: Sequence[Path]) -> Iterator[Path]:
 
 
 def _candidates(path: str, folders: Sequence[Path]) -> Iterator[Path]:
-    pure = PurePosixPath(path.replace("\\", "/"))
+    pure = PurePosixPath(posixpath.normpath(path.replace("\\", "/")))  # `torchrun ../train.py` leaves `..` inside
     if pure.suffix != ".py" or ".." in pure.parts:
         return
     if pure.is_absolute():

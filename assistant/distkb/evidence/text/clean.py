@@ -27,6 +27,16 @@ _INVISIBLE = re.compile(
 )
 
 
+_OURS = re.compile(rb"(?m)^(?:\d+: )?distkb:(?= |\r?$)[^\r\n]*")
+OURS = "distkb:"
+"""Begins each line that distkb writes where a job writes as well."""
+
+
+def without_ours(data: bytes) -> bytes:
+    """Empty the lines that distkb wrote into a log, also behind the label of `srun --label`."""
+    return _OURS.sub(b"", data) if OURS.encode() in data else data
+
+
 def strip_escapes(text: str) -> str:
     """Remove terminal escape sequences."""
     return _ESCAPES.sub("", text) if "\x1b" in text or "\x9b" in text else text

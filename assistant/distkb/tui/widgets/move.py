@@ -316,7 +316,7 @@ def offer(job: LocalJob, say: Say, *, asked: bool = True) -> str:
         told = say.count("tui.live.runs", n, name=name)
     else:
         told = say.count("tui.live.silent", n, name=name, time=duration(silent, say))
-    return f"{told} {say('tui.live.ask')}" if asked else told
+    return f"{told} {say.count('tui.live.ask', n)}" if asked else told
 
 
 def runnable(step: Step) -> str | None:

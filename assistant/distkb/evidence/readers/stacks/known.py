@@ -143,11 +143,12 @@ _LIBRARIES = frozenset({
 })  # fmt: skip
 _INSTALLED = re.compile(
     r"/(?:site|dist)-packages/|^<(?:frozen|string|attrs|__array)|/lib/python\d[.\d]*/(?!site-packages|dist-packages)|/python\d\d\.zip/"
+    r"|(?:^|/)(?:distkb_probes/|distkb_trace\.py$)"
 )
 
 
 def is_library(path: str) -> bool:
-    """Whether a frame's file belongs to Python, torch or an installed package and not to the user.
+    """Whether a frame's file belongs to Python, torch, an installed package or distkb's tracer and not to the user.
 
     py-spy's text has only the end of a path; there the package's name decides.
     """
