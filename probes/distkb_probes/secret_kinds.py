@@ -49,7 +49,7 @@ _WORDS = (
 """What stands where a value would and is none."""
 _NUMBER = r"(?!\d{1,18}(?:\.\d{0,9})?(?:[\s,;.)\]}\"'&]|:(?:\s|$)|$))"
 _TYPE = r"(?:\s?:\s{0,2}[A-Za-z][\w.]{0,20}(?:\[[\w., |]{1,40}\])?(?:\s\|\sNone)?(?=\s?=)|\s(?:string|str)(?=\s?:?=))?"
-_SEPARATOR = rf"[\\]{{0,8}}[\"'`]?\]?(?:\s[\[(][^\])\n]{{1,24}}[\])])?{_TYPE}\s{{0,4}}(?:=>|->|:{{1,3}}=|[?+.|]{{1,2}}=|\|\||[=:\uff1a])\s{{0,4}}"
+_SEPARATOR = rf"[\\]{{0,8}}[\"'`]?\]?(?:\s[\[(][^\])\n]{{1,24}}[\])])?{_TYPE}\s{{0,4}}(?:=>|->|:{{1,3}}=|[!=]==?|[?+.|]{{1,2}}=|\|\||[=:\uff1a])\s{{0,4}}"
 _QUOTE = r"[\\]{0,8}[\"']"
 _TYPED = r"(?:[!&]{1,2}\w{1,20}\s{1,4}|[bfru]{1,2}(?=[\"'])|Secret\w{0,10}\((?=[\"']))?"
 """What may stand between a separator and the value: a tag of YAML, a prefix or a type of Python."""

@@ -124,6 +124,7 @@ def test_all_below_a_heading_of_secrets_is_one() -> None:
         "got |7Q5sH1SZkFIoj45cWl2L22j9wXbGW from the environment",
         "WANDB_API_KEY 값은 |505491cd0a0a658a80e86b4c68a50396aff6c12e 입니다",
         "api_key (from env): '|44e323d639c2f252327a53c3d4138823'",
+        "AssertionError: WANDB_API_KEY == '|036784bb858d8a92c14f72e2ae8368dc0ef6669e'",
         "sqlcmd -S h -U sa -P |orbit-korea-cluster",
         "rsync --password-file=<(echo |orbitdragonriver) a b",
         "SECRET_KEY_BASE=|c1e764d74758f9448cb4a7b5aca8b30728186f97dc54ee4ef04896a4d07e33",
