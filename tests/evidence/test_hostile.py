@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,19 +22,24 @@ from evidence_samples import DATA, SIGNATURES, by_id, read
 
 from distkb.catalogue.effort import ROW
 from distkb.evidence import artifacts
-from distkb.evidence.artifact import ArtifactReading
+from distkb.evidence.artifact import ArtifactReading, careful
 from distkb.evidence.guarded import guarded, guarded_together
 from distkb.evidence.observation import Skipped
+from distkb.evidence.readers.configs import read_configs
 from distkb.evidence.readers.error_files import parse_error_file, parse_table
 from distkb.evidence.readers.flight_recorder import read_flight_recorder
 from distkb.evidence.readers.probe_answers import read_document
 from distkb.evidence.readers.report.report_reader import MAX_CHARACTERS, ReportReader, take_apart
+from distkb.evidence.readers.scripts import read_scripts
+from distkb.evidence.readers.stacks import read_stacks
 from distkb.evidence.readers.stacks.stacks_reader import parse
+from distkb.evidence.readers.traces import read_traces
 from distkb.evidence.text.opening import open_text
 from distkb.evidence.text.patience import Patience
 from distkb.evidence.text.ranks import MOST_RANKS
-from distkb.evidence.text.unpacking import FREE
+from distkb.evidence.text.unpacking import FREE, LARGE
 from distkb.evidence.walk import take_stock
+from distkb.probing.allowed import comments_in
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent / "flight_recorder"))
@@ -99,9 +104,10 @@ def test_what_was_unpacked_before_the_damage_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_bomb_ends_with_a_line(tmp_path: Path) -> None:
-    """A few megabytes that unpack to gigabytes are read to the bound, and said."""
-    packer = zlib.compressobj(9, wbits=31)
+@pytest.mark.parametrize(("level", "most"), [(9, FREE), (1, LARGE)])
+def test_a_bomb_ends_with_a_line(tmp_path: Path, level: int, most: int) -> None:
+    """A few megabytes that unpack to gigabytes are read to the bound, and said, packed well or as fast as can be."""
+    packer = zlib.compressobj(level, wbits=31)
     zeros = bytes(1 << 24)
     with (tmp_path / "bomb.log.gz").open("wb") as file:
         file.write(packer.compress(GOOD.encode()))
@@ -111,7 +117,7 @@ def test_a_bomb_ends_with_a_line(tmp_path: Path) -> None:
     evidence = read(tmp_path)
     assert [skipped.code for skipped in evidence.skipped] == ["too-packed"]
     assert by_id(evidence)["gloo.timeout"].quotes[0].line == 2
-    assert evidence.bytes_read <= FREE + (2 << 20)
+    assert evidence.bytes_read <= most + (2 << 20)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs files with holes")
@@ -215,6 +221,41 @@ def test_a_kind_whose_reader_fails_leaves_the_others(tmp_path: Path, monkeypatch
 
 
 # ---- readers of dumps and stacks
+
+
+def test_a_file_on_which_a_reader_fails_is_one_note_whoever_reads_it() -> None:
+    """Also for a command of that reader alone, and for `check`."""
+
+    @careful
+    def read_odd(paths: Sequence[Path], odd: str) -> ArtifactReading:
+        if any(path.name == odd for path in paths):
+            raise ZeroDivisionError
+        return ArtifactReading(facts={"read": len(paths)})
+
+    reading = read_odd([Path("a"), Path("b"), Path("c")], "b")
+    assert reading.facts == {"read": 2}
+    assert [(one.path, one.code) for one in reading.skipped] == [("b", "failed")]
+    assert read_odd([Path("b")], odd="b").facts == {}
+    assert all(
+        hasattr(read, "__wrapped__")
+        for read in (read_configs, read_flight_recorder, read_scripts, read_stacks, read_traces)
+    )
+
+
+def test_a_number_in_place_of_a_rank_costs_nothing(tmp_path: Path) -> None:
+    """Numbers before messages that are no ranks are not enumerated."""
+    lines = ["[0] a", "[1] b", "[999999999] c", "[0] d", "[1] e", "[999999999] f", "[0] g"]
+    (tmp_path / "run.log").write_text("\n".join(lines * 3) + "\n")
+    assert read(tmp_path).bytes_read > 0
+
+
+def test_a_huge_file_of_a_repository_is_not_read_for_its_comments(tmp_path: Path) -> None:
+    """What `check` looks for comments in is read to a bound, a pipe not at all."""
+    os.mkfifo(tmp_path / "pipe.py")
+    with (tmp_path / "big.py").open("wb") as file:
+        file.write(b"# distkb: ignore[D1] known\n")
+        file.truncate(1 << 36)
+    assert [one.reason for one in comments_in([tmp_path / "pipe.py", tmp_path / "big.py"])] == ["known"]
 
 
 def _text(text: str) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 
 from distkb.evidence.border import fit_to_show
 from distkb.evidence.observation import Evidence, Observation, Quote, RankState, Skipped
-from distkb.evidence.text.clean import mask, mask_value
+from distkb.evidence.text.clean import mask, mask_lines, mask_value
 from distkb.probing.document import RawDocument
 from distkb.probing.judge import answer
 from distkb_probes.secret_kinds import MASK, Kind, kinds
@@ -90,6 +90,18 @@ def test_nothing_leaves_a_probe_with_a_secret() -> None:
     assert shown.facts["seen"][1] == 3
 
 
+def test_all_below_a_heading_of_secrets_is_one() -> None:
+    """Values of a mapping called `secrets` are masked until the indentation ends."""
+    lines = [
+        "secrets:",
+        "  wandb: 116b9ab962a98401495d3b87c9cd007994e2690b",
+        "",
+        "  other: 'river-tiger'",
+        "steps: 40000",
+    ]
+    assert list(mask_lines(lines)) == ["secrets:", "  wandb: ***", "", "  other: '***'", "steps: 40000"]
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -104,6 +116,18 @@ def test_nothing_leaves_a_probe_with_a_secret() -> None:
         "Settings(fernet=b'|g24wtGrh6MTrbDMuZu9Oz5Nb_QQlZUeGNBUEA0l_b34=')",
         "db_passwd too long [input_value='|i*HllgZlRI05ye3na', input_type=str]",
         "HTTP 403 for url <https://conda.anaconda.org/t/|kr-dd59c346-2704-4f5f-b040/linux-64/repodata.json>",
+        "CODECOV_TOKEN ?= |0lg667dr0o9j8i5ni1ciejj2jgee67ug",
+        "| LOB_SECRET_KEY | |2f4c1d0b9a8e7f6c5d4b3a2918070605 |",
+        '<add key="kucoinKey" value="|3dd8703b6c2bd63737ad94dd" />',
+        'os.environ.setdefault("HF_TOKEN", "|lwOLAuTuOtfrKsXxIFeyPSpavJKGhWdfbL")',
+        "helm upgrade x ./chart --set secrets.wandb=|116b9ab962a98401495d3b87c9cd007994e2690b",
+        "got |7Q5sH1SZkFIoj45cWl2L22j9wXbGW from the environment",
+        "WANDB_API_KEY 값은 |505491cd0a0a658a80e86b4c68a50396aff6c12e 입니다",
+        "api_key (from env): '|44e323d639c2f252327a53c3d4138823'",
+        "AssertionError: WANDB_API_KEY == '|036784bb858d8a92c14f72e2ae8368dc0ef6669e'",
+        "sqlcmd -S h -U sa -P |orbit-korea-cluster",
+        "rsync --password-file=<(echo |orbitdragonriver) a b",
+        "SECRET_KEY_BASE=|c1e764d74758f9448cb4a7b5aca8b30728186f97dc54ee4ef04896a4d07e33",
         "tensorboard:|$apr1$xJ1v68PE$voD/ihIjdwPtOPZy7p1N16",
     ],
 )

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import random
 import resource
+import signal
 import sys
 import time
 import traceback
@@ -26,6 +28,10 @@ SLOWEST_S = 2.0
 MOST_MB = 300
 LENGTHS = (1 << 13, 1 << 14, 1 << 15)
 """Bytes of a growing input: so many, twice, and four times as many."""
+LIMIT_MB = 3000
+"""Of addresses: what takes more raises a MemoryError where a campaign feeds it, and does not end the campaign."""
+LIMIT_S = 60
+"""Of processor time of one input, after which it is given up."""
 NOTABLE_S = 0.3
 """Below that growth is noise."""
 GROWTH = 3.2
@@ -53,7 +59,7 @@ class Tally:
         self.inputs += 1
         memory, began = _memory(), time.process_time()
         try:
-            with quiet():
+            with quiet(), _limited():
                 TARGETS[name](data)
         except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
             self._note(Fault(name, traceback.format_exc(limit=-4), data))
@@ -69,6 +75,27 @@ class Tally:
         """Keep a fault, but for what is already there from another input."""
         if all((one.target, one.what) != (fault.target, fault.what) for one in self.faults):
             self.faults.append(fault)
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    """Raise where what is inside takes longer than any input may, or where a reader fails."""
+    told = os.environ.get("DISTKB_TRACEBACK")
+    os.environ["DISTKB_TRACEBACK"] = "1"  # what a guard would make a note of is raised
+    before = signal.signal(signal.SIGVTALRM, _too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+        os.environ.pop("DISTKB_TRACEBACK")
+        if told is not None:
+            os.environ["DISTKB_TRACEBACK"] = told
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError(f"more than {LIMIT_S} s")
 
 
 def _memory() -> float:
@@ -114,6 +141,7 @@ def keep(faults: Sequence[Fault]) -> Iterator[Path]:
 
 def main() -> None:
     """Run it by hand, for as long as it is asked to."""
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT_MB << 20, LIMIT_MB << 20))
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     names = sys.argv[2:] or list(TARGETS)
     seed = time.time_ns()

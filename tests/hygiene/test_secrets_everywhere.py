@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -144,3 +145,17 @@ def test_no_secret_is_in_anything_that_is_written(number: int, tmp_path: Path) -
     assert len(reached) > 0.9 * len(RUNS[number])
     kept = "".join(shown for how, _, shown in written if how.startswith("bundle"))
     assert all(re.search(rf"t{tag}[a-g]", kept) for tag, _ in RUNS[number])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("search", "--json"), ("show",), ("probe",), ("repro", "run"), ("probe", "script"), ("diagnose", "--fact"), ()],
+    ids=" ".join,
+)
+def test_what_was_typed_is_not_repeated_with_a_secret(words: tuple[str, ...]) -> None:
+    """Neither an error nor an answer shows a secret that was pasted into the command line."""
+    secret = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz12345678"  # noqa: S105 - nobody's
+    command = [sys.executable, "-m", "distkb", *words, secret]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert done.stdout + done.stderr
+    assert secret not in done.stdout + done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -162,6 +163,15 @@ def test_secrets_and_escapes_do_not_get_into_the_title(tmp_path: Path) -> None:
     assert "hf_" not in session.title
     assert "\x1b" not in session.title
     assert "\n" not in session.title
+
+
+def test_what_somebody_else_wrote_into_a_session_is_fit_to_show_when_it_is_loaded(tmp_path: Path) -> None:
+    """No event and no title of a journal brings an override of the direction or a secret with it."""
+    header = {"schema": store.SCHEMA, "id": "x", "started": "now\u202e", "title": "\u202epassword=Pw1", "version": "1"}
+    event = {"type": "fix-tried", "fix": "\u202e\x1b[31mhf_AbCdEfGhIjKlMnOpQrStUvWx", "outcome": "did-not-help"}
+    (tmp_path / "x.jsonl").write_text(json.dumps(header) + "\n" + json.dumps(event) + "\n", encoding="utf-8")
+    shown = repr(store.load("x", tmp_path)) + repr(store.list_sessions(tmp_path))
+    assert not any(odd in shown for odd in ("\\u202e", "\\x1b", "Pw1", "AbCdEf"))
 
 
 def test_a_directory_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:

@@ -45,9 +45,9 @@ def error(sentence: str, say: Say) -> None:
     _line(say("error.prefix"), sentence)
 
 
-def note(sentence: str, say: Say) -> None:
-    """Print `distkb: note: …` on one line."""
-    _line(say("note.prefix"), sentence)
+def note(sentence: str, say: Say, *, whole: bool = False) -> None:
+    """Print `distkb: note: …` on one line; `whole` shows a token that distkb itself made, to be copied."""
+    _line(say("note.prefix"), sentence, whole=whole)
 
 
 def echo(line: str) -> None:
@@ -55,8 +55,11 @@ def echo(line: str) -> None:
     write(f"{clean(line)}\n")
 
 
-def _line(prefix: str, sentence: str) -> None:
-    write(f"{prefix} {clean(sentence)}\n")
+def _line(prefix: str, sentence: str, *, whole: bool = False) -> None:
+    """Write a sentence, in which a word of the command line or of a file may stand, without a secret."""
+    from distkb.evidence.text.clean import mask
+
+    write(f"{prefix} {clean(sentence) if whole else mask(clean(sentence))}\n")
 
 
 def write(text: str) -> None:

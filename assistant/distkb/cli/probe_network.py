@@ -89,7 +89,7 @@ def _run(
     def listener(event: Stage | str) -> None:
         start = peers.start_other(event, request)
         if start is not None:
-            note(current.say("network.start-other", command=start), current.say)
+            note(current.say("network.start-other", command=start), current.say, whole=True)
 
     return ProbeRun("network", request, python.path, deadline_s=deadline_s, listener=listener).result()
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from distkb.probing.document import ProbeAnswer, RawDocument
     from distkb.probing.interpreter import Interpreter
 
+_MOST_BYTES = 16 << 20
+"""Of a hostfile."""
+
 
 @click.command(
     "stacks",
@@ -140,7 +143,8 @@ def _where(pids: tuple[int, ...], job: str | None, pods: str | None, hostfile: P
 def _hosts(path: Path) -> tuple[str, ...]:
     """Return the hosts of a hostfile: the first word of every line, as MPI and DeepSpeed write them."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        with path.open("rb") as file:
+            lines = file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
     except OSError as problem:
         raise Failure("error.os", path=str(path), reason=problem.strerror or "") from None
     words = [line.partition("#")[0].split() for line in lines[:65536]]

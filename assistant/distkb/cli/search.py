@@ -53,9 +53,10 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool, limit: in
 
 
 def _write_json(query: str, hits: list[Hit], compiled: Compiled) -> None:
+    from distkb.evidence.text.clean import mask
     from distkb.report.json import encode
     from distkb.report.layout import clean
 
     titles = {row.id: row.title for row in compiled.titles()}
     results = [{"id": hit.id, "score": hit.score, "title": titles[hit.id]} for hit in hits]
-    output.write(encode({"query": clean(query), "results": results}))
+    output.write(encode({"query": mask(clean(query)), "results": results}))

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 
 import msgspec
 
+from distkb.evidence.guarded import guarded_together
 from distkb.evidence.observation import Observation, Skipped, absent
 from distkb.evidence.walk import File, take_stock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable
 
     from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.stacks.group import Standing
+
+
+Rest = ParamSpec("Rest")
 
 
 class ArtifactReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +45,20 @@ class ArtifactReading(msgspec.Struct, frozen=True, kw_only=True):
     def said(self) -> tuple[Observation, ...]:
         """Return what was found, and what was looked for in vain."""
         return (*self.observations, *absent(self.clear))
+
+
+def careful(
+    read: Callable[Concatenate[Sequence[Path], Rest], ArtifactReading],
+) -> Callable[Concatenate[Sequence[Path], Rest], ArtifactReading]:
+    """Return a reader of files for which a file that it fails on is one note, whoever calls it."""
+
+    @wraps(read)
+    def reading(paths: Sequence[Path], /, *rest: Rest.args, **named: Rest.kwargs) -> ArtifactReading:
+        failed: list[Skipped] = []
+        found = guarded_together(lambda some: read(some, *rest, **named), paths, str, failed) or ArtifactReading()
+        return msgspec.structs.replace(found, skipped=(*found.skipped, *failed)) if failed else found
+
+    return reading
 
 
 class Reader(Protocol):

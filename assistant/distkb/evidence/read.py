@@ -86,20 +86,25 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     """
     given = stated.check_facts(fact_values or {}, facts)
     logs = read_logs(signatures, stock, cache_dir, progress, others)
-    scanned, runs = newest(logs.scans)
+    put_together: list[Skipped] = []
+    scanned, runs = guarded(lambda: newest(logs.scans), "-", put_together) or (logs.scans, ())
     if runs:
         groups = {scan.file.group for scan in scanned}
         kept = tuple(one for one in logs.error_files if one[0].group in groups)
         logs = msgspec.structs.replace(logs, scans=scanned, error_files=kept)
-    skipped = list(logs.skipped)
+    skipped = [*logs.skipped, *put_together]
     words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
     hanging = given.get("symptom") == "hang" or any(o.id == "symptom=hang" for o in words)
     scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging, wish=wish)
     endings = {signature.id for signature in signatures if signature.ending}
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
-    scans = without_raised(scans, general(signatures), result.timeline)
-    seen = _consequences(signature_observations(scans, result, endings), errors, result.first)
+
+    def told() -> list[Observation]:
+        kept = without_raised(scans, general(signatures), result.timeline)
+        return _consequences(signature_observations(kept, result, endings), errors, result.first)
+
+    seen = guarded(told, "-", skipped) or []
     known = {signature.id for signature in signatures} | set(findings)
     code = _in_code(result, project, near := stock.paths if look_near else (), signatures, skipped)
     closeup = result.closeup

@@ -12,6 +12,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from distkb import __version__
+from distkb.evidence.text.clean import quote_text
 from distkb.locale import Say
 from distkb.mcp.calls import CallFailedError, call
 
@@ -59,7 +60,8 @@ class Server:
             except (OSError, ValueError, RuntimeError):
                 real = None
             if real is None or not any(real.is_relative_to(root) for root in self._roots):
-                raise ToolError(self._say("agent.error.outside", path=path, roots=", ".join(map(str, self._roots))))
+                roots = ", ".join(map(str, self._roots))
+                raise ToolError(self._say("agent.error.outside", path=quote_text(path), roots=roots))
         return list(paths)
 
     def _tool(self, function: Any, name: str, key: str, *, live: bool = False) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from distkb.evidence.text.clean import quote_text
+from distkb.evidence.text.opening import start_of
 from distkb.probing.document import Reported
 
 BASELINE = "distkb.baseline/1"
@@ -55,7 +56,7 @@ def comments_in(paths: Iterable[Path]) -> list[Comment]:
     found: list[Comment] = []
     for path in paths:
         try:
-            text = path.read_bytes()[:_MOST_BYTES].decode("utf-8", "replace")
+            text = start_of(path, _MOST_BYTES).decode("utf-8", "replace")
         except OSError:
             continue
         if _MARK not in text:
@@ -75,7 +76,7 @@ def read_baseline(path: Path) -> frozenset[str]:
     try:
         with path.open("rb") as file:
             document = msgspec.json.decode(file.read(_MOST_BYTES), type=_Baseline)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise UnreadableBaselineError from None
     if document.schema != BASELINE:
         raise UnreadableBaselineError

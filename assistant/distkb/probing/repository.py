@@ -17,8 +17,10 @@ from distkb.evidence.artifact import Sorter
 from distkb.evidence.observation import Observation, Skipped
 from distkb.evidence.readers.configs import ConfigReader, is_launch, load_config, read_configs
 from distkb.evidence.readers.scripts import ScriptReader, read_scripts
+from distkb.evidence.text.opening import start_of
 from distkb.evidence.walk import take_stock
 
+_MOST_BYTES = 4 << 20
 _NAMED = frozenset(" \t\r\n\"'`=;|&()<>,{}")
 
 
@@ -50,7 +52,9 @@ def read_repository(paths: Sequence[Path], settings: Sequence[Setting], refusals
     read = read_scripts(scripts)
     found = list(read.observations)
     for job in _jobs(configs, [path for path in configs if is_launch(load(path))]):
-        found += (o for o in read_configs(job, settings, {}, load, refusals).observations if o not in found)
+        reading = read_configs(job, settings, {}, load, refusals)
+        found += (o for o in reading.observations if o not in found)
+        skipped += (one for one in reading.skipped if one.code == "failed")
     return Repository(
         files=tuple(dict.fromkeys((*scripts, *configs))),
         observations=tuple(found),
@@ -69,7 +73,7 @@ def _jobs(configs: Sequence[Path], launches: Sequence[Path]) -> list[list[Path]]
 def _named_by(launch: Path, others: dict[Path, str]) -> list[Path]:
     """Return the files that a launch file names, the nearest where several have one name."""
     try:
-        text = launch.read_text(encoding="utf-8", errors="replace")
+        text = start_of(launch, _MOST_BYTES).decode("utf-8", "replace")
     except OSError:
         return []
     words = {PurePosixPath(word).name for word in "".join(" " if c in _NAMED else c for c in text).split()}

@@ -139,11 +139,11 @@ def load(name: str, directory: Path | None = None) -> Session:
     lines = whole.split(b"\n")
     header = _header(lines[0], name)
     try:
-        events = tuple(_EVENT.decode(line) for line in lines[1:])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        events = tuple(_decoded(line) for line in lines[1:])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         code: Code = "broken" if header.version == distkb.__version__ else "other-version"
         raise SessionError(code, name, str(error)) from error
-    return Session(id=header.id, started=header.started, title=header.title, events=events)
+    return Session(id=header.id, started=plain(header.started), title=_title(header.title), events=events)
 
 
 def latest(directory: Path | None = None) -> Session:
@@ -164,9 +164,8 @@ def list_sessions(directory: Path | None = None) -> list[Saved]:
             stat = path.stat()
         except (OSError, SessionError):
             continue
-        found.append(
-            Saved(id=header.id, started=header.started, title=header.title, changed=stat.st_mtime, size=stat.st_size)
-        )
+        title, started = _title(header.title), plain(header.started)
+        found.append(Saved(id=header.id, started=started, title=title, changed=stat.st_mtime, size=stat.st_size))
     return sorted(found, key=lambda saved: (-saved.changed, saved.id))
 
 
@@ -187,7 +186,7 @@ def _path(name: str, directory: Path | None) -> Path:
 def _header(line: bytes, name: str) -> Header:
     try:
         header = _HEADER.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SessionError("broken", name, str(error)) from error
     if header.schema != SCHEMA:
         raise SessionError("other-version", name, plain(header.schema)[:TITLE_WIDTH])
@@ -199,6 +198,12 @@ def _header(line: bytes, name: str) -> Header:
 def _encoded(event: Event) -> bytes:
     """Return an event as JSON without secrets; what no encoding knows, such as bytes in a file's name, is a mark."""
     return msgspec.json.encode(fit(msgspec.to_builtins(event)))
+
+
+def _decoded(line: bytes) -> Event:
+    """Return an event of a journal, which somebody else may have written, as it may be shown."""
+    event: Event = msgspec.convert(fit(msgspec.to_builtins(_EVENT.decode(line))), Event)
+    return event
 
 
 def _ends_with_a_line(path: Path) -> bool:

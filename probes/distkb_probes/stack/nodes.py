@@ -30,6 +30,7 @@ _SENT = (
     "__init__.py",
     "_lifeline.py",
     "_report.py",
+    "secret_forms.py",
     "secret_kinds.py",
     "serve.py",
     "stacks.py",

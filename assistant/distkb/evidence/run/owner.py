@@ -282,7 +282,7 @@ def _numbers_ranks(numbers: Sequence[int], lines: int) -> bool:
     if len(kinds) == 1:
         return len(numbers) > 0.5 * lines
     again = any(later < earlier for earlier, later in pairwise(numbers))
-    return again and kinds == set(range(max(kinds) + 1)) and len(numbers) >= 2 * len(kinds)
+    return again and max(kinds) == len(kinds) - 1 and len(numbers) >= 2 * len(kinds)
 
 
 _CLAIM = re.compile(r"(?i)\brank[ =:]{0,2}(\d{1,5}) ?(?:/|of) ?\d{1,5}\b")

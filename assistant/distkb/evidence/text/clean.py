@@ -86,7 +86,15 @@ def _needs() -> tuple[tuple[Kind, tuple[str, ...]], ...]:
 
 
 _ALIKE = str.maketrans("123456789", "000000000")
-_NEEDED = {"login in an address": ("@",)}
+_NEEDED = {
+    "login in an address": ("@",),
+    "option that is named": ("pass", "pw", "secret", "key", "credential", "token", "auth"),
+    "option of a login": ("user", "auth", "login", "cred", "-u", "-a"),
+    "option of an archive": ("0z", "rar", "zip"),
+    "login and password": ("/pw", "/ pw", "/pass", "/ pass", "/비", "/ 비"),
+    "pass": ("pass", "pw"),
+    "before its name": ("비번", "비밀번호", "암호", "패스워드", "(pass", "(pw", "(secret", " is ", " was "),
+}
 
 
 def mask_value(name: str, value: str) -> str:
@@ -99,10 +107,17 @@ def mask_lines(lines: Iterable[str]) -> Iterator[str]:
     """Yield lines that follow each other without secrets; of a key over several lines no line is left."""
     inside = False
     before = ""
+    held: int | None = None
     for line in lines:
         shown = mask(before + line)
         shown = shown.partition("\n")[2] if before else shown
         before = f"{named[0].strip()}\n" if (named := _NAME_ALONE.search(line)) else ""
+        if heading := _SECRETS.match(line):
+            held = heading.end(1)
+        elif held is not None and line.strip():
+            indented = len(line) - len(line.lstrip())
+            held = held if indented > held else None
+            shown = shown if held is None else mask(f"secrets.{shown.lstrip()}").replace("secrets.", line[:indented], 1)
         body = _KEY_BODY.match(shown)
         if inside and body is not None:
             shown = f"{body[1]}{MASK}{shown[body.end() :]}"
@@ -114,6 +129,8 @@ def mask_lines(lines: Iterable[str]) -> Iterator[str]:
 
 _NAME_ALONE = re.compile(r"\bname[\"']?: {0,4}[\"']?[\w.-]{1,80}[\"']?,?\s{0,4}$")
 """Of a setting whose value stands in the line below."""
+_SECRETS = re.compile(r"(\s{0,80})[\"']?(?:secrets?|credentials?|api_?keys|tokens|stringData)[\"']?:\s{0,4}\{?\s{0,4}$")
+"""Of a mapping of YAML or JSON all of whose values are secrets."""
 _KEY_HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
 _KEY_BODY = re.compile(
     r"((?:\[[^\]\n]{1,40}\]:?|[^\s:|=]{1,40}[:|=])?[\s\"'|>]{0,40})([A-Za-z0-9+/]{2,100}|\*\*\*)={0,2}(?=(?:\\n)?[\"',]{0,3}\s*$)"

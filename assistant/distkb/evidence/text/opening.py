@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import errno
+import io
 import os
 import stat
 from pathlib import Path
@@ -62,6 +64,19 @@ def open_regular(path: str | Path) -> BinaryIO:
         os.close(descriptor)
         raise UnreadableError("not-a-file")
     return cast("BinaryIO", os.fdopen(descriptor, "rb", buffering=0))
+
+
+def start_of(path: str | Path, most: int) -> bytes:
+    """Return the first bytes of a regular file, at most so many.
+
+    Raises:
+        OSError: the system refuses it, or it is no regular file.
+    """
+    try:
+        with open_regular(path) as raw:
+            return io.BufferedReader(cast("io.RawIOBase", raw)).read(most)
+    except UnreadableError as error:
+        raise OSError(errno.EINVAL, error.code, str(path)) from error
 
 
 def _outside(path: str | Path) -> bool:

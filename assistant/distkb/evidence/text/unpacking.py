@@ -14,6 +14,10 @@ FREE: Final = 32 << 20
 """Bytes that may come out of however little."""
 RATIO: Final = 250
 """Times that what comes out may be larger than what went in: text that a run prints packs to a tenth or a fiftieth."""
+LARGE: Final = 256 << 20
+"""Bytes from which on less is believed."""
+RATIO_OF_LARGE: Final = 100
+"""Times that so much may be larger than what went in: the fastest level of gzip packs nothing but NULs to 1/229."""
 MOST: Final = 16 << 30
 """Bytes that may come out of one file."""
 MEMORY: Final = 128 << 20
@@ -126,7 +130,7 @@ class Unpacked:
         except Exception:  # noqa: BLE001 - each kind has its own errors; none of them leaves the machine fit for use
             return self._end("bad-gzip")
         self._out += len(part)
-        if self._out > MOST or self._out > max(FREE, RATIO * self._in):
+        if self._out > min(MOST, max(FREE, RATIO * self._in if self._out < LARGE else RATIO_OF_LARGE * self._in)):
             self._end("too-packed")
         elif machine.eof:
             self._next(machine)

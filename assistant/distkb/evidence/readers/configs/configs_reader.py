@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from distkb.catalogue.settings import Refusal, Setting
-from distkb.evidence.artifact import ArtifactReading, find
+from distkb.evidence.artifact import ArtifactReading, careful, find
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.configs import (
     rules_accelerate,
@@ -50,6 +50,7 @@ MAX_FILES = 400
 """Files of one folder that are looked at."""
 
 
+@careful
 def read_configs(
     paths: Sequence[Path],
     settings: Sequence[Setting],

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from distkb.evidence.artifact import ArtifactReading, find
+from distkb.evidence.artifact import ArtifactReading, careful, find
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.flight_recorder.align import Aligner, first_open
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, total
@@ -58,6 +58,7 @@ def find_flight_recorder(paths: Sequence[Path]) -> list[Path]:
     return find(FlightRecorderReader(), paths)
 
 
+@careful
 def read_flight_recorder(paths: Sequence[Path]) -> ArtifactReading:
     """Return what the dumps say together; a dump that cannot be read is skipped, and its rank counts as missing."""
     loaded = load(paths)

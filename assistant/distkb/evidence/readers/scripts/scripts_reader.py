@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from distkb.evidence.artifact import ArtifactReading, find
+from distkb.evidence.artifact import ArtifactReading, careful, find
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.scripts import (
     rules_branches,
@@ -91,6 +91,7 @@ def _starts_python(start: bytes) -> bool:
     return first.startswith(b"#!") and b"python" in first
 
 
+@careful
 def read_scripts(paths: Sequence[Path]) -> ArtifactReading:
     """Read scripts as one project and check them; nothing of them is imported or run.
 

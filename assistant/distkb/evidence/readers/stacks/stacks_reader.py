@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from distkb.evidence.artifact import ArtifactReading, find
+from distkb.evidence.artifact import ArtifactReading, careful, find
 from distkb.evidence.inventory import LogFile, with_sibling_ranks
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.stacks import documents, text
@@ -67,6 +67,7 @@ def find_stacks(paths: Sequence[Path]) -> list[Path]:
     return find(StackReader(), paths)
 
 
+@careful
 def read_stacks(paths: Sequence[Path]) -> ArtifactReading:
     """Read dumps of stacks and say where the ranks stand. Never raises on what the files contain."""
     dumps, skipped, size = read_dumps(paths)

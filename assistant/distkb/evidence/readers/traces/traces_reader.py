@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from distkb.evidence.artifact import ArtifactReading, find
+from distkb.evidence.artifact import ArtifactReading, careful, find
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.traces import files
 from distkb.evidence.readers.traces.compare import IDS, Comparison, TraceFinding, compare
@@ -67,6 +67,7 @@ def _expanded(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(file for path in paths for file in (find_traces([path]) if path.is_dir() else [path])))
 
 
+@careful
 def read_traces(paths: Sequence[Path]) -> ArtifactReading:
     """Read the checkpoints of one job's ranks and compare them.
 
