@@ -4,45 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from distkb.catalogue.settings import Refusal, Setting
 from distkb.evidence.artifact import ArtifactReading, find
 from distkb.evidence.observation import Observation, Quote, Skipped
-from distkb.evidence.readers.configs import (
-    rules_accelerate,
-    rules_arguments,
-    rules_deepspeed,
-    rules_fsdp,
-    rules_keys,
-    rules_launch,
-    rules_lightning,
-    rules_refusals,
-    rules_rendezvous,
-    rules_shell,
-    rules_slurm,
-    rules_trainers,
-)
 from distkb.evidence.readers.configs.facts import facts_of
 from distkb.evidence.readers.configs.item import Part, UnreadableConfigError
-from distkb.evidence.readers.configs.job import Hit, Job, Rule
+from distkb.evidence.readers.configs.job import Hit, Job
 from distkb.evidence.readers.configs.load import inner_parts, is_named_so, load_parts
 from distkb.evidence.text.clean import mask, quote_text
 from distkb.evidence.walk import File
 
-RULES: tuple[Rule, ...] = (
-    *rules_keys.RULES,
-    *rules_accelerate.RULES,
-    *rules_fsdp.RULES,
-    *rules_deepspeed.RULES,
-    *rules_arguments.RULES,
-    *rules_launch.RULES,
-    *rules_slurm.RULES,
-    *rules_rendezvous.RULES,
-    *rules_shell.RULES,
-    *rules_lightning.RULES,
-    *rules_trainers.RULES,
-    *rules_refusals.RULES,
-)
+if TYPE_CHECKING:
+    from distkb.evidence.readers.configs.job import Rule
+
 MAX_QUOTES = 6
 MAX_FOUND = 100
 """Findings of one rule id; a file with more is hardly the file that was meant."""
@@ -63,6 +39,8 @@ def read_configs(
     what depends on them; `refusals` is what tools refuse of their files. A file that cannot be read becomes a
     `Skipped`, and the rest is still checked. `load` is `load_config` for a caller that keeps what was read.
     """
+    from distkb.evidence.readers.configs.rules import RULES
+
     parts: list[Part] = []
     skipped: list[Skipped] = []
     for path in dict.fromkeys(paths):
@@ -73,7 +51,7 @@ def read_configs(
             parts += loaded
     parts += inner_parts(parts)
     job = Job(parts=parts, settings=settings, versions=versions, refusals=refusals)
-    hits = list(_check(job))
+    hits = list(_check(job, RULES))
     found = {hit.id for hit in hits}
     looked_for = {identity for rule in RULES if job.of(*rule.kinds) for identity in rule.ids}
     return ArtifactReading(
@@ -100,9 +78,9 @@ def load_config(path: Path) -> list[Part] | Skipped:
         return Skipped(path=str(path), code=error.code, detail=quote_text(error.detail, width=120))
 
 
-def _check(job: Job) -> Iterator[Hit]:
+def _check(job: Job, rules: Sequence[Rule]) -> Iterator[Hit]:
     counts: dict[str, int] = {}
-    for rule in RULES:
+    for rule in rules:
         for part in job.of(*rule.kinds):
             for hit in rule.check(part, job):
                 counts[hit.id] = counts.get(hit.id, 0) + 1
