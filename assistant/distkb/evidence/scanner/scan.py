@@ -122,6 +122,14 @@ class Scanner:
         self._partner: Partner | None = None
         self._scanned = 0
 
+    def is_kept(self) -> bool:
+        """Whether `prepare` has nothing to compile."""
+        return self._matcher.is_kept()
+
+    def prepare(self) -> None:
+        """Compile all patterns, or load what was kept of them, before there is anything to scan."""
+        self._matcher.open()
+
     @contextmanager
     def sharing(self, paths: Sequence[Path]) -> Iterator[None]:
         """Share these files, which are scanned in this order, with a second process where that is worth it."""
