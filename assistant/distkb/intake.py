@@ -14,7 +14,7 @@ from distkb.evidence.guarded import guarded
 from distkb.evidence.implied import concluded_facts, implied_facts
 from distkb.evidence.observation import Evidence, Skipped
 from distkb.evidence.read import Progress, merge, read_evidence
-from distkb.evidence.readers.report.read import take_apart
+from distkb.evidence.readers.report.read_report import take_apart
 from distkb.evidence.readers.report.telling import TELLING_SHARE, telling, unprinted, without_lines
 from distkb.evidence.run.closeup import Wish
 from distkb.evidence.walk import take_stock

@@ -1,9 +1,9 @@
 """Reads evidence in a process of its own, so that a screen stays quick and reading can be cancelled at any time.
 
 The child makes itself ready at once, which takes seconds where patterns are compiled for the first time, and says so
-with `Preparing`. The parent writes one `Request`; the child answers with `Progress` while it reads and one `Evidence`
-or `Refused` at the end, each as four bytes of length and the message in msgpack. A child whose parent is gone fails on
-its next write.
+with `Preparing`. The parent writes one `ReadRequest`; the child answers with `BytesRead` while it reads and one
+`Evidence` or `Refused` at the end, each as four bytes of length and the message in msgpack. A child whose parent is
+gone fails on its next write.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from distkb.evidence.observation import Evidence
 _MOST_BYTES = 1 << 30
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to read."""
 
     paths: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Preparing(msgspec.Struct, frozen=True, tag="preparing"):
     done: bool
 
 
-class Progress(msgspec.Struct, frozen=True, tag="progress"):
+class BytesRead(msgspec.Struct, frozen=True, tag="progress"):
     """How many bytes of how many were read."""
 
     done: int
@@ -56,7 +56,7 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
     reason: str
 
 
-Message = Preparing | Progress | Read | Refused
+Message = Preparing | BytesRead | Read | Refused
 
 
 class CancelledError(Exception):
@@ -67,10 +67,10 @@ class ReadingFailedError(Exception):
     """The process that reads ended without an answer; the text says why."""
 
 
-class Reading:
+class ReadingProcess:
     """One reading process. `result` waits for it; `cancel`, from any thread, ends it."""
 
-    def __init__(self, request: Request | None = None, *, overlays: Sequence[Path] = ()) -> None:
+    def __init__(self, request: ReadRequest | None = None, *, overlays: Sequence[Path] = ()) -> None:
         """Start it; without a request it makes itself ready, and `ask` says later what to read."""
         self._cancelled = False
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter and folders that the user named
@@ -83,7 +83,7 @@ class Reading:
         if request is not None:
             self.ask(request)
 
-    def ask(self, request: Request) -> None:
+    def ask(self, request: ReadRequest) -> None:
         """Say what to read, once."""
         stdin = self._process.stdin
         if stdin is not None:
@@ -109,7 +109,7 @@ class Reading:
         try:
             while stdout is not None:
                 match _receive(stdout):
-                    case Progress(done=done, total=total):
+                    case BytesRead(done=done, total=total):
                         if progress is not None and not self._cancelled:
                             progress(done, total)
                     case Preparing(done=done):
@@ -175,8 +175,8 @@ def main() -> None:
         asked = sys.stdin.buffer.read()
         if not asked:
             return  # nobody asks any more
-        request = msgspec.convert(json.loads(asked), Request)
-        _send(out, Read(_read(request, overlays, lambda done, total: _send(out, Progress(done, total)))))
+        request = msgspec.convert(json.loads(asked), ReadRequest)
+        _send(out, Read(_read(request, overlays, lambda done, total: _send(out, BytesRead(done, total)))))
     except BrokenPipeError:
         os._exit(1)
     except Exception as problem:  # noqa: BLE001 - the parent says it
@@ -188,7 +188,7 @@ def _prepare(overlays: Sequence[Path], out: int) -> None:
     """Import what reads, and compile the patterns where they are not kept yet."""
     from distkb import intake, knowledge  # noqa: F401
     from distkb.catalogue.places import cache_directory
-    from distkb.evidence.readers.report.read import ReportReader
+    from distkb.evidence.readers.report.read_report import ReportReader
     from distkb.evidence.scanner.scan import Scanner
 
     signatures = knowledge.open_knowledge(overlays).catalogue().signatures
@@ -201,7 +201,7 @@ def _prepare(overlays: Sequence[Path], out: int) -> None:
     _send(out, Preparing(done=True))
 
 
-def _read(request: Request, overlays: Sequence[Path], progress: Callable[[int, int], None]) -> Evidence:
+def _read(request: ReadRequest, overlays: Sequence[Path], progress: Callable[[int, int], None]) -> Evidence:
     from distkb import intake, knowledge
     from distkb.catalogue.places import cache_directory
     from distkb.search.index import load

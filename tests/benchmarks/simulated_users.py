@@ -17,7 +17,7 @@ from random import Random
 from statistics import mean, median
 
 from distkb.diagnosis.guide import Guide
-from distkb.diagnosis.simulate import Run, User, simulate
+from distkb.diagnosis.simulate import SimulatedSession, User, simulate
 from distkb.knowledge import open_knowledge
 
 COLUMNS = (
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--start", choices=("nothing", "described"), default="nothing")
     options = parser.parse_args()
     guide = Guide(open_knowledge().catalogue())
-    runs: dict[str, list[Run]] = defaultdict(list)
+    runs: dict[str, list[SimulatedSession]] = defaultdict(list)
     for hypothesis in guide.table.hypotheses:
         if hypothesis.entry is not None:
             random = Random(f"{options.seed} {hypothesis.id}")
@@ -58,7 +58,7 @@ def main() -> None:
     sys.stdout.write(f"longest session: {longest} events; endless: {endless}\n")
 
 
-def figures(runs: list[Run]) -> list[str]:
+def figures(runs: list[SimulatedSession]) -> list[str]:
     """Return the cells of one line: shares, then medians."""
     shares = [
         mean(run.entry_first for run in runs),

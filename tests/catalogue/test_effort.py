@@ -31,8 +31,8 @@ SEEN = {
     ("distkb.evidence.readers.flight_recorder.files", "_NAME"): 255,
     ("distkb.evidence.text.lines", "_NCCL"): 160,
     ("distkb.evidence.text.lines", "_TAG"): 160,
-    ("distkb.evidence.readers.report.read", "_OUTPUT"): 1000,
-    ("distkb.evidence.readers.report.read", "_COMMAND"): 1000,
+    ("distkb.evidence.readers.report.read_report", "_OUTPUT"): 1000,
+    ("distkb.evidence.readers.report.read_report", "_COMMAND"): 1000,
     ("distkb.evidence.scanner.sieve", "_ANCHOR"): 1000,  # patterns of the catalogue
     ("distkb.evidence.readers.stacks.text", "_FRAME"): 2000,
     ("distkb.evidence.readers.stacks.text", "_TAKEN"): 2000,

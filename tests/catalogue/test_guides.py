@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from distkb.catalogue.check import check_directories
-from distkb.catalogue.guide import Guide, headings, load_guides
+from distkb.catalogue.guide import GuideText, headings, load_guides
 from distkb.catalogue.places import builtin
 from distkb.locale import LANGUAGES, Language, Say
 from distkb.report.guide import write
@@ -80,7 +80,7 @@ def test_hostile_markdown_reaches_the_terminal_as_text() -> None:
     from distkb.catalogue.records import Text
 
     body = "<script>alert(1)</script>\n\ntext \x1b[31mred\x1b[0m `\x1b]0;x\x07`\n\n    \x1b[2J\n"
-    guide = Guide(id="G9", slug="x", title=Text(en="T", ko="T"), body=Text(en=body, ko=body))
+    guide = GuideText(id="G9", slug="x", title=Text(en="T", ko="T"), body=Text(en=body, ko=body))
     shown = write(guide, Say("en"))
     assert "\x1b" not in shown
     assert "<script>" in shown

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cli_calls import invoke
 
-from distkb.intake_process import Reading, Request
+from distkb.intake_process import ReadingProcess, ReadRequest
 from distkb.report.digest.tokens import tokens
 
 RANKS, STEPS, ODD = 12, 900, 7
@@ -201,4 +201,4 @@ def test_a_file_whose_name_is_no_text_is_read_and_shown(tmp_path: Path) -> None:
         for form in ((), ("--json",)):
             result = invoke(command, str(tmp_path), *form)
             assert "Timed out waiting 5000ms" in re.sub(r"\s+", " ", result.stdout), result.stderr
-    assert Reading(Request(paths=(str(named),))).result().observations
+    assert ReadingProcess(ReadRequest(paths=(str(named),))).result().observations

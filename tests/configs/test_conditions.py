@@ -8,7 +8,7 @@ import pytest
 
 from distkb.catalogue.conditions import parse
 from distkb.evidence.readers.configs.conditions import holds
-from distkb.evidence.readers.configs.item import Part
+from distkb.evidence.readers.configs.item import ConfigPart
 from distkb.evidence.readers.configs.load import load_parts
 
 FILE = """base_model: a
@@ -39,7 +39,7 @@ micro_batch_size<>absent; adapter!regex; block!block
 
 
 @pytest.fixture
-def part(tmp_path: Path) -> Part:
+def part(tmp_path: Path) -> ConfigPart:
     """Return a training file of axolotl, read."""
     path = tmp_path / "axolotl.yaml"
     path.write_text(FILE, encoding="utf-8")
@@ -47,7 +47,7 @@ def part(tmp_path: Path) -> Part:
 
 
 @pytest.mark.parametrize(("texts", "expected"), [(HOLD, True), (FAIL, False)])
-def test_a_condition_holds_as_its_table_says(part: Part, texts: str, expected: bool) -> None:
+def test_a_condition_holds_as_its_table_says(part: ConfigPart, texts: str, expected: bool) -> None:
     """Every way of writing one, on a file that meets it and on what it does not have."""
     for text in texts.strip().replace("\n", "; ").split("; "):
         condition = parse(text)

@@ -9,11 +9,11 @@ import pytest
 
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.readers.configs import find_configs, read_configs
-from distkb.evidence.readers.configs.item import UNKNOWN, Part
+from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart
 from distkb.evidence.readers.configs.load import load_parts
 
 
-def parts(folder: Path, name: str, text: str) -> list[Part]:
+def parts(folder: Path, name: str, text: str) -> list[ConfigPart]:
     """What one file configures."""
     path = folder / name
     path.write_text(text, encoding="utf-8")

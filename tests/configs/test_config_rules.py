@@ -391,3 +391,9 @@ def test_mangled_files_never_raise(tmp_path: Path) -> None:
     for _ in range(400):
         files = {f"{n}{name}": mangled(text, chance) for n, (name, text) in enumerate(chance.sample(documents, 2))}
         read(tmp_path, files, chance.choice([{}, NEW, OLD]))
+
+
+def test_a_trainer_of_another_library_is_not_lightnings(tmp_path: Path) -> None:
+    """Arguments are judged by Lightning's only where the class may be Lightning's."""
+    call = "from composer import Trainer\ntrainer = Trainer(device='gpu', precision='amp', max_duration=2)\n"
+    assert not read(tmp_path, {"fit.py": call}, NEW).observations

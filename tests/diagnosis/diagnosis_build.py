@@ -5,8 +5,8 @@ from __future__ import annotations
 from distkb.catalogue.model import (
     Catalogue,
     Cause,
+    Cue,
     Entry,
-    Evidence,
     Fact,
     FactValue,
     Family,
@@ -45,7 +45,7 @@ def cause(name: str, evidence: dict[str, Likelihood], prior: Prior = "common") -
         title=text(name),
         explanation=text(name),
         prior=prior,
-        evidence=tuple(Evidence(observation=o, likelihood=p) for o, p in evidence.items()),
+        evidence=tuple(Cue(observation=o, likelihood=p) for o, p in evidence.items()),
         fixes=(fix,),
     )
 

@@ -25,7 +25,7 @@ from distkb.diagnosis.session import (
 )
 from distkb.diagnosis.simulate import User, simulate
 from distkb.evidence.observation import Evidence, Observation, Quote
-from distkb.evidence.readers.report.read import take_apart
+from distkb.evidence.readers.report.read_report import take_apart
 from distkb.evidence.readers.report.telling import telling
 from distkb.intake import own_words, read
 

@@ -20,7 +20,7 @@ from distkb.report import sizing as report
 from distkb.report.meaning import Meanings
 from distkb.sizing.advise import advise
 from distkb.sizing.form import Form, model
-from distkb.sizing.strategies import GIB, Run
+from distkb.sizing.strategies import GIB, Workload
 
 if TYPE_CHECKING:
     from distkb.locale import Language
@@ -48,7 +48,7 @@ def test_common_sizes_stand_there_without_a_script(lang: Language, files: dict[s
     page, say = files[f"{lang}/advise.html"].decode(), Say(lang)
     for place, memory in enumerate(MEMORIES):
         for text, cells in zip(COMMON, rows(page, place), strict=True):
-            advice = advise(model(text), Run(GPUS, GPUS, memory * GIB))
+            advice = advise(model(text), Workload(GPUS, GPUS, memory * GIB))
             by_name = {row.name: row for row in advice.rows}
             for name, cell in zip(COLUMNS, cells[1:-1], strict=True):
                 fit = report.fit(by_name[name], advice.run)

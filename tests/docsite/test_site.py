@@ -19,7 +19,7 @@ import pytest
 from pages import Read
 from shelf import library
 
-from distkb.catalogue.guide import Guide
+from distkb.catalogue.guide import GuideText
 from distkb.catalogue.model import Catalogue
 from distkb.catalogue.records import Text
 from distkb.docsite import colours
@@ -187,7 +187,7 @@ def test_a_hostile_catalogue_is_shown_as_text() -> None:
     raw = json.loads(msgspec.json.encode(real))
     evil = msgspec.json.decode(json.dumps(hostile(raw)), type=Catalogue)
     body = f"## {HOSTILE}\n\n{HOSTILE}\n\n- {HOSTILE}\n\n```\n{HOSTILE}\n```\n"
-    guide = Guide(id="G1", slug="x", title=Text(en=HOSTILE, ko=HOSTILE), body=Text(en=body, ko=body))
+    guide = GuideText(id="G1", slug="x", title=Text(en=HOSTILE, ko=HOSTILE), body=Text(en=body, ko=body))
     for path, content in rendered(Library(evil, (guide,), Meanings(evil), b"", ())):
         if not path.endswith(".html"):
             continue

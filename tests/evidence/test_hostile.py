@@ -28,8 +28,8 @@ from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.error_files import parse_error_file, parse_table
 from distkb.evidence.readers.flight_recorder import read_flight_recorder
 from distkb.evidence.readers.probe_answers import read_document
-from distkb.evidence.readers.report.read import MAX_CHARACTERS, ReportReader, take_apart
-from distkb.evidence.readers.stacks.read import parse
+from distkb.evidence.readers.report.read_report import MAX_CHARACTERS, ReportReader, take_apart
+from distkb.evidence.readers.stacks.read_stacks import parse
 from distkb.evidence.text.opening import open_text
 from distkb.evidence.text.patience import Patience
 from distkb.evidence.text.ranks import MOST_RANKS
@@ -208,7 +208,7 @@ def test_a_kind_whose_reader_fails_leaves_the_others(tmp_path: Path, monkeypatch
     def fail(_paths: object) -> ArtifactReading:
         raise OSError("gone")
 
-    monkeypatch.setattr("distkb.evidence.readers.stacks.read.read_stacks", fail)
+    monkeypatch.setattr("distkb.evidence.readers.stacks.read_stacks.read_stacks", fail)
     found = artifacts.read_artifacts(take_stock([tmp_path]), (), {})
     assert [s.code for s in found.skipped() if s.code == "failed"] == ["failed"]
     assert tmp_path / "train.py" in found.files

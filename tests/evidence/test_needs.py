@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from distkb.catalogue.effort import ROW
 from distkb.catalogue.places import cache_directory
-from distkb.evidence.readers.report.read import ReportReader, in_report, take_apart
+from distkb.evidence.readers.report.read_report import ReportReader, in_report, take_apart
 from distkb.evidence.scanner.needs import Needs
 from distkb.evidence.text.patience import ALL_S, TICK_S, Patience
 

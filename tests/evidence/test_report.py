@@ -6,7 +6,7 @@ import pytest
 from evidence_samples import FINDINGS, SIGNATURES, by_id, facts, read
 
 from distkb.evidence.read import read_evidence
-from distkb.evidence.readers.report.read import take_apart
+from distkb.evidence.readers.report.read_report import take_apart
 from distkb.evidence.readers.report.words import SURE, TORN
 from distkb.evidence.walk import take_stock
 

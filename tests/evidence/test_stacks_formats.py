@@ -13,7 +13,7 @@ import pytest
 
 from distkb.evidence.readers.stacks import StackReader, find_stacks, read_stacks
 from distkb.evidence.readers.stacks.model import Dump
-from distkb.evidence.readers.stacks.read import parse
+from distkb.evidence.readers.stacks.read_stacks import parse
 from distkb.evidence.readers.stacks.who import Who, named, of_name
 from distkb.evidence.walk import take_stock
 

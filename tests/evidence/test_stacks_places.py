@@ -80,15 +80,21 @@ ELSEWHERE: dict[str, tuple[tuple[Row, ...], str, str]] = {
         "stacks.rank-in-io",
     ),
     "compile": (
+        (("compile_fx", SITE + "torch/_inductor/compile_fx.py", 1), TRAIN, MAIN),
+        "compile",
+        "stacks.rank-in-compile",
+    ),
+    "build-lock": (
         (
             ("wait", SITE + "torch/utils/file_baton.py", 49),
             ("load", SITE + "torch/utils/cpp_extension.py", 1),
             TRAIN,
             MAIN,
         ),
-        "compile",
-        "stacks.rank-in-compile",
+        "lock",
+        "stacks.rank-at-lock",
     ),
+    "file-lock": ((("acquire", SITE + "filelock/_api.py", 344), TRAIN, MAIN), "lock", "stacks.rank-at-lock"),
     "import": ((("acquire", "<frozen importlib._bootstrap>", 100), TRAIN, MAIN), "import", "stacks.rank-in-compile"),
     "ending": ((("_shutdown", PYTHON + "threading.py", 1590),), "finished", "stacks.rank-finished"),
     "destroying": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distkb.evidence.readers.report.read import take_apart
+from distkb.evidence.readers.report.read_report import take_apart
 from distkb.evidence.readers.report.telling import telling, unprinted, without_lines
 
 REPORT = """Training freezes after the first validation and nothing is printed.

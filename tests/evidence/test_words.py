@@ -6,7 +6,7 @@ import pytest
 from evidence_samples import facts
 
 from distkb.catalogue.model import Fact, FactValue, Text, Words
-from distkb.evidence.readers.report.read import facts_of, take_apart
+from distkb.evidence.readers.report.read_report import facts_of, take_apart
 from distkb.evidence.readers.report.words import SHOWN, SURE, TORN, inferred
 
 EMPTY = Text(en="", ko="")

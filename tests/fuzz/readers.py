@@ -78,7 +78,7 @@ def _scanner():  # type: ignore[no-untyped-def]
 @functools.cache
 def _reports():  # type: ignore[no-untyped-def]
     from distkb.catalogue.places import cache_directory
-    from distkb.evidence.readers.report.read import ReportReader
+    from distkb.evidence.readers.report.read_report import ReportReader
 
     return ReportReader(_catalogue().signatures, cache_directory())
 
@@ -121,7 +121,7 @@ def log(data: bytes) -> None:
 
 def report(data: bytes) -> None:
     """What a person wrote."""
-    from distkb.evidence.readers.report.read import facts_of, pasted, take_apart
+    from distkb.evidence.readers.report.read_report import facts_of, pasted, take_apart
 
     parts = take_apart(data.decode("utf-8", "replace"))
     _reports().observations(parts, None)
@@ -139,7 +139,7 @@ def recorder(data: bytes) -> None:
 def stacks(data: bytes) -> None:
     """Stacks of processes, as text and as JSON."""
     from distkb.evidence.readers.stacks.judge import judge
-    from distkb.evidence.readers.stacks.read import parse
+    from distkb.evidence.readers.stacks.read_stacks import parse
 
     judge(parse(data.decode("utf-8", "replace"), "stacks.txt"))
 

@@ -127,7 +127,7 @@ def test_paths_exist(page: Path) -> None:
 
 def test_commands_exist() -> None:
     """A command of distkb that is named can be typed."""
-    from distkb.cli.command import Group
+    from distkb.cli.command import CommandGroup
     from distkb.cli.main import cli
 
     for words in (command.split()[1:] for command in quoted() if command.startswith("distkb ")):
@@ -135,7 +135,7 @@ def test_commands_exist() -> None:
         for word in words:
             assert word in group, words
             found = group[word]
-            group = found.modules if isinstance(found, Group) else {}
+            group = found.modules if isinstance(found, CommandGroup) else {}
 
 
 def test_the_drawing_names_modules() -> None:

@@ -68,12 +68,12 @@ def check_distkb(words: list[str]) -> None:
     """A command line of distkb names a command, and options that this command has."""
     import click
 
-    from distkb.cli.command import Group
+    from distkb.cli.command import CommandGroup
     from distkb.cli.main import cli
 
     command: click.Command = cli
     rest = words
-    while isinstance(command, Group) and rest and not rest[0].startswith("-"):
+    while isinstance(command, CommandGroup) and rest and not rest[0].startswith("-"):
         found = command.get_command(click.Context(command), rest[0])
         assert found is not None, words
         command, rest = found, rest[1:]

@@ -67,12 +67,12 @@ def test_the_screen_of_the_readme_is_what_the_program_prints(name: str, lang: st
 @pytest.mark.parametrize("name", READMES)
 def test_every_command_of_the_program_is_in_the_readme(name: str) -> None:
     """A reader of the README meets every command that `distkb --help` lists."""
-    from distkb.cli.command import Group
+    from distkb.cli.command import CommandGroup
     from distkb.cli.main import cli
 
     text = (ROOT / name).read_text(encoding="utf-8")
     for command, module in cli.modules.items():
-        leaves = [f"{command} {leaf}" for leaf in module.modules] if isinstance(module, Group) else [command]
+        leaves = [f"{command} {leaf}" for leaf in module.modules] if isinstance(module, CommandGroup) else [command]
         for leaf in leaves:
             assert f"distkb {leaf}" in text, leaf
 

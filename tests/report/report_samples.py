@@ -12,8 +12,8 @@ from distkb.catalogue.model import (
     Cause,
     CodeChange,
     Confusion,
+    Cue,
     Entry,
-    Evidence,
     Fact,
     FactValue,
     Finding,
@@ -84,9 +84,9 @@ CAUSE = Cause(
     ),
     prior="common",
     evidence=(
-        Evidence(observation="gloo.timeout", likelihood="usually"),
-        Evidence(observation="symptom=hang", likelihood="always"),
-        Evidence(
+        Cue(observation="gloo.timeout", likelihood="usually"),
+        Cue(observation="symptom=hang", likelihood="always"),
+        Cue(
             observation="logs.same-error",
             likelihood="never",
             why=text("Only one rank is elsewhere.", "한 랭크만 다른 곳에 있습니다."),
@@ -102,7 +102,7 @@ OTHER_CAUSE = Cause(
     title=text("Ranks get different numbers of batches", "랭크마다 배치 수가 다릅니다"),
     explanation=text("One rank ends its loop early.", "한 랭크가 먼저 반복을 끝냅니다."),
     prior="very-common",
-    evidence=(Evidence(observation="gloo.timeout", likelihood="often"),),
+    evidence=(Cue(observation="gloo.timeout", likelihood="often"),),
     fixes=(msgspec.structs.replace(FIX, id="D9.a.1"),),
 )
 REFERENCE = Reference(

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from distkb.evidence.run.turns import turns
 from distkb.report.digest.budget import fit
 from distkb.report.digest.ends import Ends
-from distkb.report.digest.model import Item, Section
+from distkb.report.digest.model import DigestLine, Section
 from distkb.report.digest.tokens import tokens
 
 
 def section(name: str, count: int) -> Section:
     """A section of numbered lines."""
-    lines = tuple(Item(text=f"{name} {n}", order=-n) for n in range(count))
+    lines = tuple(DigestLine(text=f"{name} {n}", order=-n) for n in range(count))
     return Section(name=name, items=lines)  # type: ignore[arg-type]
 
 

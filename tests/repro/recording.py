@@ -9,12 +9,12 @@ from pathlib import Path
 
 from reproductions import KB, catalogue, reproduce
 
-from distkb.catalogue.incident import Found
+from distkb.catalogue.incident import StoredIncident
 from distkb.catalogue.model import Repro
 from distkb.repro.program import Program, find_program
 
 
-def programs(found: Found) -> dict[str | None, Program]:
+def programs(found: StoredIncident) -> dict[str | None, Program]:
     """Return the programs that an incident was recorded from: by variant, None for an incident without any."""
     recorded = found.incident.recorded
     entries = {entry.id: entry for entry in catalogue().entries}
@@ -34,7 +34,7 @@ def programs(found: Found) -> dict[str | None, Program]:
     }
 
 
-def record(found: Found, scratch: Path, python: Path) -> list[Path]:
+def record(found: StoredIncident, scratch: Path, python: Path) -> list[Path]:
     """Record the incident anew; returns the folders of logs that were written."""
     written = []
     for variant, program in programs(found).items():

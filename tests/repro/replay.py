@@ -16,7 +16,7 @@ from recording import anonymous
 from reproductions import DONE, KB, read_run
 
 from distkb.catalogue.model import Entry
-from distkb.repro.outcome import Run
+from distkb.repro.outcome import ProgramRun
 from distkb.repro.program import NETWORK, Program, find_program
 
 FOLDER = Path(__file__).with_name("recorded")
@@ -33,7 +33,7 @@ def key_of(program: Program, torch: str) -> str:
     return digest.hexdigest()
 
 
-def keep(program: Program, run: Run, python: Path, torch: str) -> Path:
+def keep(program: Program, run: ProgramRun, python: Path, torch: str) -> Path:
     """Write the run's artifacts to the entry's archive, without this machine's names in them."""
     ended = msgspec.structs.replace(run, artifacts=Path("artifacts"))
     files = {KEY: key_of(program, torch).encode(), DONE: msgspec.json.encode(ended, enc_hook=str)}
@@ -55,7 +55,7 @@ def keep(program: Program, run: Run, python: Path, torch: str) -> Path:
     return target
 
 
-def restored(entry: Entry, folder: Path) -> Run | None:
+def restored(entry: Entry, folder: Path) -> ProgramRun | None:
     """Unpack the recording of an entry's program as it is now; None where there is none for it and this torch."""
     program = find_program(entry, [KB])
     path = FOLDER / f"{entry.id}.tar.xz"

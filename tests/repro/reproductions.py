@@ -17,7 +17,7 @@ from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.model import Diagnosis
 from distkb.intake import read
 from distkb.knowledge import build_extra
-from distkb.repro.outcome import Run
+from distkb.repro.outcome import ProgramRun
 from distkb.repro.program import Availability, Program, availability
 from distkb.repro.run import Reproduction
 
@@ -52,12 +52,12 @@ def available(entry: Entry, python: Path | None = None) -> Availability:
     return availability(entry, [KB], python or Path(sys.executable))
 
 
-def reproduce(program: Program, artifacts: Path, *, fixed: bool, python: Path | None = None) -> Run:
+def reproduce(program: Program, artifacts: Path, *, fixed: bool, python: Path | None = None) -> ProgramRun:
     """Run a program to its end."""
     return Reproduction(program, artifacts, python or Path(sys.executable), fixed=fixed).result()
 
 
-def reproduced(entry: Entry, shared: Path, *, fixed: bool) -> Run:
+def reproduced(entry: Entry, shared: Path, *, fixed: bool) -> ProgramRun:
     """Run the entry's program, or return the run that another test has made; `shared` is the session's folder."""
     program = available(entry).program
     assert program is not None
@@ -71,14 +71,14 @@ def reproduced(entry: Entry, shared: Path, *, fixed: bool) -> Run:
         return read_run(place)
 
 
-def write_run(run: Run, folder: Path) -> None:
+def write_run(run: ProgramRun, folder: Path) -> None:
     """Write down in a folder how a run ended."""
     (folder / DONE).write_bytes(msgspec.json.encode(run, enc_hook=str))
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: Path) -> ProgramRun:
     """Read what `write_run` has written."""
-    return msgspec.json.decode((folder / DONE).read_bytes(), type=Run, dec_hook=_path)
+    return msgspec.json.decode((folder / DONE).read_bytes(), type=ProgramRun, dec_hook=_path)
 
 
 def _path(kind: type, value: object) -> object:

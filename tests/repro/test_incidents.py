@@ -9,7 +9,7 @@ import pytest
 from recording import anonymous, programs
 from reproductions import KB, catalogue, diagnosed
 
-from distkb.catalogue.incident import Found, Hypothesis, load_incidents
+from distkb.catalogue.incident import Hypothesis, StoredIncident, load_incidents
 from distkb.locale import LANGUAGES
 
 FOUND, PROBLEMS = load_incidents([KB])
@@ -27,7 +27,7 @@ def test_every_incident_can_be_read() -> None:
 
 
 @each_incident
-def test_an_incident_speaks_of_causes_that_exist(found: Found) -> None:
+def test_an_incident_speaks_of_causes_that_exist(found: StoredIncident) -> None:
     """Its answer is among its hypotheses, each of which is a cause or an entry."""
     incident = found.incident
     parts = incident.variants or (incident,)
@@ -42,7 +42,7 @@ def test_an_incident_speaks_of_causes_that_exist(found: Found) -> None:
 
 
 @pytest.mark.parametrize(("found", "variant"), CASES, ids=[f"{f.incident.id}{v.id if v else ''}" for f, v in CASES])
-def test_the_logs_alone_lead_to_the_answer(found: Found, variant: object) -> None:
+def test_the_logs_alone_lead_to_the_answer(found: StoredIncident, variant: object) -> None:
     """The first cause is the incident's; of variants that look alike each gets its own answer."""
     from distkb.catalogue.incident import Variant
 
@@ -54,7 +54,7 @@ def test_the_logs_alone_lead_to_the_answer(found: Found, variant: object) -> Non
 
 
 @each_incident
-def test_the_lines_that_an_incident_quotes_are_in_its_logs(found: Found) -> None:
+def test_the_lines_that_an_incident_quotes_are_in_its_logs(found: StoredIncident) -> None:
     """What the timeline gives as a line of the log is one."""
     for part in found.incident.variants or (found.incident,):
         folder = found.logs(part.id if part is not found.incident else None)
@@ -66,7 +66,7 @@ def test_the_lines_that_an_incident_quotes_are_in_its_logs(found: Found) -> None
 
 
 @each_incident
-def test_recorded_logs_name_no_machine(found: Found) -> None:
+def test_recorded_logs_name_no_machine(found: StoredIncident) -> None:
     """No path and no name of the machine that recorded them is in the logs."""
     for path in found.logs().rglob("*"):
         if path.is_file():
@@ -77,7 +77,7 @@ def test_recorded_logs_name_no_machine(found: Found) -> None:
 
 
 @each_incident
-def test_an_incident_can_be_recorded_anew(found: Found) -> None:
+def test_an_incident_can_be_recorded_anew(found: StoredIncident) -> None:
     """The program that left the logs is there, for every variant."""
     made = programs(found)
     assert set(made) == {variant.id for variant in found.incident.variants} or set(made) == {None}

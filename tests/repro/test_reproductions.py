@@ -11,7 +11,7 @@ from reproductions import KB, available, catalogue, diagnosed, reproduced, with_
 from distkb.catalogue.model import Entry
 from distkb.diagnosis.model import Diagnosis
 from distkb.repro import verdict
-from distkb.repro.outcome import Run
+from distkb.repro.outcome import ProgramRun
 from distkb.repro.program import find_program
 
 PROGRAMS, RECORDINGS = with_program(), with_recording()
@@ -38,7 +38,7 @@ def need(entry: Entry) -> None:
         pytest.skip(reason)
 
 
-def told(run: Run, diagnosis: Diagnosis) -> str:
+def told(run: ProgramRun, diagnosis: Diagnosis) -> str:
     """All that helps to understand a failed test."""
     seen = sorted(o.id for o in diagnosis.evidence.observations)
     return f"{run}\nseen {seen}\n{run.console()[-4000:]}"

@@ -14,7 +14,7 @@ from sample_entry import LOST, overlay
 
 from distkb.catalogue.load import load_sources
 from distkb.repro import launch
-from distkb.repro.outcome import Run
+from distkb.repro.outcome import ProgramRun
 from distkb.repro.program import Program, find_program
 from distkb.repro.run import EXIT_RACE, Reproduction
 
@@ -49,7 +49,7 @@ def program(directory: Path, text: str, repro: str = "launch: python") -> Progra
     return found
 
 
-def run(wanted: Program, directory: Path, *, fixed: bool = False) -> Run:
+def run(wanted: Program, directory: Path, *, fixed: bool = False) -> ProgramRun:
     """Run it."""
     return Reproduction(wanted, directory / "artifacts", PYTHON, fixed=fixed).result()
 

@@ -178,12 +178,12 @@ def optimizer_of(case: dict[str, Any], model: Any) -> Any:
 def advised(case: dict[str, Any]) -> int:
     """Return the bytes that distkb says the allocator needs for a case: the tensors, and what it cannot use."""
     from distkb.sizing.shape import from_config
-    from distkb.sizing.strategies import CONTEXT, GIB, Run, strategies
+    from distkb.sizing.strategies import CONTEXT, GIB, Workload, strategies
 
     names = ("sequence", "batch", "precision", "optimizer", "lora")
     asked = {name: case[name] for name in names if name in case}
     gpus = case.get("gpus", 1)
-    run = Run(gpus=gpus, per_node=min(8, gpus), gpu_memory=80 * GIB, **asked)
+    run = Workload(gpus=gpus, per_node=min(8, gpus), gpu_memory=80 * GIB, **asked)
     rows = {row.name: row for row in strategies(from_config(MODELS[case["model"]]), run)}
     return rows[case.get("strategy", "ddp")].peak(checkpointing=bool(case.get("checkpointing"))) - CONTEXT
 

@@ -16,15 +16,15 @@ from distkb.sizing.activations import activations
 from distkb.sizing.advise import advise, fits
 from distkb.sizing.launch import accelerate, deepspeed, files
 from distkb.sizing.shape import Shape, ShapeError, decoder, from_config, typical
-from distkb.sizing.strategies import CONTEXT, Run, Strategy, strategies, traffic
+from distkb.sizing.strategies import CONTEXT, Strategy, Workload, strategies, traffic
 
 MEASURED = json.loads(Path(__file__).with_name("measured.json").read_text())
 GIB = 1 << 30
 
 
-def run(**changes: object) -> Run:
+def run(**changes: object) -> Workload:
     """A run of 8 GPUs on one node."""
-    return Run(**({"gpus": 8, "per_node": 8, "gpu_memory": 80 * GIB} | changes))  # type: ignore[arg-type]
+    return Workload(**({"gpus": 8, "per_node": 8, "gpu_memory": 80 * GIB} | changes))  # type: ignore[arg-type]
 
 
 @settings(max_examples=60)

@@ -15,7 +15,7 @@ from distkb.sizing.advise import Advice, advise, choose
 from distkb.sizing.form import Form, read
 from distkb.sizing.launch import STAGES, command, deepspeed, files
 from distkb.sizing.presets import PRESETS
-from distkb.sizing.strategies import GIB, Run, strategies
+from distkb.sizing.strategies import GIB, Workload, strategies
 
 ESTIMATES = json.loads(Path(__file__).with_name("estimates.json").read_text())
 NODES = {"one-node": Form(), "two-nodes": Form(gpus="16", model="3B")}
@@ -47,7 +47,7 @@ def test_accelerate_estimates_the_same_training_with_adam(model: str, precision:
     from accelerate.commands.estimate import estimate_training_usage
 
     shape = PRESETS[model]
-    asked = Run(gpus=1, per_node=1, gpu_memory=80 * GIB, precision="fp32" if precision == "fp32" else "bf16")
+    asked = Workload(gpus=1, per_node=1, gpu_memory=80 * GIB, precision="fp32" if precision == "fp32" else "bf16")
     (row,) = (row for row in strategies(shape, asked) if row.name == "ddp")
     said = estimate_training_usage(4 * shape.parameters, "float32" if precision == "fp32" else "bfloat16")
     assert (row.params, row.optimizer) == (said["model"], said["optimizer"])

@@ -13,7 +13,7 @@ from textual.widgets import Input
 from tui_driver import FIRST, Drive, drive
 
 from distkb.diagnosis.moves import Ask, Take, TryFix
-from distkb.evidence.readers.probe_answers import Item
+from distkb.evidence.readers.probe_answers import ProbeFinding
 from distkb.intake_process import CancelledError
 from distkb.locale import Language
 from distkb.probing.document import RawDocument
@@ -91,7 +91,7 @@ def stand_still(monkeypatch: pytest.MonkeyPatch) -> None:
             listener("eth1: 100 Mb/s [bold red]slow[/]")  # type: ignore[operator]
 
         def result(self) -> RawDocument:
-            found = Item(id="env.link-slow", values={"link": "eth1", "speed": "100 Mb/s"})
+            found = ProbeFinding(id="env.link-slow", values={"link": "eth1", "speed": "100 Mb/s"})
             return RawDocument(
                 schema="distkb.probe-raw/1", probe=self._probe, status="ok", found=(found,), elapsed_s=1.5
             )

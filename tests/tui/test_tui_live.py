@@ -22,7 +22,7 @@ from distkb.tui.screens import look as look_screen
 from distkb.tui.screens.probes import ProbesScreen
 from distkb.tui.widgets.move import Look
 from distkb.watching import look
-from distkb.watching.look import Job
+from distkb.watching.look import LocalJob
 
 HANG = """
 from datetime import timedelta
@@ -61,7 +61,7 @@ def hanging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         process.wait(120)
 
 
-def own() -> list[Job]:
+def own() -> list[LocalJob]:
     """The job of this test, whatever else runs on this machine."""
     return [job for job in LOOK() if job.name == "stuck_here.py"]
 
@@ -96,7 +96,7 @@ def test_one_key_from_the_start_to_where_the_ranks_stand(
 @pytest.mark.usefixtures("recorded")
 def test_a_silent_job_is_the_first_offer_of_a_session(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before any question stands the job that runs here; `not now` leads to what would have been asked."""
-    job = Job(pids=(4242, 4243), name="train.py", silent_s=360.0, logs=(RUN / "rank0.log",))
+    job = LocalJob(pids=(4242, 4243), name="train.py", silent_s=360.0, logs=(RUN / "rank0.log",))
     monkeypatch.setattr(look, "running", lambda: [job])
 
     async def script(driven: Drive) -> None:
@@ -116,7 +116,7 @@ def test_a_silent_job_is_the_first_offer_of_a_session(lang: Language, monkeypatc
 @BOTH
 def test_a_job_that_the_session_is_not_about_comes_last(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where none of its logs was read, it is no answer to what is asked: no key that is meant for that starts it."""
-    monkeypatch.setattr(look, "running", lambda: [Job(pids=(4242,), name="other.py", silent_s=360.0)])
+    monkeypatch.setattr(look, "running", lambda: [LocalJob(pids=(4242,), name="other.py", silent_s=360.0)])
 
     async def script(driven: Drive) -> None:
         await driven.until(lambda: bool(driven.app.jobs), "job")
@@ -132,7 +132,7 @@ def test_a_job_that_the_session_is_not_about_comes_last(lang: Language, monkeypa
 @pytest.mark.usefixtures("sample")
 def test_the_look_can_be_cancelled_and_says_what_it_does(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the stacks are taken the time goes on and Escape leads back; where there is nothing, it says so."""
-    job = Job(pids=(4242,), name="train.py")
+    job = LocalJob(pids=(4242,), name="train.py")
     monkeypatch.setattr(look, "running", lambda: [job])
     monkeypatch.setattr(look_screen.LookScreen, "_look", lambda _: None)
 
@@ -231,7 +231,7 @@ def test_the_screen_offers_every_probe_of_the_command_line() -> None:
 @BOTH
 def test_jobs_of_one_name_are_told_apart(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs of one script are offered with their processes; a script of its own name needs none."""
-    jobs = [Job(pids=(pid,), name=name, silent_s=900.0) for pid, name in ((7, "a.py"), (8, "a.py"), (9, "b.py"))]
+    jobs = [LocalJob(pids=(pid,), name=name, silent_s=900.0) for pid, name in ((7, "a.py"), (8, "a.py"), (9, "b.py"))]
     monkeypatch.setattr(look, "running", lambda: jobs)
 
     async def script(driven: Drive) -> None:

@@ -16,7 +16,7 @@ from tui_driver import Drive, drive
 
 from distkb import intake_process
 from distkb.diagnosis.session import EvidenceAdded, ProbeResult
-from distkb.intake_process import Reading, Request
+from distkb.intake_process import ReadingProcess, ReadRequest
 from distkb.locale import Language, Say
 from distkb.probing.interpreter import Interpreter
 from distkb.sessions import store
@@ -67,10 +67,10 @@ def _ancestors(pid: int, above: dict[int, int]) -> set[int]:
     return found
 
 
-class StoppedReading(Reading):
+class StoppedReading(ReadingProcess):
     """Really reads, but its process is stopped at once, so that it cannot end by itself before a test steps in."""
 
-    def __init__(self, request: Request | None = None, *, overlays: Sequence[Path] = ()) -> None:
+    def __init__(self, request: ReadRequest | None = None, *, overlays: Sequence[Path] = ()) -> None:
         super().__init__(request, overlays=overlays)
         for pid in children("intake_process"):
             os.kill(pid, signal.SIGSTOP)
@@ -141,7 +141,7 @@ def test_a_path_typed_instead_of_words_is_opened(lang: Language) -> None:
 @pytest.fixture
 def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every reading process stand still."""
-    monkeypatch.setattr(intake_process, "Reading", StoppedReading)
+    monkeypatch.setattr(intake_process, "ReadingProcess", StoppedReading)
 
 
 @pytest.mark.usefixtures("stopped")
@@ -307,7 +307,7 @@ def test_what_reads_is_ready_before_it_is_needed(lang: Language, monkeypatch: py
 @BOTH
 def test_compiling_patterns_is_said_while_it_lasts(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first reading of all says why it takes longer; as soon as that is done it says what is read."""
-    monkeypatch.setattr(intake_process, "Reading", StoppedReading)
+    monkeypatch.setattr(intake_process, "ReadingProcess", StoppedReading)
     say = Say(lang)
 
     async def script(driven: Drive) -> None:
@@ -329,7 +329,7 @@ def test_a_process_that_reads_compiles_what_is_not_kept_and_says_so(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for told in ([True, False], []):
         prepared: list[bool] = []
-        evidence = Reading(Request(paths=(str(LOGS),))).result(preparing=prepared.append)
+        evidence = ReadingProcess(ReadRequest(paths=(str(LOGS),))).result(preparing=prepared.append)
         assert evidence.bytes_read
         assert prepared == told
 

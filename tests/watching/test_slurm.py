@@ -13,7 +13,7 @@ from distkb.watching import slurm
 RECORDED = Path(__file__).parent / "slurm"
 
 
-def recorded(name: str) -> slurm.Job:
+def recorded(name: str) -> slurm.SlurmJob:
     """Read one recording of `scontrol show job`."""
     return slurm.read((RECORDED / f"{name}.txt").read_text(encoding="utf-8"))
 
@@ -49,7 +49,7 @@ def test_what_has_ended_or_is_no_record_lives_no_more() -> None:
     """A job that Slurm has forgotten has no tasks."""
     ended = (RECORDED / "task.txt").read_text(encoding="utf-8").replace("JobState=RUNNING", "JobState=COMPLETED")
     assert not slurm.read(ended).live
-    assert slurm.read("slurm_load_jobs error: Invalid job id specified\n") == slurm.Job()
+    assert slurm.read("slurm_load_jobs error: Invalid job id specified\n") == slurm.SlurmJob()
 
 
 def test_an_array_is_not_one_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from distkb.evidence.readers.stacks.model import Dump, Frame, Thread
 from distkb.locale import Say
 from distkb.report import watch
 from distkb.watching.event import Event
-from distkb.watching.verdict import Unseen, Verdict, conclude
+from distkb.watching.verdict import JobVerdict, Unseen, conclude
 
 ALL_REDUCE = Frame("all_reduce", "torch/distributed/distributed_c10d.py", 3252)
 TRAIN = Frame("train", "/home/user/train.py", 60)
@@ -126,5 +126,7 @@ def test_both_languages_name_the_rank_and_the_line_first() -> None:
 
 def test_what_could_not_be_taken_is_said() -> None:
     """The reason stands where the places would."""
-    event = Event(kind="stalled", verdict=Verdict(outcome="blind", reason="stacks-no-tool"), silence_s=60, limit_s=50)
+    event = Event(
+        kind="stalled", verdict=JobVerdict(outcome="blind", reason="stacks-no-tool"), silence_s=60, limit_s=50
+    )
     assert watch.stalled(event, Say("en")).startswith("Py-spy is not installed. Nothing has gone on for 1 min 0 s.\n")

@@ -10,9 +10,9 @@ import pytest
 
 from distkb.watching import processes, slurm
 from distkb.watching.event import Event
-from distkb.watching.examiner import Kept, Message, Request, Seen
+from distkb.watching.examiner import ExamineRequest, Kept, Message, Seen
 from distkb.watching.started import Signals
-from distkb.watching.verdict import Verdict
+from distkb.watching.verdict import JobVerdict
 from distkb.watching.watcher import Options, Watcher
 
 LIMIT_S = 10.0
@@ -26,14 +26,14 @@ class Look:
     pids: tuple[int, ...] = ()
     kept: ClassVar[list[Message]] = []
 
-    def __init__(self, request: Request, *_arguments: object) -> None:
+    def __init__(self, request: ExamineRequest, *_arguments: object) -> None:
         type(self).taken += 1
         type(self).pids = request.pids
 
     def messages(self) -> list[Message]:
         """Say that all ranks wait, and how much they wrote so far."""
         kept, type(self).kept = type(self).kept, []
-        return [Seen(Verdict(outcome="stuck"), self.written), *kept]
+        return [Seen(JobVerdict(outcome="stuck"), self.written), *kept]
 
     def go(self, *_arguments: object) -> None:
         """Keep nothing."""
@@ -99,7 +99,7 @@ def test_a_job_that_waits_for_its_turn_is_not_silent(monkeypatch: pytest.MonkeyP
     one, told, (passes, _) = watched(monkeypatch, tmp_path, tmp_path / "later.log")
     state = ["PENDING"]
     monkeypatch.setattr(
-        slurm, "show", lambda _job: slurm.Job(tasks=(slurm.Task(number="7", name="7", state=state[0]),))
+        slurm, "show", lambda _job: slurm.SlurmJob(tasks=(slurm.Task(number="7", name="7", state=state[0]),))
     )
     passes(LIMIT_S - 4)
     one._due_at["check"] = 0.0
@@ -114,12 +114,12 @@ def test_a_job_that_waits_for_its_turn_is_not_silent(monkeypatch: pytest.MonkeyP
 
 def test_a_rank_that_came_late_is_not_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A slow machine starts ranks one by one: who is there is found anew before anybody is looked at."""
-    here = [processes.Rank(pid=pid, rank=pid - 100, began=1) for pid in (100, 101)]
+    here = [processes.RankProcess(pid=pid, rank=pid - 100, began=1) for pid in (100, 101)]
     monkeypatch.setattr(processes, "find", lambda *_: list(here))
     monkeypatch.setattr(processes, "alive", lambda _: True)
     _, told, (passes, look) = watched(monkeypatch, tmp_path, tmp_path / "job.log", elsewhere=False)
     passes(3)
-    here.append(processes.Rank(pid=102, rank=2, began=2))
+    here.append(processes.RankProcess(pid=102, rank=2, began=2))
     passes(LIMIT_S)
     assert look.pids == (100, 101, 102)
     assert [event.kind for event in told] == ["found", "found", "stalled"]

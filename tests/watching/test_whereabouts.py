@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from distkb.watching.look import Job, may_be_of
-from distkb.watching.whereabouts import Found, look_for
+from distkb.watching.look import LocalJob, may_be_of
+from distkb.watching.whereabouts import ProbeFiles, look_for
 
 SBATCH = "#!/bin/bash\n#SBATCH --nodes=2\nsrun torchrun --nproc-per-node 4 train.py\n"
 
@@ -27,9 +27,9 @@ def test_a_running_job_says_where_its_script_and_its_files_are(tmp_path: Path) -
     assert process.stdout is not None
     try:
         process.stdout.readline()
-        job = Job(pids=(process.pid,), name="train.py", logs=(tmp_path / "out.log",))
-        assert look_for("script", [job], [], Path("/")) == Found((script,), "train.py")
-        assert look_for("launch", [job], [], Path("/")) == Found((launch,), "train.py")
+        job = LocalJob(pids=(process.pid,), name="train.py", logs=(tmp_path / "out.log",))
+        assert look_for("script", [job], [], Path("/")) == ProbeFiles((script,), "train.py")
+        assert look_for("launch", [job], [], Path("/")) == ProbeFiles((launch,), "train.py")
         other = tmp_path / "other"
         other.mkdir()
         assert look_for("script", [job], [other], Path("/")).job == ""
@@ -46,13 +46,13 @@ def test_what_lies_beside_what_was_read_is_found_and_nothing_is_read_twice(tmp_p
         folder.mkdir(parents=True)
         (folder / "train.py").write_text("import torch\n", encoding="utf-8")
     assert look_for("script", [], [logs], Path("/")).paths == (source / "train.py",)
-    assert look_for("trace", [], [logs], Path("/")) == Found()
-    assert look_for("script", [], [], Path.home()) == Found()
+    assert look_for("trace", [], [logs], Path("/")) == ProbeFiles()
+    assert look_for("script", [], [], Path.home()) == ProbeFiles()
 
 
 def test_a_job_is_what_a_session_is_about_where_its_log_was_read(tmp_path: Path) -> None:
     """Or where nothing was read at all."""
-    job = Job(pids=(1,), name="train.py", logs=(tmp_path / "out.log",))
+    job = LocalJob(pids=(1,), name="train.py", logs=(tmp_path / "out.log",))
     assert may_be_of(job, [])
     assert may_be_of(job, [tmp_path])
     assert not may_be_of(job, [tmp_path / "other"])

@@ -19,7 +19,7 @@ _ENTRY = re.compile(r"(?<![\w.#/-])((?:D|MN|M|U)\d{1,3})(?![\w-])")
 _HEADING = re.compile(r"^(#{1,6}) +(.+)$")
 
 
-class Guide(msgspec.Struct, frozen=True, kw_only=True):
+class GuideText(msgspec.Struct, frozen=True, kw_only=True):
     """One guide in both languages."""
 
     id: str
@@ -34,9 +34,9 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(_ENTRY.findall(self.body.en)))
 
 
-def load_guides(knowledge_bases: Sequence[Path]) -> tuple[list[Guide], list[Problem]]:
+def load_guides(knowledge_bases: Sequence[Path]) -> tuple[list[GuideText], list[Problem]]:
     """Load the guides of knowledge bases, in order of number, with everything that is wrong with their files."""
-    guides: list[Guide] = []
+    guides: list[GuideText] = []
     problems: list[Problem] = []
     for base in knowledge_bases:
         names: dict[tuple[str, str], dict[str, Path]] = {}
@@ -54,7 +54,7 @@ def load_guides(knowledge_bases: Sequence[Path]) -> tuple[list[Guide], list[Prob
     return sorted(guides, key=lambda guide: int(guide.id[1:])), problems
 
 
-def _guide(identity: str, slug: str, paths: dict[str, Path]) -> tuple[list[Problem], Guide | None]:
+def _guide(identity: str, slug: str, paths: dict[str, Path]) -> tuple[list[Problem], GuideText | None]:
     problems: list[Problem] = []
     titles: dict[str, str] = {}
     bodies: dict[str, str] = {}
@@ -83,7 +83,7 @@ def _guide(identity: str, slug: str, paths: dict[str, Path]) -> tuple[list[Probl
         return problems, None
     problems += _unlike(paths["ko"], *(_outline(bodies[lang]) for lang in LANGUAGES))
     title, text_of = (Text(en=texts["en"], ko=texts["ko"]) for texts in (titles, bodies))
-    return problems, Guide(id=identity, slug=slug, title=title, body=text_of)
+    return problems, GuideText(id=identity, slug=slug, title=title, body=text_of)
 
 
 def _outline(body: str) -> list[str]:

@@ -79,7 +79,7 @@ class Incident(Record, frozen=True, kw_only=True):
     recorded: Recorded
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class StoredIncident(msgspec.Struct, frozen=True, kw_only=True):
     """An incident with its folder."""
 
     incident: Incident
@@ -90,9 +90,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return self.directory / LOGS / variant if variant else self.directory / LOGS
 
 
-def load_incidents(knowledge_bases: Sequence[Path]) -> tuple[list[Found], list[Problem]]:
+def load_incidents(knowledge_bases: Sequence[Path]) -> tuple[list[StoredIncident], list[Problem]]:
     """Load the incidents of knowledge bases, in order of id, with everything that is wrong with their files."""
-    found: list[Found] = []
+    found: list[StoredIncident] = []
     problems: list[Problem] = []
     for base in knowledge_bases:
         for path in sorted((base / "incidents").glob(f"*/{FILE}")):
@@ -103,5 +103,5 @@ def load_incidents(knowledge_bases: Sequence[Path]) -> tuple[list[Found], list[P
             incident, faults = convert(document, (), Incident)
             problems += faults
             if incident is not None:
-                found.append(Found(incident=incident, directory=path.parent))
+                found.append(StoredIncident(incident=incident, directory=path.parent))
     return sorted(found, key=lambda one: one.incident.id), problems

@@ -34,10 +34,10 @@ __all__ = [
     "CodeChange",
     "Confusion",
     "Cost",
+    "Cue",
     "Diagram",
     "Doing",
     "Entry",
-    "Evidence",
     "Fact",
     "FactValue",
     "Family",
@@ -258,7 +258,7 @@ class Step(Record, frozen=True, kw_only=True):
     """What it costs the user, waiting and typing together."""
 
 
-class Evidence(Record, frozen=True, kw_only=True):
+class Cue(Record, frozen=True, kw_only=True):
     """How likely an observation is if the cause is the true one."""
 
     observation: str
@@ -311,7 +311,7 @@ class Cause(Record, frozen=True, kw_only=True):
     title: Text
     explanation: Text
     prior: Prior
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[Cue, ...]
     fixes: tuple[Fix, ...]
     confused_with: tuple[Confusion, ...] = ()
 

@@ -11,7 +11,7 @@ from distkb.cli import output
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
 from distkb.cli.probe import parse_size
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 
 if TYPE_CHECKING:
     from distkb.sizing.shape import Shape
@@ -73,7 +73,7 @@ def command(
     from distkb.report.json import encode
     from distkb.sizing.advise import advise
     from distkb.sizing.launch import files
-    from distkb.sizing.strategies import Run
+    from distkb.sizing.strategies import Workload
 
     current = session(ctx)
     if (parameters is None) == (config is None):
@@ -81,7 +81,7 @@ def command(
     per_node = gpus_per_node or min(8, gpus)
     if gpus > per_node and gpus % per_node:
         raise Failure("advise.error.nodes", gpus=gpus, per_node=per_node)
-    run = Run(
+    run = Workload(
         gpus=gpus,
         per_node=min(per_node, gpus),
         gpu_memory=parse_size(gpu_memory),
@@ -114,7 +114,7 @@ def _shape(parameters: str | None, config: Path | None) -> Shape:
         raise Failure(problem.sentence, **problem.values) from None
 
 
-def _write(folder: Path, files: dict[str, str], current: Session) -> None:
+def _write(folder: Path, files: dict[str, str], current: CommonSettings) -> None:
     """Write the files; one that is there already is not overwritten."""
     from distkb.cli.diagnostics import note
 

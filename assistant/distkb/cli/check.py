@@ -11,7 +11,7 @@ import click
 from distkb.cli import knowledge, output, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, note
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def command(
     return ExitCode.DONE if exit_zero and code == ExitCode.FINDINGS else code
 
 
-def _read(paths: Sequence[Path], current: Session) -> tuple[ProbeAnswer, list[Comment]]:
+def _read(paths: Sequence[Path], current: CommonSettings) -> tuple[ProbeAnswer, list[Comment]]:
     from distkb.cli.diagnose import say_skipped
     from distkb.probing.allowed import comments_in
     from distkb.probing.document import RawDocument
@@ -95,7 +95,7 @@ def _read(paths: Sequence[Path], current: Session) -> tuple[ProbeAnswer, list[Co
 
 
 def _held(
-    reported: Sequence[Reported], marks: Sequence[str], comments: Sequence[Comment], current: Session
+    reported: Sequence[Reported], marks: Sequence[str], comments: Sequence[Comment], current: CommonSettings
 ) -> dict[str, str]:
     """Return the findings that comments allow, by their fingerprints, with the reasons; notes say what is amiss."""
     held: dict[str, str] = {}

@@ -48,7 +48,7 @@ class Command(click.Command):
         return super().invoke(ctx)
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group of commands, each named with the module that holds it as `command`."""
 
     nothing = "usage.no-command"

@@ -11,7 +11,7 @@ from distkb.cli import complete, knowledge, output
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, error, note
 from distkb.cli.reports import read_report
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 from distkb.cli.stdin import with_stdin
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def command(
 
 
 def _written(
-    diagnosis: Diagnosis, known: knowledge.Knowledge, current: Session, *, as_json: bool, as_markdown: bool
+    diagnosis: Diagnosis, known: knowledge.Knowledge, current: CommonSettings, *, as_json: bool, as_markdown: bool
 ) -> str:
     from distkb.report.meaning import Meanings
 
@@ -116,7 +116,7 @@ def parse_facts(given: Iterable[str], known: Iterable[Fact]) -> Mapping[str, str
     return facts
 
 
-def say_skipped(skipped: Iterable[Skipped], current: Session) -> None:
+def say_skipped(skipped: Iterable[Skipped], current: CommonSettings) -> None:
     """Note what could not be read, and why."""
     say = current.say
     for item in skipped:

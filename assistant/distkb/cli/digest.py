@@ -10,7 +10,7 @@ import click
 from distkb.cli import knowledge, output
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, error
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 from distkb.report.digest.model import HANDLES
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def command(
 
 
 def _of_run(
-    paths: tuple[Path, ...], more: Name | None, rank: int | None, tokens: int, current: Session
+    paths: tuple[Path, ...], more: Name | None, rank: int | None, tokens: int, current: CommonSettings
 ) -> tuple[Digest, ExitCode]:
     from distkb.cli.diagnose import say_skipped
     from distkb.evidence.run.closeup import Wish
@@ -86,7 +86,7 @@ def _of_run(
     return made, ExitCode.DONE if diagnosis.verdict == "no-evidence" else ExitCode.FINDINGS
 
 
-def _around(paths: tuple[Path, ...], place: str, tokens: int, current: Session) -> Digest:
+def _around(paths: tuple[Path, ...], place: str, tokens: int, current: CommonSettings) -> Digest:
     from distkb.evidence.text.around import find, lines_around
     from distkb.evidence.text.opening import UnreadableError
     from distkb.report.digest.build import around

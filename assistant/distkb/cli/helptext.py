@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from distkb.cli.command import Command, Group
+from distkb.cli.command import Command, CommandGroup
 from distkb.locale import Say
 from distkb.report.layout import width
 from distkb.report.page import Page
@@ -12,7 +12,7 @@ from distkb.report.page import Page
 COLUMNS = 80
 
 
-def render(command: Command | Group, ctx: click.Context, say: Say) -> str:
+def render(command: Command | CommandGroup, ctx: click.Context, say: Say) -> str:
     """Return the whole help of a command or a group."""
     page = Page(COLUMNS)
     usage = " ".join([ctx.command_path, *_usage_pieces(command, ctx)])
@@ -20,7 +20,7 @@ def render(command: Command | Group, ctx: click.Context, say: Say) -> str:
     page.blank()
     for paragraph in say(command.help or "").split("\n"):
         page.paragraph(paragraph)
-    if isinstance(command, Group):
+    if isinstance(command, CommandGroup):
         rows = [(name, say(f"{command.help}.{name}.short")) for name in command.modules]
         _section(page, say("help.commands"), rows)
     arguments = [p for p in command.params if isinstance(p, click.Argument)]
@@ -34,7 +34,7 @@ def render(command: Command | Group, ctx: click.Context, say: Say) -> str:
     return page.text()
 
 
-def welcome(group: Group, say: Say) -> str:
+def welcome(group: CommandGroup, say: Say) -> str:
     """Return what the program is for and how to begin: what fits a small window."""
     page = Page(COLUMNS)
     page.paragraph(say("help").split("\n", maxsplit=1)[0], indent="")
@@ -51,10 +51,10 @@ def welcome(group: Group, say: Say) -> str:
     return page.text()
 
 
-def _usage_pieces(command: Command | Group, ctx: click.Context) -> list[str]:
+def _usage_pieces(command: Command | CommandGroup, ctx: click.Context) -> list[str]:
     pieces = ["[OPTIONS]"]
     pieces += [p.make_metavar(ctx) for p in command.params if isinstance(p, click.Argument)]
-    if isinstance(command, Group):
+    if isinstance(command, CommandGroup):
         pieces.append("COMMAND [ARGS]...")
     return pieces
 

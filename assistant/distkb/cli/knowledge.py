@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from distkb.catalogue.compiled import Compiled
     from distkb.catalogue.model import Catalogue
-    from distkb.cli.session import Session
+    from distkb.cli.session import CommonSettings
     from distkb.diagnosis.guide import Guide
     from distkb.diagnosis.model import Diagnosis
     from distkb.evidence.observation import Evidence
@@ -27,7 +27,7 @@ _PROBLEMS_SHOWN = 5
 """Notes about broken records that a command prints before its answer; `kb check` prints all."""
 
 
-def open_knowledge(session: Session) -> Compiled:
+def open_knowledge(session: CommonSettings) -> Compiled:
     """Open the built-in knowledge base and the overlays; a record with a problem is left out, and a note says so."""
     try:
         compiled = knowledge.open_knowledge(session.overlays)
@@ -48,7 +48,7 @@ def _compile_what_is_sound(directories: Sequence[Path]) -> Compiled:
     return Compiled(compile_catalogue(catalogue, knowledge.build_extra(catalogue), problems=problems))
 
 
-def _say_problems(problems: Sequence[Problem], session: Session) -> None:
+def _say_problems(problems: Sequence[Problem], session: CommonSettings) -> None:
     say = session.say
     for problem in problems[:_PROBLEMS_SHOWN]:
         note(say("note.kb-problem", problem=problem), say)

@@ -13,9 +13,9 @@ from click.shell_completion import CompletionItem
 
 from distkb import __version__
 from distkb.cli import output
-from distkb.cli.command import Group
+from distkb.cli.command import CommandGroup
 from distkb.cli.diagnostics import ExitCode, Failure, error, fail
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 from distkb.cli.usage import explain
 from distkb.locale import Say, choose
 from distkb.probing.registry import PROBES, module_of
@@ -24,7 +24,7 @@ SCREEN_OPTIONS = frozenset({"--lang", "--kb"})
 """Options that may stand beside paths that the screen is to open; any other one asks for a diagnosis."""
 
 
-class Root(Group):
+class Root(CommandGroup):
     """The top of the command line. On a terminal it opens the screen; paths in the place of a command go with it.
 
     Where nobody looks at the output, paths are diagnosed.
@@ -39,7 +39,7 @@ class Root(Group):
     def run(self, args: Sequence[str]) -> int:
         """Run one command line and return its exit code; whatever goes wrong is one line on stderr."""
         output.prepare()
-        current = Session(Say(choose(args)))
+        current = CommonSettings(Say(choose(args)))
         try:
             return (
                 super().main(args=list(args), prog_name="distkb", standalone_mode=False, obj=current) or ExitCode.DONE
@@ -124,7 +124,7 @@ cli = Root(
         "diagnose": "distkb.cli.diagnose",
         "digest": "distkb.cli.digest",
         "check": "distkb.cli.check",
-        "probe": Group(
+        "probe": CommandGroup(
             "probe",
             {
                 **{name: module_of(name) for name in PROBES},
@@ -137,18 +137,18 @@ cli = Root(
         "schema": "distkb.cli.schema",
         "skill": "distkb.cli.skill",
         "mcp": "distkb.cli.mcp",
-        "repro": Group(
+        "repro": CommandGroup(
             "repro",
             {"list": "distkb.cli.repro_list", "run": "distkb.cli.repro_run"},
             help="repro.help",
         ),
-        "eval": Group(
+        "eval": CommandGroup(
             "eval",
             {"diagnosis": "distkb.cli.eval_diagnosis", "search": "distkb.cli.eval_search"},
             help="help.eval",
         ),
-        "site": Group("site", {"build": "distkb.cli.site_build"}, help="help.site"),
-        "kb": Group(
+        "site": CommandGroup("site", {"build": "distkb.cli.site_build"}, help="help.site"),
+        "kb": CommandGroup(
             "kb",
             {
                 "check": "distkb.cli.kb_check",

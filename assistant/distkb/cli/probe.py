@@ -15,7 +15,7 @@ from distkb.probing.registry import PROBES
 
 if TYPE_CHECKING:
     from distkb.cli.knowledge import Knowledge
-    from distkb.cli.session import Session
+    from distkb.cli.session import CommonSettings
     from distkb.evidence.artifact import ArtifactReading
     from distkb.evidence.observation import Observation
     from distkb.locale import Say
@@ -68,7 +68,13 @@ def interpreter(asked: Path | None) -> Interpreter:
 
 
 def run(
-    probe: str, request: Mapping[str, Any], python: Interpreter, current: Session, *, deadline_s: float, quiet: bool
+    probe: str,
+    request: Mapping[str, Any],
+    python: Interpreter,
+    current: CommonSettings,
+    *,
+    deadline_s: float,
+    quiet: bool,
 ) -> RawDocument:
     """Run a probe to its end. On a terminal its progress is shown on stderr; Ctrl-C ends it with all its processes."""
     from distkb.probing.run import ProbeRun
@@ -77,7 +83,7 @@ def run(
     return ProbeRun(probe, request, python.path, deadline_s=deadline_s, listener=listener).result()
 
 
-def announce(probe: str, python: Interpreter, current: Session, *, quiet: bool) -> _Progress | None:
+def announce(probe: str, python: Interpreter, current: CommonSettings, *, quiet: bool) -> _Progress | None:
     """Say what will be run, and return who shows its progress, on a terminal."""
     say = current.say
     if not quiet:
@@ -101,7 +107,7 @@ class _Progress:
 
 
 def finish(
-    answer: ProbeAnswer, current: Session, *, as_json: bool, form: str | None = None, body: str = ""
+    answer: ProbeAnswer, current: CommonSettings, *, as_json: bool, form: str | None = None, body: str = ""
 ) -> ExitCode:
     """Print the answer and return the exit code that it means."""
     from distkb.report import annotations
@@ -126,7 +132,7 @@ def finish_reading(
     name: str,
     reading: ArtifactReading,
     known: Knowledge,
-    current: Session,
+    current: CommonSettings,
     *,
     as_json: bool,
     form: str | None = None,

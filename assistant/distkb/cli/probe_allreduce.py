@@ -11,7 +11,7 @@ import click
 from distkb.cli import knowledge, output, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 
 if TYPE_CHECKING:
     from distkb.probing.document import ProbeAnswer
@@ -92,7 +92,7 @@ def _job_rank() -> str | None:
     return os.environ.get("RANK") or os.environ.get("SLURM_PROCID")
 
 
-def _body(found: ProbeAnswer, current: Session) -> str:
+def _body(found: ProbeAnswer, current: CommonSettings) -> str:
     from distkb.report import bandwidth
 
     return bandwidth.write(found.facts, current.say, columns=output.columns(), ink=output.ink())

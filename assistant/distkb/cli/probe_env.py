@@ -12,7 +12,7 @@ import click
 from distkb.cli import knowledge, output, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, note
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 
 if TYPE_CHECKING:
     from distkb.evidence.observation import Observation
@@ -86,7 +86,7 @@ def command(
     return ExitCode.UNABLE if missing and code == ExitCode.DONE else code
 
 
-def _read_logs(logs: tuple[Path, ...], known: knowledge.Knowledge, current: Session) -> tuple[Observation, ...]:
+def _read_logs(logs: tuple[Path, ...], known: knowledge.Knowledge, current: CommonSettings) -> tuple[Observation, ...]:
     if not logs:
         return ()
     from distkb.cli.diagnose import say_skipped

@@ -11,7 +11,7 @@ import click
 from distkb.cli import knowledge, output, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 
 if TYPE_CHECKING:
     from distkb.evidence.artifact import ArtifactReading
@@ -48,7 +48,7 @@ def command(ctx: click.Context, *, paths: tuple[Path, ...], as_json: bool) -> Ex
     return probe.finish(found, current, as_json=as_json, body="" if as_json else _body(found, current))
 
 
-def _read(paths: tuple[Path, ...], current: Session) -> ArtifactReading:
+def _read(paths: tuple[Path, ...], current: CommonSettings) -> ArtifactReading:
     from distkb.cli.diagnose import say_skipped
     from distkb.evidence.observation import Skipped
     from distkb.evidence.readers.flight_recorder import find_flight_recorder, read_flight_recorder
@@ -65,7 +65,7 @@ def _read(paths: tuple[Path, ...], current: Session) -> ArtifactReading:
     return reading
 
 
-def _body(found: ProbeAnswer, current: Session) -> str:
+def _body(found: ProbeAnswer, current: CommonSettings) -> str:
     from distkb.report import flight_recorder
 
     return flight_recorder.write(found.facts, current.say, columns=output.columns(), ink=output.ink())

@@ -10,7 +10,7 @@ import click
 from distkb.cli import knowledge, output, probe, probe_launch
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 
 if TYPE_CHECKING:
     from distkb.probing.document import ProbeAnswer
@@ -110,7 +110,7 @@ def command(
     return probe.finish(found, current, form=form, as_json=as_json, body="" if as_json else _body(found, current))
 
 
-def _body(found: ProbeAnswer, current: Session) -> str:
+def _body(found: ProbeAnswer, current: CommonSettings) -> str:
     if "per_rank" not in found.facts:
         return ""
     from distkb.report import sharding

@@ -10,7 +10,7 @@ import click
 from distkb.cli import knowledge, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 
 
 @click.command(
@@ -41,7 +41,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 
 def answer(
-    paths: Sequence[Path], known: knowledge.Knowledge, current: Session, *, form: str | None, as_json: bool
+    paths: Sequence[Path], known: knowledge.Knowledge, current: CommonSettings, *, form: str | None, as_json: bool
 ) -> ExitCode:
     """Print the answer for launch files, whichever probe they were given to."""
     from distkb.evidence.readers.configs import read_configs

@@ -10,7 +10,7 @@ import click
 from distkb.cli import knowledge, output, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, note
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 from distkb.probing import peers
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def command(
 
 
 def _run(
-    request: dict[str, Any], python: Interpreter, current: Session, deadline_s: float, *, quiet: bool
+    request: dict[str, Any], python: Interpreter, current: CommonSettings, deadline_s: float, *, quiet: bool
 ) -> RawDocument:
     """Run the probe. A listener says on stderr how to start the other end, whatever else is shown."""
     if not request.get("listen"):
@@ -94,7 +94,7 @@ def _run(
     return ProbeRun("network", request, python.path, deadline_s=deadline_s, listener=listener).result()
 
 
-def _body(found: ProbeAnswer, current: Session) -> str:
+def _body(found: ProbeAnswer, current: CommonSettings) -> str:
     from distkb.report import network
 
     return network.write(found.facts, current.say, columns=output.columns(), ink=output.ink())

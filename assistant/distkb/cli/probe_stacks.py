@@ -12,7 +12,7 @@ import click
 from distkb.cli import knowledge, output, probe
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, note
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 
 if TYPE_CHECKING:
     from distkb.evidence.readers.stacks.model import Dump
@@ -100,7 +100,7 @@ def _nothing_run() -> RawDocument:
     return RawDocument(schema="distkb.probe-raw/1", probe="stacks", status="ok")
 
 
-def _read(paths: tuple[Path, ...], current: Session) -> list[Dump]:
+def _read(paths: tuple[Path, ...], current: CommonSettings) -> list[Dump]:
     """Read the dumps under the paths; Failure where there are none at all."""
     from distkb.cli.diagnose import say_skipped
     from distkb.evidence.observation import Skipped
@@ -150,7 +150,7 @@ def _hosts(path: Path) -> tuple[str, ...]:
     return hosts
 
 
-def _save(directory: Path, taken: Collected, current: Session) -> None:
+def _save(directory: Path, taken: Collected, current: CommonSettings) -> None:
     from distkb.probing.collect import save
 
     save(directory, taken)
@@ -159,7 +159,7 @@ def _save(directory: Path, taken: Collected, current: Session) -> None:
         note(current.say("probe.stacks.recorders", n=len(taken.recorders), path=str(directory)), current.say)
 
 
-def _body(found: ProbeAnswer, current: Session) -> str:
+def _body(found: ProbeAnswer, current: CommonSettings) -> str:
     from distkb.report import stacks
 
     columns, ink = output.columns(), output.ink()

@@ -17,14 +17,14 @@ from distkb.cli.session import session
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Entry
-    from distkb.cli.session import Session
+    from distkb.cli.session import CommonSettings
     from distkb.locale import Say
     from distkb.probing.interpreter import Interpreter
     from distkb.probing.run import Stage
     from distkb.report.repro import Shown
-    from distkb.repro.outcome import Run
+    from distkb.repro.outcome import ProgramRun
     from distkb.repro.program import Program, Reason
-    from distkb.repro.verdict import Verdict
+    from distkb.repro.verdict import ReproVerdict
 
 
 @click.command(
@@ -89,7 +89,7 @@ def _entry(known: knowledge.Knowledge, name: str) -> Entry:
     raise Failure("repro.no-entry", name=name)
 
 
-def _program(entry: Entry, python: Interpreter, current: Session) -> Program:
+def _program(entry: Entry, python: Interpreter, current: CommonSettings) -> Program:
     """Return the entry's program; Failure with the reason where it cannot run here."""
     from distkb.catalogue.places import knowledge_bases
     from distkb.repro.program import availability
@@ -106,7 +106,7 @@ def _program(entry: Entry, python: Interpreter, current: Session) -> Program:
     return found.program
 
 
-def _recorded(entry: Entry, current: Session) -> Program:
+def _recorded(entry: Entry, current: CommonSettings) -> Program:
     from distkb.catalogue.places import knowledge_bases
     from distkb.repro.program import find_program
 
@@ -117,8 +117,8 @@ def _recorded(entry: Entry, current: Session) -> Program:
 
 
 def _carry_out(
-    program: Program, folder: Path, python: Interpreter, current: Session, *, fixed: bool, quiet: bool
-) -> Run:
+    program: Program, folder: Path, python: Interpreter, current: CommonSettings, *, fixed: bool, quiet: bool
+) -> ProgramRun:
     """Run the program to its end, its output on stderr; Failure where it could not run at all."""
     from distkb.repro import launch
     from distkb.repro.nodes import NodesUnavailableError
@@ -157,7 +157,9 @@ class _Live:
             note(self._say(sentence, **event.values), self._say)
 
 
-def _judge(known: knowledge.Knowledge, entry: Entry, folder: Path, run: Run | None, *, fixed: bool) -> Verdict:
+def _judge(
+    known: knowledge.Knowledge, entry: Entry, folder: Path, run: ProgramRun | None, *, fixed: bool
+) -> ReproVerdict:
     from distkb.repro import verdict
 
     diagnosis = known.diagnose("", [folder], {})
@@ -167,7 +169,7 @@ def _judge(known: knowledge.Knowledge, entry: Entry, folder: Path, run: Run | No
 
 
 def _finish(
-    shown: Shown, known: knowledge.Knowledge, current: Session, *, kept: Path | None, as_json: bool
+    shown: Shown, known: knowledge.Knowledge, current: CommonSettings, *, kept: Path | None, as_json: bool
 ) -> ExitCode:
     from distkb.report import repro as writer
     from distkb.report.meaning import Meanings

@@ -11,11 +11,11 @@ import click
 
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 from distkb.locale import asked
 
 
-def open_screen(current: Session, *, paths: Sequence[Path] = (), resume: str | None = None) -> ExitCode:
+def open_screen(current: CommonSettings, *, paths: Sequence[Path] = (), resume: str | None = None) -> ExitCode:
     """Run the screen until it is left; returns its exit code."""
     app = importlib.import_module("distkb.tui.app")
     chosen = asked(sys.argv[1:])

@@ -9,7 +9,7 @@ import click
 from distkb.locale import Say
 
 
-class Session:
+class CommonSettings:
     """The settings that every command shares; `--lang` and `--kb` may stand before or after the command."""
 
     def __init__(self, say: Say) -> None:
@@ -17,11 +17,11 @@ class Session:
         self.overlays: list[Path] = []
 
 
-def session(context: click.Context) -> Session:
+def session(context: click.Context) -> CommonSettings:
     """Return the session that a context belongs to."""
-    found = context.find_object(Session)
+    found = context.find_object(CommonSettings)
     if found is None:
-        found = context.find_root().obj = Session(Say("en"))
+        found = context.find_root().obj = CommonSettings(Say("en"))
     return found
 
 

@@ -15,8 +15,8 @@ from distkb.cli.session import session
 
 if TYPE_CHECKING:
     from distkb.catalogue.compiled import Compiled
-    from distkb.catalogue.guide import Guide
-    from distkb.cli.session import Session
+    from distkb.catalogue.guide import GuideText
+    from distkb.cli.session import CommonSettings
     from distkb.report.meaning import Meanings
 
 
@@ -82,7 +82,7 @@ def command(ctx: click.Context, entry: str, whole: bool, as_json: bool) -> ExitC
     return ExitCode.DONE
 
 
-def _guide(name: str, current: Session) -> Guide | None:
+def _guide(name: str, current: CommonSettings) -> GuideText | None:
     """Return the guide of that id or slug."""
     wanted = name.strip().lower()
     if not wanted.startswith("g") and "-" not in wanted:
@@ -94,7 +94,7 @@ def _guide(name: str, current: Session) -> Guide | None:
     return next((guide for guide in guides if wanted in (guide.id.lower(), guide.slug)), None)
 
 
-def _show_guide(guide: Guide, current: Session, *, as_json: bool) -> ExitCode:
+def _show_guide(guide: GuideText, current: CommonSettings, *, as_json: bool) -> ExitCode:
     if as_json:
         from distkb.report.json import encode
 
@@ -130,7 +130,7 @@ def _find(compiled: Compiled, name: str) -> str | None:
     return names.get(wanted) or names.get(wanted.partition(".")[0])
 
 
-def _show_setting(compiled: Compiled, name: str, current: Session, *, as_json: bool) -> ExitCode:
+def _show_setting(compiled: Compiled, name: str, current: CommonSettings, *, as_json: bool) -> ExitCode:
     """Print the settings of that name, or what is known of a name without a record."""
     from distkb.report import setting as view
     from distkb.settings import lookup

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from distkb.cli import output
-from distkb.cli.command import Command, Group
+from distkb.cli.command import Command, CommandGroup
 from distkb.cli.diagnostics import ExitCode
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 
 CALLS: tuple[tuple[str, ...], ...] = (
     ("digest",),
@@ -42,19 +42,19 @@ def command(ctx: click.Context, folder: Path | None) -> ExitCode:
     return ExitCode.DONE
 
 
-def _text(ctx: click.Context, current: Session) -> str:
+def _text(ctx: click.Context, current: CommonSettings) -> str:
     from distkb.report import skill
 
     rows = [_call(ctx, names, current) for names in CALLS]
     return skill.write(rows, current.say)
 
 
-def _call(ctx: click.Context, names: tuple[str, ...], current: Session) -> tuple[str, str, tuple[str, ...]]:
+def _call(ctx: click.Context, names: tuple[str, ...], current: CommonSettings) -> tuple[str, str, tuple[str, ...]]:
     """What a command is called, what its help says of it, and its examples."""
     group: click.Command | None = ctx.find_root().command
     short = ""
     for name in names:
-        if isinstance(group, Group):
+        if isinstance(group, CommandGroup):
             short = current.say(f"{group.help}.{name}.short")
             group = group.get_command(ctx, name)
     examples = group.examples if isinstance(group, Command) else ()

@@ -13,12 +13,12 @@ import click
 from distkb.cli import output
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure, note
-from distkb.cli.session import Session, session
+from distkb.cli.session import CommonSettings, session
 
 if TYPE_CHECKING:
     from distkb.watching.event import Event
-    from distkb.watching.started import Command as Started
     from distkb.watching.started import Signals
+    from distkb.watching.started import StartedCommand as Started
     from distkb.watching.watcher import Options
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?")
@@ -107,14 +107,14 @@ def seconds(text: str) -> float:
     return value
 
 
-def _arguments(current: Session) -> tuple[str, ...]:
+def _arguments(current: CommonSettings) -> tuple[str, ...]:
     overlays = [word for path in current.overlays for word in ("--kb", str(path))]
     return ("watch", "--examine", "--lang", current.say.lang, *overlays)
 
 
-def _watch_started(words: Sequence[str], tee: Path | None, options: Options, current: Session) -> int:
-    from distkb.watching.started import Command as Started
+def _watch_started(words: Sequence[str], tee: Path | None, options: Options, current: CommonSettings) -> int:
     from distkb.watching.started import NotStartedError, Passing, Signals
+    from distkb.watching.started import StartedCommand as Started
     from distkb.watching.watcher import Watcher
 
     passing = None if tee is None else Passing(tee.absolute())
@@ -129,7 +129,7 @@ def _watch_started(words: Sequence[str], tee: Path | None, options: Options, cur
     return ExitCode.UNABLE if code is None else code
 
 
-def _attach(options: Options, current: Session) -> int:
+def _attach(options: Options, current: CommonSettings) -> int:
     from distkb.watching.processes import NoSuchProcessError, SeveralJobsError, find
     from distkb.watching.started import Signals
     from distkb.watching.watcher import Watcher
@@ -183,7 +183,7 @@ def _elsewhere(options: Options) -> Options:
 class _Teller:
     """Tells the user what happens. Beside a command that we started, stdout is that command's alone."""
 
-    def __init__(self, current: Session, *, started: Started | None) -> None:
+    def __init__(self, current: CommonSettings, *, started: Started | None) -> None:
         self._say = current.say
         self._started = started
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from distkb.cli import knowledge
 from distkb.cli.diagnostics import ExitCode, Failure
-from distkb.cli.session import Session
+from distkb.cli.session import CommonSettings
 
 if TYPE_CHECKING:
     from distkb.probing.collect import Collected
     from distkb.probing.run import ProbeRun
-    from distkb.watching.examiner import Go, Kept, Request
-    from distkb.watching.verdict import Verdict
+    from distkb.watching.examiner import ExamineRequest, Go, Kept
+    from distkb.watching.verdict import JobVerdict
 
 _ENV_S = 20.0
 
 
-def examine(current: Session) -> ExitCode:
+def examine(current: CommonSettings) -> ExitCode:
     """Answer the watcher at the other end of stdin and stdout."""
     from distkb.evidence.text.ranks import listed
     from distkb.watching import examiner
@@ -57,11 +57,11 @@ def examine(current: Session) -> ExitCode:
 
 
 def _keep(
-    request: Request,
+    request: ExamineRequest,
     go: Go,
-    seen: tuple[Collected, Verdict, ProbeRun | None],
+    seen: tuple[Collected, JobVerdict, ProbeRun | None],
     known: knowledge.Knowledge,
-    current: Session,
+    current: CommonSettings,
 ) -> Kept:
     """Write the bundle and return where it is, with the answer that it gives."""
     import msgspec
@@ -98,7 +98,7 @@ def _known(go: Go) -> dict[str, Any]:
     return {"silence_s": round(go.silence_s, 1), "limit_s": round(go.limit_s, 1), "last_line": go.last_line}
 
 
-def _stacks_document(taken: Collected, request: Request, known: knowledge.Knowledge) -> dict[str, Any]:
+def _stacks_document(taken: Collected, request: ExamineRequest, known: knowledge.Knowledge) -> dict[str, Any]:
     """Return what the probe said beside the stacks, and which ranks the watcher has seen before: no dump holds that."""
     from distkb.evidence.observation import Observation
     from distkb.evidence.text.ranks import listed
@@ -113,7 +113,7 @@ def _stacks_document(taken: Collected, request: Request, known: knowledge.Knowle
     return probe.document(answer(taken.raw, known.catalogue.findings, more=gone, facts={}))
 
 
-def _environment(request: Request) -> ProbeRun | None:
+def _environment(request: ExamineRequest) -> ProbeRun | None:
     """Start the environment probe; the rest goes on while it runs."""
     from distkb.probing.interpreter import NoInterpreterError, find_interpreter
     from distkb.probing.run import ProbeRun

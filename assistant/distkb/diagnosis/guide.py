@@ -7,7 +7,7 @@ from functools import cached_property
 
 from distkb.catalogue.model import Catalogue, Cause, Entry, Fact, Fix, Signature, Step
 from distkb.diagnosis.belief import Belief, believe
-from distkb.diagnosis.information import MISREAD, MISTAKE, Row, make_row
+from distkb.diagnosis.information import MISREAD, MISTAKE, OutcomeRow, make_row
 from distkb.diagnosis.known import gather
 from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.diagnosis.presumed import OUTPUT
@@ -40,22 +40,22 @@ class Guide:
         }
         self.implies: dict[str, tuple[str, ...]] = {s.id: s.implies for s in catalogue.signatures if s.implies}
         self.implies |= {f.id: f.implies for f in catalogue.findings if f.implies}
-        self._rows: dict[tuple[tuple[str, ...], float], Row] = {}
+        self._rows: dict[tuple[tuple[str, ...], float], OutcomeRow] = {}
         self._beliefs: dict[tuple[int, ...], tuple[tuple[Event, ...], Belief]] = {}
 
-    def fact_row(self, fact: str) -> Row:
+    def fact_row(self, fact: str) -> OutcomeRow:
         """Return the row of a fact's question, answered by a person."""
         return self.row((fact,), MISTAKE)
 
-    def plain_row(self, fact: str) -> Row:
+    def plain_row(self, fact: str) -> OutcomeRow:
         """Return the row of a fact itself, whoever says it."""
         return self.row((fact,), 0.0)
 
-    def step_row(self, reveals: tuple[str, ...]) -> Row:
+    def step_row(self, reveals: tuple[str, ...]) -> OutcomeRow:
         """Return the row of a probe or of something to collect."""
         return self.row(reveals, MISREAD)
 
-    def row(self, reveals: tuple[str, ...], mistake: float) -> Row:
+    def row(self, reveals: tuple[str, ...], mistake: float) -> OutcomeRow:
         """Return the row of anything that reveals these; computed once."""
         key = (reveals, mistake)
         found = self._rows.get(key)

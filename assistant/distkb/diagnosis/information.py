@@ -23,7 +23,7 @@ MISREAD = 0.03
 """How often a probe's or a collected artifact's outcome is another one than the true one."""
 
 
-class Row(msgspec.Struct, frozen=True):
+class OutcomeRow(msgspec.Struct, frozen=True):
     """P(outcome | hypothesis) of one step, as the background row and the hypotheses that differ from it."""
 
     outcomes: tuple[str, ...]
@@ -69,7 +69,7 @@ class Row(msgspec.Struct, frozen=True):
         return held
 
 
-def make_row(table: LikelihoodTable, reveals: Sequence[str], mistake: float = 0.0) -> Row:
+def make_row(table: LikelihoodTable, reveals: Sequence[str], mistake: float = 0.0) -> OutcomeRow:
     """Return the row of a step that reveals these: one fact's name, or observations and `fact=value`s.
 
     Several observations are taken as exclusive outcomes: each of them, and none. With probability `mistake` the
@@ -111,12 +111,14 @@ def _exclusive(shown: Sequence[float]) -> list[float]:
     return [*(p / total for p in shown), none / total]
 
 
-def _packed(names: tuple[str, ...], base: list[float], who: list[int], rows: list[list[float]], mistake: float) -> Row:
+def _packed(
+    names: tuple[str, ...], base: list[float], who: list[int], rows: list[list[float]], mistake: float
+) -> OutcomeRow:
     spread = mistake / len(names)
     base = [(1.0 - mistake) * p + spread for p in base]
     rows = [[(1.0 - mistake) * p + spread for p in row] for row in rows]
     entropy = _entropy(base)
-    return Row(
+    return OutcomeRow(
         outcomes=names,
         base=tuple(base),
         base_entropy=entropy,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
-from distkb.diagnosis.information import Row, make_row
+from distkb.diagnosis.information import OutcomeRow, make_row
 from distkb.diagnosis.likelihood import LikelihoodTable
 
 OUTPUT = "collect.output"
@@ -19,7 +19,7 @@ def presumed(
     posterior: Mapping[str, float],
     when: Iterable[str],
     observed: frozenset[str],
-    row: Callable[[str], Row] | None = None,
+    row: Callable[[str], OutcomeRow] | None = None,
 ) -> bool:
     """Whether one of the facts that a question presupposes was observed, or is likely where its value is open.
 
@@ -39,7 +39,7 @@ def presumed(
     )
 
 
-def _likely(row: Row, belief: Sequence[float], values: Container[str]) -> float:
+def _likely(row: OutcomeRow, belief: Sequence[float], values: Container[str]) -> float:
     return sum(p for value, p in zip(row.outcomes, row.predicted(belief), strict=True) if value in values)
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from distkb.catalogue.model import Step
 from distkb.diagnosis.guide import Guide
-from distkb.diagnosis.information import MISTAKE, Row
+from distkb.diagnosis.information import MISTAKE, OutcomeRow
 from distkb.diagnosis.known import Known
 from distkb.diagnosis.likelihood import OTHER
 from distkb.diagnosis.moves import Ask, Move, NothingFits, Take, TryFix
@@ -61,11 +61,11 @@ LEAST_CHANCE = 0.015
 ALTERNATIVES = 5
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class OpenStep(msgspec.Struct, frozen=True):
     """A question or step that is open, with what it would tell."""
 
     move: Ask | Take
-    row: Row
+    row: OutcomeRow
     rate: float
     """Bits per effort; effort grows with the square root of time."""
 
@@ -88,8 +88,8 @@ def propose(guide: Guide, known: Known, posterior: Mapping[str, float]) -> tuple
 
 
 def worthwhile(
-    offered: Iterable[Candidate], plan: Sequence[Repair], belief: Sequence[float]
-) -> tuple[list[Candidate], list[Candidate]]:
+    offered: Iterable[OpenStep], plan: Sequence[Repair], belief: Sequence[float]
+) -> tuple[list[OpenStep], list[OpenStep]]:
     """Return the most informative candidates that could change an order, best first, and of them those that pay.
 
     A step pays where it lowers the expected cost of repair by more than it costs itself.
@@ -100,7 +100,7 @@ def worthwhile(
     return useful, [c for c in useful if now - _cost_after(c, plan, belief) > 0.0]
 
 
-def candidates(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Iterator[Candidate]:
+def candidates(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Iterator[OpenStep]:
     """Yield every open question and step that is expected to tell enough."""
     belief = guide.belief(posterior)
     seen = known_names(o.id for o in known.evidence.observations)
@@ -113,10 +113,10 @@ def candidates(guide: Guide, known: Known, posterior: Mapping[str, float]) -> It
         gain = row.gain_bits(belief)
         if gain >= LEAST_GAIN_BITS:
             move = Take(step=step, gain_bits=gain, seconds=step.seconds)
-            yield Candidate(move, row, gain / math.sqrt(step.seconds + ATTENTION))
+            yield OpenStep(move, row, gain / math.sqrt(step.seconds + ATTENTION))
 
 
-def questions(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Iterator[Candidate]:
+def questions(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Iterator[OpenStep]:
     """Yield every open question to a person that is expected to tell enough."""
     belief = guide.belief(posterior)
     observed = frozenset(o.id for o in known.evidence.observations if o.present)
@@ -153,11 +153,11 @@ def _open(guide: Guide, step: Step, known: Known, seen: frozenset[str], belief: 
     return tuple(sorted(sorted(still_open, key=lambda key: (-_told(guide, key, belief), key))[:REVEALS_COMPARED]))
 
 
-def _asked(question: Question, row: Row, belief: Sequence[float]) -> Iterator[Candidate]:
+def _asked(question: Question, row: OutcomeRow, belief: Sequence[float]) -> Iterator[OpenStep]:
     gain = row.gain_bits(belief)
     if gain >= LEAST_GAIN_BITS:
         move = Ask(question=question, gain_bits=gain, seconds=question.seconds)
-        yield Candidate(move, row, gain / math.sqrt(question.seconds + ATTENTION))
+        yield OpenStep(move, row, gain / math.sqrt(question.seconds + ATTENTION))
 
 
 def _name(move: Ask | Take) -> str:
@@ -201,7 +201,7 @@ def _spoken_for(guide: Guide, name: str, belief: Sequence[float]) -> float:
     return sum(belief[number] * max(0.0, shift) for number, shift in zip(row.who, row.shifts[0], strict=True))
 
 
-def can_change_order(row: Row, belief: Sequence[float]) -> bool:
+def can_change_order(row: OutcomeRow, belief: Sequence[float]) -> bool:
     """Whether some outcome of a step changes the order of the most probable causes."""
     leaders = _leaders(belief)
     held = [belief[number] for number in leaders]
@@ -218,7 +218,7 @@ def _leaders(belief: Sequence[float]) -> list[int]:
     return heapq.nlargest(CONSIDERED, range(len(belief)), key=belief.__getitem__)
 
 
-def _cost_after(candidate: Candidate, plan: Sequence[Repair], belief: Sequence[float]) -> float:
+def _cost_after(candidate: OpenStep, plan: Sequence[Repair], belief: Sequence[float]) -> float:
     """Return the expected cost of repair once the step is taken, the step included."""
     numbers = [r.hypothesis for r in plan]
     held = [belief[number] for number in numbers]

@@ -30,7 +30,7 @@ LONGEST = 80
 """Moves after which a session would count as endless; the tests hold that none comes near it."""
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class SimulatedSession(msgspec.Struct, frozen=True, kw_only=True):
     """One simulated session."""
 
     truth: str
@@ -151,7 +151,7 @@ class User:
 
 def simulate(
     guide: Guide, truth: Hypothesis, random: Random, start: Callable[[User], Sequence[Event]] = User.say_nothing
-) -> Run:
+) -> SimulatedSession:
     """Return one whole session of a user whose cause is `truth`; `start` gives the events that it begins with."""
     user = User(guide, truth, random)
     session = Session(id=truth.id, events=tuple(start(user)))
@@ -174,7 +174,7 @@ def simulate(
         event = user.reply(move)
         if event is not None:
             session = session.apply(event)
-    return Run(
+    return SimulatedSession(
         truth=truth.id,
         session=session,
         questions=questions,

@@ -71,7 +71,7 @@ class TrailItem(msgspec.Struct, frozen=True, kw_only=True):
     """The causes that it moved most, largest change first; at most three."""
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class SessionProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far the session has come."""
 
     answered: int
@@ -99,7 +99,7 @@ class SessionView(msgspec.Struct, frozen=True, kw_only=True):
     alternatives: tuple[Move, ...]
     """Further moves that make sense now, best first; at most five."""
     trail: tuple[TrailItem, ...]
-    progress: Progress
+    progress: SessionProgress
     can_undo: bool
     can_redo: bool
 
@@ -206,9 +206,9 @@ def _relative_entropy(after: Mapping[str, float], before: Mapping[str, float]) -
     return max(0.0, sum(p * math.log2(p / before[name]) for name, p in after.items() if p > 0.0))
 
 
-def _progress(events: Sequence[Event], beliefs: Sequence[Belief]) -> Progress:
+def _progress(events: Sequence[Event], beliefs: Sequence[Belief]) -> SessionProgress:
     start, now = (entropy_bits(b.posterior.values()) for b in (beliefs[0], beliefs[-1]))
-    return Progress(
+    return SessionProgress(
         answered=sum(isinstance(e, Answered) for e in events),
         unknown=sum(isinstance(e, DontKnow) for e in events),
         entropy_bits=now,

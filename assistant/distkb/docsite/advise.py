@@ -13,7 +13,7 @@ from distkb.report.sharding import number, size
 from distkb.sizing.advise import advise
 from distkb.sizing.form import CHOICES, WHOLE, Form, model, read
 from distkb.sizing.presets import PRESETS
-from distkb.sizing.strategies import GIB, Run
+from distkb.sizing.strategies import GIB, Workload
 
 if TYPE_CHECKING:
     from distkb.catalogue.records import Language
@@ -91,4 +91,4 @@ def _start(advice: Advice, say: Say) -> str:
 @cache
 def _advice(text: str, memory: int) -> Advice:
     """Return the advice for a common size; both languages tell the same."""
-    return advise(model(text), Run(GPUS, GPUS, memory * GIB))
+    return advise(model(text), Workload(GPUS, GPUS, memory * GIB))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from distkb.catalogue.incident import Found, Hypothesis, Incident, Moment, Variant
+from distkb.catalogue.incident import Hypothesis, Incident, Moment, StoredIncident, Variant
 from distkb.catalogue.records import Language
 from distkb.docsite.diagrams import timeline, when, who
 from distkb.docsite.site import Page, at, make_page, named_address
@@ -38,7 +38,7 @@ def pages(library: Library, lang: Language) -> Iterator[Page]:
         yield make_page(lang, where, "incident", f"{one.id} {say.text(one.title)}", say.text(one.summary), values)
 
 
-def _values(found: Found, library: Library, write: Writer, say: Say) -> dict[str, Any]:
+def _values(found: StoredIncident, library: Library, write: Writer, say: Say) -> dict[str, Any]:
     one = found.incident
     return {
         "incident": one,
@@ -52,7 +52,7 @@ def _values(found: Found, library: Library, write: Writer, say: Say) -> dict[str
     }
 
 
-def _variant(variant: Variant, found: Found, library: Library, write: Writer, say: Say) -> dict[str, Any]:
+def _variant(variant: Variant, found: StoredIncident, library: Library, write: Writer, say: Say) -> dict[str, Any]:
     return {
         "id": variant.id,
         "title": write.inline(say.text(variant.title)),

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from distkb.catalogue.model import PROBABILITY, Cause, Entry, Evidence, Signature
+from distkb.catalogue.model import PROBABILITY, Cause, Cue, Entry, Signature
 from distkb.catalogue.records import Language
 from distkb.docsite import views
 from distkb.docsite.site import Page, at, cut, make_page
 from distkb.locale import Say
-from distkb.report.signs import TELLS, Row, command, usual
+from distkb.report.signs import TELLS, SignsRow, command, usual
 
 if TYPE_CHECKING:
     from distkb.docsite.text import Writer
@@ -55,7 +55,7 @@ def plain(line: str) -> str:
 
 
 @dataclass(frozen=True)
-class Line:
+class PrintedLine:
     """A printed line with the causes that print it, the likeliest first."""
 
     signature: Signature
@@ -80,13 +80,13 @@ def group_address(group: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def lines(library: Library) -> dict[str, Line]:
+def lines(library: Library) -> dict[str, PrintedLine]:
     """Return every line that has a page, by the id of its signature, in order of the text."""
     owners = {cause.id: (entry, cause) for entry in library.entries for cause in entry.causes}
     speaking: dict[str, dict[str, float]] = {}
 
     def note(observation: str, cause: str, likelihood: Any) -> None:
-        evidence = Evidence(observation=observation, likelihood=likelihood)
+        evidence = Cue(observation=observation, likelihood=likelihood)
         if cause in owners and library.meanings.lift(evidence) >= TELLS:
             weight = PROBABILITY[evidence.likelihood] * views.PRIOR[owners[cause][1].prior]
             held = speaking.setdefault(observation, {})
@@ -99,7 +99,7 @@ def lines(library: Library) -> dict[str, Line]:
     for entry in library.entries:
         for signature in entry.signatures:
             own.setdefault(signature.id, entry)
-    found: list[Line] = []
+    found: list[PrintedLine] = []
     for signature in library.catalogue.signatures:
         if not signature.example or "log" not in signature.where:
             continue
@@ -110,7 +110,7 @@ def lines(library: Library) -> dict[str, Line]:
         ranked = [owners[cause] for cause in sorted(held, key=lambda one: (-held[one], one))]
         if not ranked and signature.id in own:
             ranked = [(own[signature.id], cause) for cause in own[signature.id].causes]
-        found.append(Line(signature, plain(signature.example), tuple(ranked)))
+        found.append(PrintedLine(signature, plain(signature.example), tuple(ranked)))
     return {one.signature.id: one for one in sorted(found, key=lambda one: (one.text.lower(), one.signature.id))}
 
 
@@ -118,7 +118,7 @@ def pages(library: Library, lang: Language) -> Iterator[Page]:
     """Yield the index, the index of each group, and the page of each line."""
     say = Say(lang)
     known = lines(library)
-    groups: dict[str, list[Line]] = {}
+    groups: dict[str, list[PrintedLine]] = {}
     for one in known.values():
         groups.setdefault(one.group, []).append(one)
     order = [family for family, _, _ in views.families(library, say)] + ["rest"]
@@ -128,7 +128,7 @@ def pages(library: Library, lang: Language) -> Iterator[Page]:
     write = at(library, lang, "errors.html")
     shown = [name for name in order if name in groups]
 
-    def part(name: str, some: Sequence[Line]) -> tuple[str, str, int, list[dict[str, str]]]:
+    def part(name: str, some: Sequence[PrintedLine]) -> tuple[str, str, int, list[dict[str, str]]]:
         return names[name], group_address(name), len(groups[name]), [_listed(one, write, say) for one in some]
 
     lead = say("site.errors.lead")
@@ -160,12 +160,12 @@ def told(library: Library, say: Say) -> list[list[str]]:
     ]
 
 
-def _first(group: Sequence[Line]) -> list[Line]:
+def _first(group: Sequence[PrintedLine]) -> list[PrintedLine]:
     """Return the lines of a group that stand on the first page: those of the most causes."""
     return sorted(group, key=lambda one: (-len(one.causes), one.text.lower()))[:FIRST]
 
 
-def _listed(one: Line, write: Writer, say: Say) -> dict[str, str]:
+def _listed(one: PrintedLine, write: Writer, say: Say) -> dict[str, str]:
     return {
         "id": one.signature.id,
         "text": cut(one.text, WIDTH),
@@ -175,7 +175,7 @@ def _listed(one: Line, write: Writer, say: Say) -> dict[str, str]:
     }
 
 
-def _values(one: Line, library: Library, write: Writer, say: Say) -> dict[str, Any]:
+def _values(one: PrintedLine, library: Library, write: Writer, say: Say) -> dict[str, Any]:
     signature = one.signature
     chosen = one.causes[:CAUSES]
     beside = [cause for _, cause in chosen]
@@ -199,7 +199,7 @@ def _values(one: Line, library: Library, write: Writer, say: Say) -> dict[str, A
     }
 
 
-def _apart(causes: Sequence[Cause], line: str, meanings: Meanings) -> Iterator[Row]:
+def _apart(causes: Sequence[Cause], line: str, meanings: Meanings) -> Iterator[SignsRow]:
     """Yield each cause with what tells it apart from the others beside the line: something of its own where it can."""
     used = {line}
     for cause in causes:
@@ -208,11 +208,11 @@ def _apart(causes: Sequence[Cause], line: str, meanings: Meanings) -> Iterator[R
         telling = telling or next((o for o in ranked if o != line), None)
         used |= {telling} if telling else set()
         fix = next(iter(cause.fixes), None)
-        yield Row(cause=cause, seen=line, checked=telling, command=command(telling, meanings), fix=fix)
+        yield SignsRow(cause=cause, seen=line, checked=telling, command=command(telling, meanings), fix=fix)
 
 
 @lru_cache(maxsize=2)
-def _near(library: Library) -> dict[str, list[Line]]:
+def _near(library: Library) -> dict[str, list[PrintedLine]]:
     """Return, by id, lines that repeat each line, or come of the same causes."""
     known = lines(library)
     causes = {identity: {cause.id for _, cause in one.causes[:CAUSES]} for identity, one in known.items()}

@@ -18,7 +18,7 @@ from distkb.diagnosis.belief import entropy_bits
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.known import gather
 from distkb.diagnosis.moves import Ask
-from distkb.diagnosis.propose import Candidate, questions, worthwhile
+from distkb.diagnosis.propose import OpenStep, questions, worthwhile
 from distkb.diagnosis.questions import LINES, Question
 from distkb.diagnosis.repair import plan
 from distkb.diagnosis.session import Answered, DontKnow, Event
@@ -26,7 +26,7 @@ from distkb.docsite.site import Page, at, entry_address, make_page, named_addres
 from distkb.locale import Say
 
 if TYPE_CHECKING:
-    from distkb.catalogue.model import Cause, Evidence
+    from distkb.catalogue.model import Cause, Cue
     from distkb.docsite.text import Writer
     from distkb.docsite.views import Library
 
@@ -112,7 +112,7 @@ def grow(guide: Guide, pages: int = PAGES) -> Node:
     return root
 
 
-def _best(guide: Guide, node: Node) -> Candidate | None:
+def _best(guide: Guide, node: Node) -> OpenStep | None:
     """Return the question to ask; None where trying a fix is the better move.
 
     The first is the one that any session begins with; after it, as pages are what a tree has few of, the one that
@@ -127,7 +127,7 @@ def _best(guide: Guide, node: Node) -> Candidate | None:
     return max(saving, key=lambda c: c.move.gain_bits / (len(c.row.outcomes) + 1), default=None)
 
 
-def _branches(guide: Guide, node: Node, asked: Candidate) -> Iterator[tuple[str, Node]]:
+def _branches(guide: Guide, node: Node, asked: OpenStep) -> Iterator[tuple[str, Node]]:
     """Yield each answer with the node that it leads to."""
     if not isinstance(asked.move, Ask):
         return
@@ -275,7 +275,7 @@ def _causes(
         }
 
 
-def _can_be_seen(evidence: Evidence, guide: Guide) -> bool:
+def _can_be_seen(evidence: Cue, guide: Guide) -> bool:
     """Whether a reader who has the cause is likely to find it: what people write in reports is nothing to look for."""
     signature = guide.signatures.get(evidence.observation)
     said_only = signature is not None and signature.where == ("report",)

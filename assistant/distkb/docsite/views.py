@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from distkb.catalogue.guide import Guide
-from distkb.catalogue.incident import Found
-from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Confusion, Entry, Evidence, Fix, Signature
+from distkb.catalogue.guide import GuideText
+from distkb.catalogue.incident import StoredIncident
+from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Confusion, Cue, Entry, Fix, Signature
 from distkb.catalogue.records import Language, Text
 from distkb.docsite import colours
 from distkb.docsite.diagrams import drawing
 from distkb.docsite.text import Writer, code
 from distkb.locale import Say
 from distkb.report.meaning import Meanings
-from distkb.report.signs import TELLS, Row, rows, speaking_for
+from distkb.report.signs import TELLS, SignsRow, rows, speaking_for
 
 OPEN = 3
 """Signs that stand open with a cause."""
@@ -33,11 +33,11 @@ class Library:
     """Everything that the pages are made from."""
 
     catalogue: Catalogue
-    guides: tuple[Guide, ...]
+    guides: tuple[GuideText, ...]
     meanings: Meanings
     search: bytes = b""
     """The search index as it is stored with the catalogue; where it is empty, it is built."""
-    incidents: tuple[Found, ...] = ()
+    incidents: tuple[StoredIncident, ...] = ()
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -92,7 +92,7 @@ def opening(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def row(told: Row, library: Library, write: Writer, say: Say) -> dict[str, str]:
+def row(told: SignsRow, library: Library, write: Writer, say: Say) -> dict[str, str]:
     """Return the row of a cause: what one sees, what to check, and the first fix; what is missing is empty."""
     fix = told.fix
     sentences = [library.meanings.sentence(one, say) if one else "" for one in (told.seen, told.checked)]
@@ -141,7 +141,7 @@ def _confusion(one: Confusion, meanings: Meanings, write: Writer, say: Say) -> s
     return f"{write.link(one.id)} {write.inline(meanings.title(one.id, say))}: {write.inline(how)}"
 
 
-def _evidence(evidence: Evidence, library: Library, write: Writer, say: Say) -> dict[str, str]:
+def _evidence(evidence: Cue, library: Library, write: Writer, say: Say) -> dict[str, str]:
     return {
         "text": write.inline(library.meanings.sentence(evidence.observation, say)),
         "likelihood": say(f"site.sign.{evidence.likelihood}"),

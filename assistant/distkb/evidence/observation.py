@@ -95,7 +95,7 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class PassageLine(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a passage."""
 
     number: int
@@ -108,7 +108,7 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
     """Lines that stand near each other: a traceback, the code around a statement, the end of a rank's output."""
 
     path: str
-    rows: tuple[Row, ...]
+    rows: tuple[PassageLine, ...]
     ranks: tuple[int, ...] = ()
     """Whose lines they are; of a traceback, all who left the same one."""
     time: float | None = None

@@ -15,13 +15,13 @@ from distkb.evidence.inventory import Found, LogFile, discover
 from distkb.evidence.observation import Evidence, Observation, Skipped
 from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
 from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
-from distkb.evidence.readers.report.read import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
+from distkb.evidence.readers.report.read_report import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
 from distkb.evidence.run.derive import Derived, derive, stack_frames
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.launches import newest
 from distkb.evidence.run.timeline import waited
 from distkb.evidence.run.unexplained import general, without_explained, without_raised
-from distkb.evidence.scanner.scan import FileScan, Hit, Scanner, hit_quote
+from distkb.evidence.scanner.scan import FileScan, LineMatch, Scanner, hit_quote
 from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
 from distkb.evidence.walk import Stock
 
@@ -315,7 +315,7 @@ def signature_observations(
         for process in result.run.processes
         for scan, hit in process.hits
     }
-    hits: dict[str, list[tuple[FileScan, Hit]]] = {}
+    hits: dict[str, list[tuple[FileScan, LineMatch]]] = {}
     counts: dict[str, int] = {}
     for scan in scans:
         for hit in scan.hits:
@@ -347,7 +347,7 @@ def _consequences(seen: Sequence[Observation], errors: Collection[str], first: i
     ]
 
 
-def _time(hit: Hit, timeline: Timeline) -> float | None:
+def _time(hit: LineMatch, timeline: Timeline) -> float | None:
     """Time of a hit, where its line tells it or how long it had waited since the line before."""
     base = timeline.times.of(hit.stamp)
     if base is None or hit.exact:
@@ -356,7 +356,7 @@ def _time(hit: Hit, timeline: Timeline) -> float | None:
     return base + delay if delay else None
 
 
-_Placed = tuple[FileScan, Hit, int | None]
+_Placed = tuple[FileScan, LineMatch, int | None]
 """A hit with its file and rank."""
 
 

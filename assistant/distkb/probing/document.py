@@ -8,7 +8,7 @@ import msgspec
 
 from distkb.catalogue.model import Finding
 from distkb.evidence.observation import Observation
-from distkb.evidence.readers.probe_answers import Item, observations
+from distkb.evidence.readers.probe_answers import ProbeFinding, observations
 
 SCHEMA = "distkb.probe/1"
 Status = Literal["ok", "findings", "skipped", "error"]
@@ -22,7 +22,7 @@ class RawDocument(msgspec.Struct, frozen=True):
     status: Literal["ok", "skipped", "error"]
     reason: str | None = None
     detail: str = ""
-    found: tuple[Item, ...] = ()
+    found: tuple[ProbeFinding, ...] = ()
     clear: tuple[str, ...] = ()
     facts: dict[str, Any] = {}
     elapsed_s: float = 0.0

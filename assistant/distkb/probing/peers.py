@@ -83,10 +83,10 @@ def of_the_environment(raw: RawDocument) -> list[Observation]:
     """Return what the rules of `probe env` say of names and interfaces: the same facts mean the same."""
     from distkb.evidence.observation import Observation
     from distkb.probing.env import network
-    from distkb.probing.env.verdict import Verdict
+    from distkb.probing.env.verdict import EnvVerdict
     from distkb.probing.env.view import View
 
-    verdict = Verdict()
+    verdict = EnvVerdict()
     network.judge(View.of({**raw.facts, "environment_path": "environment"}), verdict)
     absent = [Observation(id=identity, source="probe", present=False) for identity in verdict.clear()]
     return [*verdict.found(), *absent]

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
-    from distkb.catalogue.guide import Guide
+    from distkb.catalogue.guide import GuideText
     from distkb.locale import Say
 
 
-def write(guide: Guide, say: Say, columns: int = 80, ink: Ink = plain) -> str:
+def write(guide: GuideText, say: Say, columns: int = 80, ink: Ink = plain) -> str:
     """Return the whole guide in one language."""
     from markdown_it import MarkdownIt
 

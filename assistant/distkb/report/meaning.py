@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Evidence, Finding, Role, Signature
+from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Cue, Finding, Role, Signature
 from distkb.evidence.observation import Observation
 from distkb.locale import Say, fill
 
@@ -78,7 +78,7 @@ class Meanings:
             return say("report.derived", meaning=meaning)
         return meaning if observation.present else say("report.absent", meaning=meaning)
 
-    def lift(self, evidence: Evidence) -> float:
+    def lift(self, evidence: Cue) -> float:
         """Return how many times as likely the observation is under the cause as it is anywhere."""
         return PROBABILITY[evidence.likelihood] / self._background.get(evidence.observation, 1.0)
 

@@ -16,9 +16,9 @@ from distkb.report.layout import clean, width
 from distkb.report.meaning import Meanings
 from distkb.report.measure import answer, percent
 from distkb.report.page import Ink, Page, plain
-from distkb.repro.outcome import Run
+from distkb.repro.outcome import ProgramRun
 from distkb.repro.program import Availability
-from distkb.repro.verdict import Verdict, document, said
+from distkb.repro.verdict import ReproVerdict, document, said
 
 SCHEMA = "distkb.repro/1"
 _SHOWN, _RANKED = 3, 3
@@ -28,8 +28,8 @@ _SHOWN, _RANKED = 3, 3
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """One run with what was concluded from it; without a run, what was recorded elsewhere."""
 
-    verdict: Verdict
-    run: Run | None = None
+    verdict: ReproVerdict
+    run: ProgramRun | None = None
     fixed: bool = False
 
 
@@ -164,7 +164,7 @@ def _quote(page: Page, quote: Quote, say: Say) -> None:
     page.quote(readable(quote.text), "    ")
 
 
-def _answer(page: Page, verdict: Verdict, say: Say) -> None:
+def _answer(page: Page, verdict: ReproVerdict, say: Say) -> None:
     """Add what the diagnosis of the artifacts alone is."""
     page.heading(say("repro.alone"))
     first = verdict.ranked[0] if verdict.ranked else ("-", 0.0)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from distkb.catalogue.model import PROBABILITY, Cause, Entry, Evidence, Fix
+from distkb.catalogue.model import PROBABILITY, Cause, Cue, Entry, Fix
 from distkb.locale import Say
 from distkb.report.layout import pad, width, wrap
 from distkb.report.meaning import Meanings
@@ -50,7 +50,7 @@ SEEN = frozenset({"logs", "run"})
 _HEADS = ("entry.table.see", "entry.table.check", "entry.table.fix")
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class SignsRow(msgspec.Struct, frozen=True, kw_only=True):
     """One cause in the table."""
 
     cause: Cause
@@ -63,11 +63,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     fix: Fix | None
 
 
-def speaking_for(cause: Cause, meanings: Meanings, beside: Sequence[Cause] = ()) -> list[Evidence]:
+def speaking_for(cause: Cause, meanings: Meanings, beside: Sequence[Cause] = ()) -> list[Cue]:
     """Return what speaks for a cause, what tells most first; what causes beside it share tells less."""
     shared = Counter(e.observation for other in beside for e in other.evidence if meanings.lift(e) >= TELLS)
 
-    def worth(evidence: Evidence) -> float:
+    def worth(evidence: Cue) -> float:
         said = SAID if meanings.kind(evidence.observation) == "said" else 1.0
         return telling(evidence, meanings) / math.sqrt(max(1, shared[evidence.observation])) * said
 
@@ -75,12 +75,12 @@ def speaking_for(cause: Cause, meanings: Meanings, beside: Sequence[Cause] = ())
     return sorted(chosen, key=lambda one: (-worth(one), one.observation))
 
 
-def telling(evidence: Evidence, meanings: Meanings) -> float:
+def telling(evidence: Cue, meanings: Meanings) -> float:
     """Return how much an observation tells of a cause: how often it is there, and how seldom elsewhere."""
     return PROBABILITY[evidence.likelihood] * math.log(max(1e-9, meanings.lift(evidence)))
 
 
-def speaking_against(cause: Cause, meanings: Meanings) -> list[Evidence]:
+def speaking_against(cause: Cause, meanings: Meanings) -> list[Cue]:
     """Return what speaks against a cause, the strongest first."""
     return sorted((one for one in cause.evidence if meanings.lift(one) <= 1.0 / TELLS), key=meanings.lift)
 
@@ -91,7 +91,7 @@ def usual(cause: Cause, meanings: Meanings, beside: Sequence[Cause]) -> list[str
     return [e.observation for e in sorted(ranked, key=lambda e: PROBABILITY[e.likelihood] < USUAL)]
 
 
-def rows(causes: Sequence[Cause], meanings: Meanings) -> Iterator[Row]:
+def rows(causes: Sequence[Cause], meanings: Meanings) -> Iterator[SignsRow]:
     """Yield for each cause what one sees where it is at work, how to check that it is this one, and the first fix.
 
     Two causes are told by different things where they have any; a check shows more than what one would answer anyway.
@@ -107,7 +107,7 @@ def rows(causes: Sequence[Cause], meanings: Meanings) -> Iterator[Row]:
         checked = next(own, next(iter(checks), None))
         used |= {one for one in (seen, checked) if one}
         fix = next(iter(cause.fixes), None)
-        yield Row(cause=cause, seen=seen, checked=checked, command=command(checked, meanings), fix=fix)
+        yield SignsRow(cause=cause, seen=seen, checked=checked, command=command(checked, meanings), fix=fix)
 
 
 def command(observation: str | None, meanings: Meanings) -> str:
@@ -138,7 +138,7 @@ def table(entry: Entry, meanings: Meanings, say: Say, columns: int) -> list[str]
     ]
 
 
-def _cells(row: Row, meanings: Meanings, say: Say) -> tuple[str, str, str]:
+def _cells(row: SignsRow, meanings: Meanings, say: Say) -> tuple[str, str, str]:
     """Return the cells of a row: the observation or else the cause, the command or else the sentence, and the fix."""
     see = meanings.sentence(row.seen, say) if row.seen else say.text(row.cause.title)
     check = row.command or meanings.sentence(row.checked or "", say)

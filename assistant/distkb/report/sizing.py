@@ -13,7 +13,7 @@ from distkb.sizing.strategies import FSDP1
 if TYPE_CHECKING:
     from distkb.locale import Say
     from distkb.sizing.advise import Advice
-    from distkb.sizing.strategies import Run, Strategy
+    from distkb.sizing.strategies import Strategy, Workload
 
 NAMES = {
     "ddp": "DDP",
@@ -110,14 +110,14 @@ def shown(advice: Advice) -> list[Strategy]:
     return [row for row in advice.rows if row.name not in FSDP1]
 
 
-def figures(row: Strategy, run: Run) -> tuple[str, ...]:
+def figures(row: Strategy, run: Workload) -> tuple[str, ...]:
     """Return the figures of one strategy in GiB, in the order of `COLUMNS`; a tick or a cross behind both peaks."""
     peaks = (figure(row.peak(checkpointing=on)) + mark(yes=fits(row, run, checkpointing=on)) for on in (False, True))
     activations = row.activations.peak(checkpointing=False)
     return (figure(row.states), figure(row.working), figure(activations), *peaks, figure(row.sent))
 
 
-def fit(row: Strategy, run: Run) -> Fit:
+def fit(row: Strategy, run: Workload) -> Fit:
     """Return whether a strategy fits as it is, with activation checkpointing only, or not at all."""
     if fits(row, run, checkpointing=False):
         return "plain"

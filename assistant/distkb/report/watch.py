@@ -6,7 +6,7 @@ from distkb.locale import Say
 from distkb.report.layout import clean, cut
 from distkb.report.page import Ink, Page, plain
 from distkb.watching.event import Event
-from distkb.watching.verdict import Place, Verdict
+from distkb.watching.verdict import JobVerdict, StandingRanks
 
 _PLACES_SHOWN = 6
 _LINES = {"failed": "watch.failed", "killed": "watch.killed", "ended": "watch.ended"}
@@ -32,7 +32,7 @@ def line(event: Event, say: Say) -> str:
 
 def stalled(event: Event, say: Say, columns: int = 80, ink: Ink = plain) -> str:
     """Return the page of a stall: which rank stands at which line, the others, and for how long."""
-    verdict = event.verdict or Verdict(outcome="blind")
+    verdict = event.verdict or JobVerdict(outcome="blind")
     page = Page(columns, ink)
     told = say("watch.stalled", places=_places(verdict, say), silence=duration(event.silence_s, say))
     page.title(told[:1].upper() + told[1:])
@@ -69,7 +69,7 @@ def duration(seconds: float, say: Say) -> str:
     return say("watch.hours", h=whole // 3600, m=whole % 3600 // 60)
 
 
-def _places(verdict: Verdict, say: Say) -> str:
+def _places(verdict: JobVerdict, say: Say) -> str:
     parts = [_sentence(place, say) for place in verdict.places[:3]]
     for key, ranks in (("watch.halted", verdict.halted), ("watch.missing", verdict.missing)):
         if ranks:
@@ -83,7 +83,7 @@ def _places(verdict: Verdict, say: Say) -> str:
     return "; ".join(parts)
 
 
-def _sentence(place: Place, say: Say) -> str:
+def _sentence(place: StandingRanks, say: Say) -> str:
     call = clean(place.call) or say(f"probe.stacks.kind.{place.kind}")
     values = {"ranks": clean(place.ranks), "call": call, "at": clean(place.at)}
     if place.at == "?":
@@ -93,7 +93,7 @@ def _sentence(place: Place, say: Say) -> str:
     return say.count("watch.stopped" if place.stopped else "watch.stands", place.n, **values)
 
 
-def _about(place: Place, say: Say) -> str:
+def _about(place: StandingRanks, say: Say) -> str:
     """Return what a place is about, and how busy its ranks are."""
     kind = say(f"probe.stacks.kind.{place.kind}")
     return kind if place.cores is None else say("watch.cores", kind=kind, cores=f"{place.cores:.1f}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramRun(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended, and where its artifacts are."""
 
     artifacts: Path

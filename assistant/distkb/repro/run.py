@@ -11,7 +11,7 @@ import msgspec
 from distkb.probing.run import Listener, ProbeRun
 from distkb.repro import launch
 from distkb.repro.nodes import nodes
-from distkb.repro.outcome import Run
+from distkb.repro.outcome import ProgramRun
 from distkb.repro.program import Program, modules
 
 MARK = ".distkb-repro.json"
@@ -41,7 +41,7 @@ class Reproduction:
         self._run: ProbeRun | None = None
         self._cancelled = False
 
-    def result(self) -> Run:
+    def result(self) -> ProgramRun:
         """Run the program. Raises NodesUnavailableError where its machines cannot be made, and OSError."""
         run = self._once()
         for _ in range(_MOST_TRIES - 1):
@@ -56,9 +56,9 @@ class Reproduction:
         if self._run is not None:
             self._run.cancel()
 
-    def _once(self) -> Run:
+    def _once(self) -> ProgramRun:
         if self._cancelled:
-            return Run(artifacts=self._artifacts, reason="cancelled")
+            return ProgramRun(artifacts=self._artifacts, reason="cancelled")
         clear(self._artifacts)
         (self._artifacts / launch.RECORDER).mkdir(parents=True)
         spec = self.program.spec
@@ -80,7 +80,7 @@ class Reproduction:
                 with contextlib.suppress(OSError):
                     (folder / name).rmdir()
         facts = raw.facts
-        run = Run(
+        run = ProgramRun(
             artifacts=self._artifacts,
             exit_codes=tuple(facts.get("exit_codes", ())),
             timed_out=bool(facts.get("timed_out")),
@@ -92,7 +92,7 @@ class Reproduction:
         self._mark(run)
         return run
 
-    def _mark(self, run: Run) -> None:
+    def _mark(self, run: ProgramRun) -> None:
         left = {"schema": "distkb.repro-run/1", "entry": self.program.entry.id, "fixed": self.fixed}
         left |= {"exit_codes": run.exit_codes, "timed_out": run.timed_out, "seconds": run.seconds}
         (self._artifacts / MARK).write_bytes(msgspec.json.encode(left) + b"\n")

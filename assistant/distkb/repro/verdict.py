@@ -15,7 +15,7 @@ BEST = {"first": 1, "top3": 3}
 """Least good rank with which an entry has found itself."""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class ReproVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the catalogue says of a run's artifacts, beside what the entry promises."""
 
     entry: Entry
@@ -38,7 +38,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return not self.complaints
 
 
-def broken(entry: Entry, diagnosis: Diagnosis) -> Verdict:
+def broken(entry: Entry, diagnosis: Diagnosis) -> ReproVerdict:
     """Judge the artifacts of a run that was meant to fail."""
     spec = entry.repro
     assert spec is not None  # noqa: S101 - without it nothing has run
@@ -56,7 +56,7 @@ def broken(entry: Entry, diagnosis: Diagnosis) -> Verdict:
         complaints.append("named-another")
     if spec.next is not None and diagnosis.verdict != "named" and step != spec.next:
         complaints.append("wrong-next")
-    return Verdict(
+    return ReproVerdict(
         entry=entry,
         diagnosis=diagnosis,
         shown=shown,
@@ -67,7 +67,7 @@ def broken(entry: Entry, diagnosis: Diagnosis) -> Verdict:
     )
 
 
-def fixed(entry: Entry, diagnosis: Diagnosis, catalogue: Catalogue, *, succeeded: bool) -> Verdict:
+def fixed(entry: Entry, diagnosis: Diagnosis, catalogue: Catalogue, *, succeeded: bool) -> ReproVerdict:
     """Judge the artifacts of a run with the fix: it ends well, and nothing wrong is found in what it left.
 
     What a run is set up with (context lines, notes, facts that follow from a configuration) is nothing wrong.
@@ -77,7 +77,7 @@ def fixed(entry: Entry, diagnosis: Diagnosis, catalogue: Catalogue, *, succeeded
     found = tuple(dict.fromkeys(o.id for o in said(diagnosis) if o.id not in harmless))
     complaints = [] if succeeded else ["failed"]
     complaints += ["found-something"] if found else []
-    return Verdict(
+    return ReproVerdict(
         entry=entry,
         diagnosis=diagnosis,
         shown=found,
@@ -93,7 +93,7 @@ def said(diagnosis: Diagnosis) -> tuple[Observation, ...]:
     return tuple(o for o in diagnosis.evidence.observations if o.present and "=" not in o.id)
 
 
-def document(verdict: Verdict) -> dict[str, Any]:
+def document(verdict: ReproVerdict) -> dict[str, Any]:
     """Return the verdict as plain data."""
     spec = verdict.entry.repro
     return {

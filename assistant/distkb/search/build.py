@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from distkb.catalogue.model import Catalogue, Entry, Signature
-    from distkb.search.fields import Part
+    from distkb.search.fields import FieldText
 
 _LANG_CODE = {"": 0, "en": 1, "ko": 2}
 _ROLE_WEIGHT = {"primary": 1.0, "collateral": 0.35, "context": 0.25}
@@ -43,7 +43,7 @@ class _Bag:
         self.counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         self.length: dict[str, float] = defaultdict(float)
 
-    def add(self, part: Part, words: Iterable[tuple[str, float]]) -> None:
+    def add(self, part: FieldText, words: Iterable[tuple[str, float]]) -> None:
         for word, kind_weight in words:
             self.counts[part.field][word] += part.share * kind_weight
             self.length[part.field] += part.share * kind_weight

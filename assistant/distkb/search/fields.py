@@ -44,7 +44,7 @@ PASSAGE_WEIGHT: dict[str, float] = {
 """How much the likeness of one passage of each field counts; other fields have no passages."""
 
 
-class Part(NamedTuple):
+class FieldText(NamedTuple):
     """A text of an entry: its field, its language ("" where it has none), and its share of the field's weight."""
 
     field: str
@@ -53,12 +53,12 @@ class Part(NamedTuple):
     share: float = 1.0
 
 
-def parts(entry: Entry, signatures: Mapping[str, Signature]) -> Iterator[Part]:
+def parts(entry: Entry, signatures: Mapping[str, Signature]) -> Iterator[FieldText]:
     """Yield every searched text of an entry, those of the signatures that its causes cite included."""
-    yield Part("name", f"{entry.id} {entry.slug.replace('-', ' ')} {entry.family}")
+    yield FieldText("name", f"{entry.id} {entry.slug.replace('-', ' ')} {entry.family}")
     yield from _both("title", entry.title)
-    yield from (Part("alias", alias, "en") for alias in entry.aliases.en)
-    yield from (Part("alias", alias, "ko") for alias in entry.aliases.ko)
+    yield from (FieldText("alias", alias, "en") for alias in entry.aliases.en)
+    yield from (FieldText("alias", alias, "ko") for alias in entry.aliases.ko)
     yield from _both("summary", entry.summary)
     for symptom in entry.symptoms:
         yield from _both("symptom", symptom)
@@ -69,10 +69,10 @@ def parts(entry: Entry, signatures: Mapping[str, Signature]) -> Iterator[Part]:
             yield from _both("fix", fix.title)
             for step in fix.steps:
                 yield from _both("fix", step, share=0.6)
-            yield from (Part("fix", command, share=0.6) for command in fix.commands)
+            yield from (FieldText("fix", command, share=0.6) for command in fix.commands)
             if fix.code is not None:
-                yield Part("fix", fix.code.before, share=0.6)
-                yield Part("fix", fix.code.after, share=0.6)
+                yield FieldText("fix", fix.code.before, share=0.6)
+                yield FieldText("fix", fix.code.after, share=0.6)
     for text in entry.does_not_help:
         yield from _both("futile", text)
     for signature_id, share in cited(entry).items():
@@ -92,17 +92,17 @@ def cited(entry: Entry) -> dict[str, float]:
     return shares
 
 
-def _both(field: str, text: Text, *, share: float = 1.0) -> Iterator[Part]:
-    yield Part(field, text.en, "en", share)
-    yield Part(field, text.ko, "ko", share)
+def _both(field: str, text: Text, *, share: float = 1.0) -> Iterator[FieldText]:
+    yield FieldText(field, text.en, "en", share)
+    yield FieldText(field, text.ko, "ko", share)
 
 
-def _signature_parts(signature: Signature, share: float) -> Iterator[Part]:
+def _signature_parts(signature: Signature, share: float) -> Iterator[FieldText]:
     if signature.role != "primary":
         share *= 0.5
     if signature.example:
-        yield Part("line", signature.example, share=share)
+        yield FieldText("line", signature.example, share=share)
     # A cue lists many ways to say one thing, of which a query holds one; a message has all its words at once.
     cue = signature.where == ("report",)
-    yield Part("line", literal_text(signature.pattern), share=share * (0.5 if cue else 1.0))
+    yield FieldText("line", literal_text(signature.pattern), share=share * (0.5 if cue else 1.0))
     yield from _both("means", signature.means, share=share)

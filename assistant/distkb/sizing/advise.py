@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from distkb.sizing.shape import Shape
-from distkb.sizing.strategies import Checkpointing, Run, Strategy, listed, sharded, strategies
+from distkb.sizing.strategies import Checkpointing, Strategy, Workload, listed, sharded, strategies
 
 LADDER: tuple[tuple[str, bool], ...] = (
     ("ddp", False),
@@ -30,7 +30,7 @@ class Advice:
     """The rows to compare and the one to start from."""
 
     shape: Shape
-    run: Run
+    run: Workload
     rows: tuple[Strategy, ...]
     chosen: Strategy | None
     """None where nothing fits."""
@@ -42,7 +42,7 @@ class Advice:
     are too large."""
 
 
-def advise(shape: Shape, run: Run) -> Advice:
+def advise(shape: Shape, run: Workload) -> Advice:
     """Return all strategies for the run and the first rung that fits."""
     rows = tuple(strategies(shape, run))
     by_name = {row.name: row for row in rows}
@@ -72,14 +72,14 @@ def choose(advice: Advice, name: str) -> Advice:
     return replace(advice, chosen=row, checkpointing=checkpointing)
 
 
-def fits(row: Strategy, run: Run, *, checkpointing: bool) -> bool:
+def fits(row: Strategy, run: Workload, *, checkpointing: bool) -> bool:
     """Return whether a strategy fits on the GPU, and what it offloads in the node's main memory where that is known."""
     if run.host_memory is not None and row.host > run.host_memory * 0.9:
         return False
     return row.peak(checkpointing=checkpointing) <= run.gpu_memory
 
 
-def _enough(shape: Shape, run: Run) -> int | None:
+def _enough(shape: Shape, run: Workload) -> int | None:
     plan = listed(shape, run)
     gpus = max(2, run.gpus)
     while gpus <= MOST_GPUS:

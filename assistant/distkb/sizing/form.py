@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 
 from distkb.sizing.presets import PRESETS
 from distkb.sizing.shape import Shape, ShapeError, from_config, typical
-from distkb.sizing.strategies import Checkpointing, Precision, Run
+from distkb.sizing.strategies import Checkpointing, Precision, Workload
 from distkb_probes.sharding.memory import Optimizer
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -78,7 +78,7 @@ class FormError(ValueError):
         self.values = values
 
 
-def read(form: Form, config: Mapping[str, Any] | None = None) -> tuple[Shape, Run]:
+def read(form: Form, config: Mapping[str, Any] | None = None) -> tuple[Shape, Workload]:
     """Return the model and the run that a form describes; `config` is a `config.json` that stands for the model.
 
     Raises FormError for the first field that cannot be read.
@@ -97,7 +97,7 @@ def read(form: Form, config: Mapping[str, Any] | None = None) -> tuple[Shape, Ru
     per_node = number["per_node"] or min(8, gpus)
     if gpus > per_node and gpus % per_node:
         raise FormError("per_node", "advise.error.spread", gpus=gpus, per_node=per_node)
-    run = Run(
+    run = Workload(
         gpus=gpus,
         per_node=min(per_node, gpus),
         gpu_memory=size["memory"],

@@ -32,7 +32,7 @@ FSDP1 = ("shard_grad_op", "hybrid_shard", "full_shard")
 
 
 @dataclass(frozen=True)
-class Run:
+class Workload:
     """The run that is asked about."""
 
     gpus: int
@@ -108,7 +108,7 @@ class Strategy:
         return self.states + max(computing, self.stepping)
 
 
-def strategies(shape: Shape, run: Run) -> list[Strategy]:
+def strategies(shape: Shape, run: Workload) -> list[Strategy]:
     """Return every strategy that makes sense for the run, the one that sends the least first."""
     plan = listed(shape, run)
     table = memory.table(plan, _setting(run))
@@ -117,23 +117,23 @@ def strategies(shape: Shape, run: Run) -> list[Strategy]:
     return out
 
 
-def sharded(plan: Plan, shape: Shape, run: Run) -> Strategy:
+def sharded(plan: Plan, shape: Shape, run: Workload) -> Strategy:
     """Return the row of FSDP2 alone: what shards everything over all ranks. `plan` is that of the shape and the run."""
     return _row("fsdp2", memory.fsdp2(plan, _setting(run), run.gpus), plan, shape, run)
 
 
-def listed(shape: Shape, run: Run) -> Plan:
+def listed(shape: Shape, run: Workload) -> Plan:
     """Return the model's parameters in the dtypes that the run keeps them in."""
     whole = run.precision == "pure-bf16" or run.lora > 0
     return decoder(shape, dtype="bfloat16" if whole else "float32", lora=run.lora)
 
 
-def _setting(run: Run) -> memory.Setting:
+def _setting(run: Workload) -> memory.Setting:
     low: memory.Precision = "no" if run.precision == "fp32" else "fp16" if run.precision == "fp16" else "bf16"
     return memory.Setting(run.gpus, run.per_node, run.optimizer, low)
 
 
-def _row(name: str, held: Bytes, plan: Plan, shape: Shape, run: Run) -> Strategy:
+def _row(name: str, held: Bytes, plan: Plan, shape: Shape, run: Workload) -> Strategy:
     sent, leaves = traffic(name, plan, run)
     gathered, passing, ending = _working(name, held, plan, shape, run)
     return Strategy(
@@ -151,7 +151,7 @@ def _row(name: str, held: Bytes, plan: Plan, shape: Shape, run: Run) -> Strategy
     )
 
 
-def _working(name: str, held: Bytes, plan: Plan, shape: Shape, run: Run) -> tuple[int, int, int]:
+def _working(name: str, held: Bytes, plan: Plan, shape: Shape, run: Workload) -> tuple[int, int, int]:
     """Return what a strategy adds all through forward and backward, in a layer's backward, and at the end of it.
 
     FSDP keeps the root gathered, and its gradient whole until the end, where it is reduced: in the layers' backward
@@ -171,14 +171,14 @@ def _working(name: str, held: Bytes, plan: Plan, shape: Shape, run: Run) -> tupl
     return gathered, passing, gathered + memory.reducing(root, api, compute)
 
 
-def _never_cast(name: str, shape: Shape, run: Run) -> int:
+def _never_cast(name: str, shape: Shape, run: Workload) -> int:
     """Return what the table counts too much: autocast copies the weights of matrix products, not an embedding's."""
     if name != "ddp" or run.precision not in ("bf16", "fp16") or run.lora or shape.tied:
         return 0
     return 2 * shape.vocab * shape.hidden
 
 
-def _step(name: str, held: Bytes, run: Run) -> int:
+def _step(name: str, held: Bytes, run: Workload) -> int:
     """Return what the optimizer's step adds: Adam's for-each form makes a list of square roots, one state's size.
 
     (`torch.optim.adam._multi_tensor_adam`, the default on CUDA; `fused=True` makes none.) DeepSpeed steps in its own
@@ -189,13 +189,13 @@ def _step(name: str, held: Bytes, run: Run) -> int:
     return held.optimizer // 2
 
 
-def _activations(name: str, shape: Shape, run: Run) -> Activations:
+def _activations(name: str, shape: Shape, run: Workload) -> Activations:
     full = run.precision == "fp32"
     autocast = name == "ddp" and run.precision in ("bf16", "fp16") and not run.lora
     return activations(shape, sequence=run.sequence, batch=run.batch, autocast=autocast, full=full, lora=run.lora > 0)
 
 
-def _offloaded(table: dict[str, Bytes], plan: Plan, shape: Shape, run: Run) -> Iterator[Strategy]:
+def _offloaded(table: dict[str, Bytes], plan: Plan, shape: Shape, run: Workload) -> Iterator[Strategy]:
     """Yield the strategies that keep something in main memory."""
     local = min(run.gpus, run.per_node)
     sources = {"zero2_offload": "zero2", "zero3_offload": "zero3", "fsdp2_offload": "fsdp2"}
@@ -217,7 +217,7 @@ def _offloaded(table: dict[str, Bytes], plan: Plan, shape: Shape, run: Run) -> I
         yield Strategy(name, *left, *kept, row.activations, moved * local, row.sent, row.leaves_node)
 
 
-def traffic(name: str, plan: Plan, run: Run) -> tuple[int, int]:
+def traffic(name: str, plan: Plan, run: Workload) -> tuple[int, int]:
     """Return the bytes that one GPU sends in a step, and those that leave one node.
 
     Ring algorithms: an all-reduce of S bytes over n ranks sends 2 S (n - 1) / n from each, an all-gather or a

@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from distkb.locale import Say
     from distkb.probing.document import ProbeAnswer
     from distkb.probing.interpreter import Interpreter
-    from distkb.tui.knowledge import Knowledge
-    from distkb.watching.whereabouts import Found
+    from distkb.tui.knowledge import ScreenKnowledge
+    from distkb.watching.whereabouts import ProbeFiles
 
 
 _PATH = 50
 """Columns of a path, of which the end tells most."""
 
 
-def files_found(found: Found, say: Say) -> str:
+def files_found(found: ProbeFiles, say: Say) -> str:
     """Return which files Enter reads, in a sentence; empty where none were found."""
     if not found.paths:
         return ""
@@ -28,7 +28,7 @@ def files_found(found: Found, say: Say) -> str:
     return say.count(key, len(found.paths), path=name, job=plain(found.job))
 
 
-def conclude(probe: str, raw: Any, known: Knowledge, python: Interpreter) -> ProbeAnswer:
+def conclude(probe: str, raw: Any, known: ScreenKnowledge, python: Interpreter) -> ProbeAnswer:
     """Return the probe's answer with what the catalogue concludes from its facts."""
     from distkb.probing.conclude import conclude_env
     from distkb.probing.judge import answer

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from distkb.diagnosis.session import Event, Session
     from distkb.diagnosis.view import SessionView
-    from distkb.tui.knowledge import Knowledge
-    from distkb.watching.look import Job
+    from distkb.tui.knowledge import ScreenKnowledge
+    from distkb.watching.look import LocalJob
 
 UNABLE = 3
 """Exit code where the program itself failed."""
@@ -77,7 +77,7 @@ class DistkbApp(Ways):
     class JobsFound(Message):
         """It is known which jobs run here."""
 
-        def __init__(self, jobs: Sequence[Job]) -> None:
+        def __init__(self, jobs: Sequence[LocalJob]) -> None:
             super().__init__()
             self.jobs = jobs
 
@@ -121,9 +121,9 @@ class DistkbApp(Ways):
         self._habits = remembered or Habits()
         self.last_session: str | None = None
         """The session that was open last: how to go on with it is said on leaving."""
-        self.knowledge: Knowledge | None = None
+        self.knowledge: ScreenKnowledge | None = None
         self.desk: Desk | None = None
-        self.jobs: tuple[Job, ...] = ()
+        self.jobs: tuple[LocalJob, ...] = ()
         """The jobs that run here and were not looked at, the one that has been silent longest first."""
         self.looked: set[tuple[int, ...]] = set()
         """Processes of the jobs that were looked at, or were not to be."""
@@ -156,7 +156,7 @@ class DistkbApp(Ways):
             if callable(found):
                 found()
 
-    def look(self, job: Job, then: Callable[[Path], None] | None = None) -> None:
+    def look(self, job: LocalJob, then: Callable[[Path], None] | None = None) -> None:
         """Look at a job that runs here, and read what was taken: into the open session, or into a new one."""
         from distkb.tui.screens.look import LookScreen
 
@@ -167,7 +167,7 @@ class DistkbApp(Ways):
 
         self.ask(LookScreen(job), taken)
 
-    def dismiss_job(self, job: Job) -> None:
+    def dismiss_job(self, job: LocalJob) -> None:
         """Offer to look at a job no more."""
         self.looked.add(job.pids)
         self.jobs = tuple(other for other in self.jobs if other.pids not in self.looked)
@@ -175,10 +175,10 @@ class DistkbApp(Ways):
     @work(thread=True, group="knowledge", exclusive=True)
     def _load(self) -> None:
         from distkb.catalogue.problem import CatalogueError
-        from distkb.tui.knowledge import Knowledge
+        from distkb.tui.knowledge import ScreenKnowledge
 
         try:
-            loaded = Knowledge(self._overlays)
+            loaded = ScreenKnowledge(self._overlays)
             loaded.warm()
         except (CatalogueError, OSError) as problem:
             self.post_message(self.KnowledgeBroken(str(problem)))

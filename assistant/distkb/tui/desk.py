@@ -13,7 +13,7 @@ from distkb.tui import saved
 if TYPE_CHECKING:
     from distkb.diagnosis.session import Event, Session
     from distkb.diagnosis.view import SessionView
-    from distkb.tui.knowledge import Knowledge
+    from distkb.tui.knowledge import ScreenKnowledge
 
 
 class SessionChanged(Message):
@@ -31,7 +31,7 @@ class Desk:
     is shown that is not saved.
     """
 
-    def __init__(self, knowledge: Knowledge, session: Session) -> None:
+    def __init__(self, knowledge: ScreenKnowledge, session: Session) -> None:
         self.knowledge = knowledge
         self._one_at_a_time = Lock()
         self._unsaved: deque[tuple[Session, Event]] = deque()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from distkb.search.index import Index
 
 
-class Knowledge:
+class ScreenKnowledge:
     """The catalogue as the screens need it. Slow parts are made once, in the thread that loads it."""
 
     def __init__(self, overlays: Sequence[Path]) -> None:

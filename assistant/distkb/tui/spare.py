@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from distkb.intake_process import Reading
+    from distkb.intake_process import ReadingProcess
 
 
 class Spare:
@@ -18,7 +18,7 @@ class Spare:
     def __init__(self, overlays: Sequence[Path]) -> None:
         """Take the overlays that it reads with."""
         self._overlays = tuple(overlays)
-        self._waiting: Reading | None = None
+        self._waiting: ReadingProcess | None = None
         self._ended = False
         self._lock = Lock()
 
@@ -28,16 +28,16 @@ class Spare:
             if self._waiting is None and not self._ended:
                 self._waiting = self._new()
 
-    def take(self) -> Reading:
+    def take(self) -> ReadingProcess:
         """Return the one that waits, or a new one."""
         with self._lock:
             waiting, self._waiting = self._waiting, None
         return waiting if waiting is not None and waiting.is_alive else self._new()
 
-    def _new(self) -> Reading:
-        from distkb.intake_process import Reading
+    def _new(self) -> ReadingProcess:
+        from distkb.intake_process import ReadingProcess
 
-        return Reading(overlays=self._overlays)
+        return ReadingProcess(overlays=self._overlays)
 
     def end(self) -> None:
         """Leave no process behind, and start no other."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from distkb.locale import Say
     from distkb.tui.desk import Desk
-    from distkb.tui.knowledge import Knowledge
+    from distkb.tui.knowledge import ScreenKnowledge
 
 
 _COPIED = {"tmux": "tui.copied.tmux", "terminal": "tui.copied.terminal"}
@@ -25,7 +25,7 @@ class Ways(App[int]):
     """The ways from screen to screen; what a session is and how it begins is the app's own."""
 
     say: Say
-    knowledge: Knowledge | None
+    knowledge: ScreenKnowledge | None
     desk: Desk | None
 
     def begin(self, description: str = "", paths: Sequence[Path] = (), pasted: str = "") -> None:

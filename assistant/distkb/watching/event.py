@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from distkb.watching.verdict import Verdict
+from distkb.watching.verdict import JobVerdict
 
 Kind = Literal["found", "stalled", "slow", "answer", "failed", "goes-on", "killed", "ended"]
 
@@ -20,7 +20,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     silence_s: float = 0.0
     limit_s: float = 0.0
-    verdict: Verdict | None = None
+    verdict: JobVerdict | None = None
     line: str = ""
     bundle: str = ""
     answer: str = ""

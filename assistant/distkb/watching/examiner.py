@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from distkb.watching.verdict import Verdict
+from distkb.watching.verdict import JobVerdict
 from distkb_probes._lifeline import die_with_parent
 
 _MOST_BYTES = 8 << 20
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class ExamineRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to look at."""
 
     parent: int
@@ -54,7 +54,7 @@ class Go(msgspec.Struct, frozen=True, kw_only=True):
 class Seen(msgspec.Struct, frozen=True, tag="seen"):
     """The first answer."""
 
-    verdict: Verdict
+    verdict: JobVerdict
     written: int | None = None
     """Bytes that all ranks wrote so far, to files, terminals and sockets; None where nobody may know."""
 
@@ -79,7 +79,7 @@ Message = Seen | Kept | Refused
 class Examiner:
     """One look at the job, going on beside the watcher."""
 
-    def __init__(self, request: Request, arguments: Sequence[str]) -> None:
+    def __init__(self, request: ExamineRequest, arguments: Sequence[str]) -> None:
         """Start it; `arguments` are those of the command that answers. Raises OSError where nothing starts."""
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-m", "distkb", *arguments],
@@ -129,11 +129,11 @@ class Examiner:
                 self._process.stdin.flush()
 
 
-def begin() -> Request | None:
+def begin() -> ExamineRequest | None:
     """Tie this process to the watcher and read its request; None where that is gone already."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     with contextlib.suppress(msgspec.DecodeError):
-        request = msgspec.json.decode(sys.stdin.buffer.readline(_MOST_BYTES), type=Request)
+        request = msgspec.json.decode(sys.stdin.buffer.readline(_MOST_BYTES), type=ExamineRequest)
         die_with_parent(request.parent)
         return request
     return None

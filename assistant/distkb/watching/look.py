@@ -21,7 +21,7 @@ RECENT_S = 86_400.0
 """Dumps of flight recorders that are older than this are of another run."""
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class LocalJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job whose ranks run on this machine."""
 
     pids: tuple[int, ...]
@@ -32,7 +32,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Since the last of its logs grew; None where it writes to no file."""
 
 
-def running() -> list[Job]:
+def running() -> list[LocalJob]:
     """Return the jobs of this user here, the one that has been silent longest first."""
     if sys.platform != "linux":
         return []
@@ -40,22 +40,22 @@ def running() -> list[Job]:
     return sorted(found, key=lambda job: -(job.silent_s or 0.0))
 
 
-def may_be_of(job: Job, read: Sequence[Path]) -> bool:
+def may_be_of(job: LocalJob, read: Sequence[Path]) -> bool:
     """Whether what was read may be of a job: one of its logs was read, or nothing was."""
     given = [path.absolute() for path in read]
     return not given or any(path == log or path in log.parents for path in given for log in job.logs)
 
 
-def _job(pids: tuple[int, ...]) -> Job:
+def _job(pids: tuple[int, ...]) -> LocalJob:
     table = Table()
     parents = {table.parent(pid) for pid in pids}
     logs = tuple(path for path in written_by((*pids, *parents)) if path.suffix in {"", ".log", ".out", ".err", ".txt"})
     times = [path.stat().st_mtime for path in logs if path.exists()]
     silent = max(0.0, time.time() - max(times)) if times else None
-    return Job(pids=pids, name=command_of(pids[0]), logs=logs, silent_s=silent)
+    return LocalJob(pids=pids, name=command_of(pids[0]), logs=logs, silent_s=silent)
 
 
-def look(job: Job, started: Callable[[ProbeRun], None] | None = None) -> Path | None:
+def look(job: LocalJob, started: Callable[[ProbeRun], None] | None = None) -> Path | None:
     """Take the stacks of all ranks twice, their flight recorders and their logs; None where no stack was taken.
 
     `started` is given the run, whose `cancel` ends it. Raises OSError where nothing can be kept.

@@ -19,7 +19,7 @@ _MOST_BELOW = 512
 """Processes of one rank whose processor time is counted."""
 
 
-class Rank(msgspec.Struct, frozen=True, kw_only=True):
+class RankProcess(msgspec.Struct, frozen=True, kw_only=True):
     """One process that trains."""
 
     pid: int
@@ -44,7 +44,7 @@ class SeveralJobsError(Exception):
     """More than one job runs here; holds one pid and the script of each."""
 
 
-def find(pids: Sequence[int], slurm_job: str | None = None) -> list[Rank]:
+def find(pids: Sequence[int], slurm_job: str | None = None) -> list[RankProcess]:
     """Return the ranks of the job of these processes, of a Slurm job, or of the only job here.
 
     Raises NoSuchProcessError for a pid that is not there, SeveralJobsError where it is not clear which job is meant.
@@ -59,14 +59,14 @@ def find(pids: Sequence[int], slurm_job: str | None = None) -> list[Rank]:
     return found[0] if found else []
 
 
-def jobs(table: Table, pids: Sequence[int] = ()) -> list[list[Rank]]:
+def jobs(table: Table, pids: Sequence[int] = ()) -> list[list[RankProcess]]:
     """Return the ranks of every job here, or of the job of these processes; raises NoSuchProcessError."""
     return [_ranks(job) for job in ranks.find(tuple(pids), table)]
 
 
-def _ranks(found: Sequence[ranks.Rank]) -> list[Rank]:
+def _ranks(found: Sequence[ranks.Rank]) -> list[RankProcess]:
     return [
-        Rank(pid=one.pid, rank=one.rank, began=began)
+        RankProcess(pid=one.pid, rank=one.rank, began=began)
         for one in found
         if (one.rank is not None or _runs_python(one.pid)) and (began := _began(one.pid)) is not None
     ]
@@ -83,13 +83,13 @@ def below(pid: int) -> list[int]:
     return found
 
 
-def alive(rank: Rank) -> bool:
+def alive(rank: RankProcess) -> bool:
     """Whether the process is still there, and still the same."""
     stat = _stat(rank.pid)
     return stat is not None and stat[0] not in ("Z", "X") and stat[2] == rank.began
 
 
-def sample(found: Iterable[Rank]) -> Sample:
+def sample(found: Iterable[RankProcess]) -> Sample:
     """Look at the ranks once: a few small files of each."""
     cpu: dict[int, float] = {}
     wanted: dict[int, float] = {}
@@ -167,4 +167,14 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-__all__ = ["NoSuchProcessError", "Rank", "Sample", "SeveralJobsError", "alive", "below", "find", "jobs", "sample"]
+__all__ = [
+    "NoSuchProcessError",
+    "RankProcess",
+    "Sample",
+    "SeveralJobsError",
+    "alive",
+    "below",
+    "find",
+    "jobs",
+    "sample",
+]

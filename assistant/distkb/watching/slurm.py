@@ -30,7 +30,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[Path, ...] = ()
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
     """One job, or all tasks of a job array that Slurm still knows; none where it has forgotten the job."""
 
     tasks: tuple[Task, ...] = ()
@@ -56,7 +56,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(path for task in self.running or self.tasks for path in task.outputs))
 
 
-def show(job: str) -> Job | None:
+def show(job: str) -> SlurmJob | None:
     """Return what Slurm knows of a job; None where it does not answer."""
     words = ["scontrol", "show", "job", job]
     try:
@@ -64,15 +64,17 @@ def show(job: str) -> Job | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     if done.returncode:
-        return Job() if b"Invalid job id" in done.stderr else None
+        return SlurmJob() if b"Invalid job id" in done.stderr else None
     return read(done.stdout.decode("utf-8", "replace"))
 
 
-def read(text: str) -> Job:
+def read(text: str) -> SlurmJob:
     """Return what `scontrol show job` printed: a record begins in the first column, its fields follow indented."""
     starts = list(_FIRST.finditer(text))
     ends = [*(start.start() for start in starts[1:]), len(text)]
-    return Job(tasks=tuple(_task(start, text[start.end() : end]) for start, end in zip(starts, ends, strict=False)))
+    return SlurmJob(
+        tasks=tuple(_task(start, text[start.end() : end]) for start, end in zip(starts, ends, strict=False))
+    )
 
 
 def _task(first: re.Match[str], record: str) -> Task:

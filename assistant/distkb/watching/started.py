@@ -78,7 +78,7 @@ class Passing:
                     break  # nobody reads any more; the file keeps all of it
 
 
-class Command:
+class StartedCommand:
     """The command that the user asked for."""
 
     def __init__(self, words: Sequence[str], signals: Signals, passing: Passing | None = None) -> None:

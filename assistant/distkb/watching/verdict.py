@@ -20,7 +20,7 @@ WORKS = 0.3
 PHASES = ("import", "compile", "init", "save", "eval")
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class StandingRanks(msgspec.Struct, frozen=True, kw_only=True):
     """Ranks that stand in one place."""
 
     ranks: str
@@ -55,11 +55,11 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 _ALL_SEEN = Unseen()
 
 
-class Verdict(Unseen, frozen=True, kw_only=True):
+class JobVerdict(Unseen, frozen=True, kw_only=True):
     """What was seen of all ranks."""
 
     outcome: Outcome
-    places: tuple[Place, ...] = ()
+    places: tuple[StandingRanks, ...] = ()
     """Those that stand elsewhere first."""
     phase: str = ""
 
@@ -71,7 +71,7 @@ def conclude(
     wanted: Mapping[int, float] = {},
     workers: Sequence[Dump] = (),
     unseen: Unseen = _ALL_SEEN,
-) -> Verdict:
+) -> JobVerdict:
     """Return what the stacks say; `cores` is what each rank, with all processes below it, used of late.
 
     `wanted` is what it would have used alone: on a crowded machine a rank that works gets little.
@@ -82,7 +82,7 @@ def conclude(
     if not groups:
         works = any(share >= WORKS for share in busy.values())
         outcome: Outcome = "stuck" if unseen.halted else "slow" if works else "blind"
-        return Verdict(outcome=outcome, **msgspec.structs.asdict(unseen))
+        return JobVerdict(outcome=outcome, **msgspec.structs.asdict(unseen))
     stopped = {dump.pid for dump in dumps if dump.stopped}
     places = tuple(sorted((_place(group, cores, stopped, workers) for group in groups), key=_order))
     kinds = {kind for group in groups for kind in (group["kind"], group["within"])}
@@ -92,10 +92,10 @@ def conclude(
         outcome = "slow"
     elif phase and not stopped and not unseen.halted and not unseen.missing:
         outcome = "phase"
-    return Verdict(outcome=outcome, places=places, phase=phase, **msgspec.structs.asdict(unseen))
+    return JobVerdict(outcome=outcome, places=places, phase=phase, **msgspec.structs.asdict(unseen))
 
 
-def _order(place: Place) -> tuple[bool, bool]:
+def _order(place: StandingRanks) -> tuple[bool, bool]:
     return not place.stopped, not place.odd
 
 
@@ -113,11 +113,11 @@ def _share(group: Mapping[str, Any], cores: Mapping[int, float], also: str = "cp
 
 def _place(
     group: Mapping[str, Any], cores: Mapping[int, float], stopped: set[int | None], workers: Sequence[Dump]
-) -> Place:
+) -> StandingRanks:
     frame: Mapping[str, Any] = next((frame for frame in group["stack"] if frame["path"]), {})
     share = _share(group, cores)
     worker = _worker(group, workers)
-    return Place(
+    return StandingRanks(
         ranks=group["label"],
         n=len(group["ranks"]),
         kind=group["within"] if group["kind"] in ("io", "user", "unknown") and group["within"] else group["kind"],

@@ -14,10 +14,10 @@ import msgspec
 
 from distkb.watching import outputs, processes, slurm
 from distkb.watching.event import Event
-from distkb.watching.examiner import Examiner, Go, Kept, Refused, Request, Seen
+from distkb.watching.examiner import Examiner, ExamineRequest, Go, Kept, Refused, Seen
 from distkb.watching.pace import Pace
-from distkb.watching.started import Command, Signals, ended, run_beside
-from distkb.watching.verdict import Verdict
+from distkb.watching.started import Signals, StartedCommand, ended, run_beside
+from distkb.watching.verdict import JobVerdict
 
 POLL_S = 1.0
 LEAD_S = 3.0
@@ -60,7 +60,7 @@ class Watcher:
     """Everything that is known of one job while it runs."""
 
     def __init__(
-        self, options: Options, tell: Callable[[Event], None], signals: Signals, command: Command | None = None
+        self, options: Options, tell: Callable[[Event], None], signals: Signals, command: StartedCommand | None = None
     ) -> None:
         self._options = options
         self._tell = tell
@@ -71,7 +71,7 @@ class Watcher:
         self._pace = Pace(now, options.stall_s)
         self._outputs = outputs.Outputs()
         self._outputs.follow([*options.logs, *(self._passing.logs if self._passing is not None else ())])
-        self._ranks: list[processes.Rank] = []
+        self._ranks: list[processes.RankProcess] = []
         self._elsewhere = options.elsewhere
         """Whether the job is known by Slurm only: none of its ranks runs here."""
         self._numbers: set[int] = set()
@@ -83,7 +83,7 @@ class Watcher:
         self._last_look = now
         self._examiner: Examiner | None = None
         self._beats_at_start = 0
-        self._verdict: Verdict | None = None
+        self._verdict: JobVerdict | None = None
         self._look_at: float | None = None
         self._told_slow = False
         self._stalled: float | None = None
@@ -277,7 +277,7 @@ class Watcher:
         self._beats_at_start = self._pace.beats
         self._verdict = None
         cores, wanted = self._of_late(now)
-        request = Request(
+        request = ExamineRequest(
             parent=os.getpid(),
             pids=tuple(rank.pid for rank in self._ranks),
             cores=cores,
@@ -307,7 +307,7 @@ class Watcher:
         seconds, last = self._used[-1][0] - before[0], self._used[-1][1]
         return _share(before[1].cpu, last.cpu, seconds), _share(before[1].wanted, last.wanted, seconds)
 
-    def _judge(self, verdict: Verdict, silence: float, limit: float, now: float) -> None:
+    def _judge(self, verdict: JobVerdict, silence: float, limit: float, now: float) -> None:
         """Act on what was seen at the limit."""
         logs = tuple(map(str, self._outputs.logs))
         event = Event(kind="stalled", silence_s=silence, limit_s=limit, verdict=verdict, logs=logs)

@@ -12,7 +12,7 @@ from distkb.evidence.readers.configs import find_configs, find_launches
 from distkb.evidence.readers.flight_recorder import find_flight_recorder
 from distkb.evidence.readers.scripts import find_scripts
 from distkb.evidence.readers.traces import find_traces
-from distkb.watching.look import RECENT_S, Job, may_be_of
+from distkb.watching.look import RECENT_S, LocalJob, may_be_of
 from distkb.watching.processes import directory_of, script_of
 from distkb.watching.take import recorder_dumps
 
@@ -20,29 +20,29 @@ MOST = 40
 """So many files are offered at most: more are not one job's."""
 
 
-class Found(NamedTuple):
+class ProbeFiles(NamedTuple):
     """Files for a probe, and the job beside which they lie; empty where it is none."""
 
     paths: tuple[Path, ...] = ()
     job: str = ""
 
 
-def look_for(probe: str, jobs: Iterable[Job], read: Sequence[Path], here: Path) -> Found:
+def look_for(probe: str, jobs: Iterable[LocalJob], read: Sequence[Path], here: Path) -> ProbeFiles:
     """Return the files for a probe: those of a job that runs, else beside what was read (and not in it), else here."""
     find = _FINDERS[probe]
     for job in (job for job in jobs if may_be_of(job, read)):
         if found := _of_job(probe, job, find):
-            return Found(_new(found, read), job.name)
+            return ProbeFiles(_new(found, read), job.name)
     everybodys = (Path.home(), Path(here.anchor), Path(gettempdir()))
     for folder in dict.fromkeys((*(path.absolute().parent for path in read), here)):
         if folder not in everybodys and folder.is_dir():
             new = _new(find([folder]), read)
             if 0 < len(new) <= MOST:
-                return Found(new)
-    return Found()
+                return ProbeFiles(new)
+    return ProbeFiles()
 
 
-def _of_job(probe: str, job: Job, find: Callable[[Sequence[Path]], list[Path]]) -> list[Path]:
+def _of_job(probe: str, job: LocalJob, find: Callable[[Sequence[Path]], list[Path]]) -> list[Path]:
     if probe == "flight-recorder":
         return recorder_dumps(job.pids, time.time() - RECENT_S)
     scripts = [script for pid in job.pids[:1] if (script := script_of(pid)) is not None]

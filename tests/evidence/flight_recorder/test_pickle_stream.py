@@ -17,7 +17,7 @@ from recorder_dumps import dump, entry, torch_pickle
 
 from distkb.evidence.readers.flight_recorder.dump import Tables, build
 from distkb.evidence.readers.flight_recorder.pickle_stream import BadPickleError, Stream, UnsafePickleError
-from distkb.evidence.readers.flight_recorder.runs import Alike, Run
+from distkb.evidence.readers.flight_recorder.runs import Alike, EntryBlock
 
 DOCUMENT = dump([entry(seq=i + 1, record=i, at=f"/app/train.py:{i % 3}") for i in range(40)], {"0": ("d", range(4))})
 
@@ -148,7 +148,7 @@ def test_pythons_own_pickler_takes_the_fast_way_too(made: Any, protocol: int) ->
         data = pickle.dumps(document, protocol)
         assert columns(data) == columns(pickle.dumps(document, 2))
         entries = Stream(data).load()["entries"]
-        assert sum(len(item) for item in entries if type(item) is Run) > 1000
+        assert sum(len(item) for item in entries if type(item) is EntryBlock) > 1000
 
 
 def test_pickled_ranks_that_are_alike_share_their_runs_and_others_do_not() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from distkb.evidence.inventory import LogFile
 from distkb.evidence.observation import Quote
 from distkb.evidence.readers.stacks.model import Frame
-from distkb.evidence.readers.stacks.place import Place
+from distkb.evidence.readers.stacks.place import StackPosition
 from distkb.evidence.run.derive import Derived, derive
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.lines import Line
@@ -88,7 +88,9 @@ def position(rank: int, stage: Stage, *places: tuple[str, int], waits: bool | No
         who=f"rank {rank}",
         how="traceback",
         stage=stage,
-        place=Place(kind="barrier" if stage == "barrier" else "collective" if stage in CALLS else "user", op=stage),
+        place=StackPosition(
+            kind="barrier" if stage == "barrier" else "collective" if stage in CALLS else "user", op=stage
+        ),
         frames=frames,
         waits=stage in WAITS if waits is None else waits,
         quote=Quote(text=str(places), path=f"{rank}.log", line=1, rank=rank),

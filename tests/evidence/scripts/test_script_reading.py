@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from distkb.evidence.readers.scripts import find_scripts, read_scripts
-from distkb.evidence.readers.scripts.hit import Job
+from distkb.evidence.readers.scripts.hit import ScriptContext
 from distkb.evidence.readers.scripts.source import MAX_BYTES
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
@@ -161,7 +161,7 @@ def test_following_values_has_an_end(tmp_path: Path) -> None:
     script.write_text("\n".join([START, "def main(x0):", *made, *tests]) + "\n")
     project = read_scripts([script]).project
     assert project is not None
-    origins = Job(project).origins
+    origins = ScriptContext(project).origins
     main = next(f for f in project.functions if f.name == "main")
     for node in ast.walk(main.node):
         if isinstance(node, ast.If):

@@ -12,7 +12,7 @@ from distkb.catalogue.model import Text, Words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distkb.catalogue.checks.walk import Place
+    from distkb.catalogue.checks.walk import TextNode
     from distkb.catalogue.load import Loaded, Located
     from distkb.catalogue.problem import Problem
 
@@ -48,14 +48,14 @@ def check_texts(loaded: Loaded) -> Iterator[Problem]:
                 yield from _string(record, place, place.value)
 
 
-def _string(record: Located, place: Place, text: str) -> Iterator[Problem]:
+def _string(record: Located, place: TextNode, text: str) -> Iterator[Problem]:
     if not text.strip():
         yield record.problem(f"'{place.field}' is empty", *place.key)
     elif _TODO.search(text):
         yield record.problem(f"'{place.field}' {UNWRITTEN}: {_short(text)}", *place.key)
 
 
-def _words(record: Located, place: Place, words: Words) -> Iterator[Problem]:
+def _words(record: Located, place: TextNode, words: Words) -> Iterator[Problem]:
     for language, phrases in (("en", words.en), ("ko", words.ko)):
         seen: set[str] = set()
         for index, phrase in enumerate(phrases):
@@ -72,7 +72,7 @@ def _words(record: Located, place: Place, words: Words) -> Iterator[Problem]:
             seen.add(phrase.casefold())
 
 
-def _text(record: Located, place: Place, text: Text) -> Iterator[Problem]:
+def _text(record: Located, place: TextNode, text: Text) -> Iterator[Problem]:
     complete = True
     for language, words in (("en", text.en), ("ko", text.ko)):
         if not words.strip():

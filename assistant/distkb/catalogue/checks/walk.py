@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from distkb.catalogue.source import Key
 
 
-class Place(NamedTuple):
+class TextNode(NamedTuple):
     """A text, a pair of word lists or a plain string inside a record."""
 
     key: Key
@@ -38,10 +38,10 @@ def belongs_to_entry(signature: Located) -> bool:
     return signature.document.path.name == "entry.yaml"
 
 
-def places(value: Any, key: Key = ()) -> Iterator[Place]:
+def places(value: Any, key: Key = ()) -> Iterator[TextNode]:
     """Visit every text, word list and string below a value, in the order of its fields."""
     if isinstance(value, (Text, Words, str)):
-        yield Place(key, value)
+        yield TextNode(key, value)
     elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             yield from places(getattr(value, name), (*key, name))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.regex import Expression, translate
 from distkb.evidence import read
-from distkb.evidence.readers.report import read as report
+from distkb.evidence.readers.report import read_report as report
 from distkb.evidence.readers.report import telling, words
 from distkb.evidence.run import timeline, watchdog
 from distkb.evidence.scanner.literals import required_literals

@@ -15,7 +15,7 @@ from distkb.diagnosis import belief, conclude, guide, information, known, likeli
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
 from distkb.diagnosis.questions import LINES, LINES_SECONDS, lines_question
-from distkb.evidence.readers.report.read import MAX_CHARACTERS
+from distkb.evidence.readers.report.read_report import MAX_CHARACTERS
 from distkb.locale import Say, sentences
 from distkb.report.page import unified
 

@@ -21,7 +21,7 @@ by how often a loop goes round; by an exception that was caught; by a block that
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class ForkCandidate:
     """One construct that may have sent the ranks apart."""
 
     turn: Turn
@@ -31,7 +31,7 @@ class Candidate:
     function: Function
 
 
-def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[Candidate, ...]:
+def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[ForkCandidate, ...]:
     """Return what may lie between two ranks' chains of statements, outermost first; the likeliest comes first."""
     at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if not _same(a, b)), None)
     if at is None:
@@ -52,23 +52,23 @@ def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[Candidate, ...]:
     return (*_between(first, second), *alone(one[at + 1 :]), *alone(other[at + 1 :]), *left)
 
 
-def _entered(first: Spot, second: Spot) -> Candidate | None:
+def _entered(first: Spot, second: Spot) -> ForkCandidate | None:
     """The head of a `with` at which one rank waits while the other is inside, where one rank goes first."""
     for waits, inside in ((first, second), (second, first)):
         block = waits.statement
         if isinstance(block, ast.With) and any(part is inside.statement for part in ast.walk(block)):
             for item in block.items:
                 if isinstance(item.context_expr, ast.Call) and last(item.context_expr.func).endswith("_first"):
-                    return Candidate("entry", item.context_expr, block, waits.function)
+                    return ForkCandidate("entry", item.context_expr, block, waits.function)
     return None
 
 
-def alone(spots: Sequence[Spot]) -> tuple[Candidate, ...]:
+def alone(spots: Sequence[Spot]) -> tuple[ForkCandidate, ...]:
     """Return what may have kept the others from where these ranks stand: the branches around it, innermost first."""
-    found: list[Candidate] = []
+    found: list[ForkCandidate] = []
     for spot in reversed(spots):
         found += [
-            Candidate("branch", arm.node.test, arm.node, spot.function)
+            ForkCandidate("branch", arm.node.test, arm.node, spot.function)
             for arm in reversed(spot.arms)
             if isinstance(arm.node, ast.If)
         ]
@@ -80,7 +80,7 @@ def _same(a: Spot, b: Spot) -> bool:
     return a.statement is b.statement
 
 
-def _between(a: Spot, b: Spot) -> Iterator[Candidate]:
+def _between(a: Spot, b: Spot) -> Iterator[ForkCandidate]:
     """Two statements of one function."""
     early, late = (a, b) if a.line <= b.line else (b, a)
     common = 0
@@ -98,11 +98,11 @@ def _between(a: Spot, b: Spot) -> Iterator[Candidate]:
     for spot in (late, early):
         for arm in spot.arms[common:]:
             if isinstance(arm.node, ast.If):
-                yield Candidate("branch", arm.node.test, arm.node, function)
+                yield ForkCandidate("branch", arm.node.test, arm.node, function)
             elif arm.part == "handler":
-                yield Candidate("handler", None, arm.node, function)
+                yield ForkCandidate("handler", None, arm.node, function)
             elif isinstance(arm.node, LOOPS) and arm.node not in loops:
-                yield Candidate("head", head(arm.node), arm.node, function)
+                yield ForkCandidate("head", head(arm.node), arm.node, function)
     if not loops:
         yield from _exits_between(early, late)
         around = [arm.node for arm in early.arms[:common] if isinstance(arm.node, LOOPS)]
@@ -110,60 +110,60 @@ def _between(a: Spot, b: Spot) -> Iterator[Candidate]:
             yield from _exits(loop, function)
 
 
-def _arms_of(mine: Arm, theirs: Arm, function: Function) -> Iterator[Candidate]:
+def _arms_of(mine: Arm, theirs: Arm, function: Function) -> Iterator[ForkCandidate]:
     node = mine.node
     if isinstance(node, ast.If):
-        yield Candidate("arms", node.test, node, function)
+        yield ForkCandidate("arms", node.test, node, function)
     elif isinstance(node, LOOPS):
         yield from _left(node, function)
     elif "handler" in {mine.part, theirs.part}:
-        yield Candidate("handler", None, node, function)
+        yield ForkCandidate("handler", None, node, function)
 
 
-def _left(loop: ast.stmt, function: Function) -> Iterator[Candidate]:
+def _left(loop: ast.stmt, function: Function) -> Iterator[ForkCandidate]:
     yield from _exits(loop, function, leaving=True)
-    yield Candidate("head", head(loop), loop, function)
+    yield ForkCandidate("head", head(loop), loop, function)
     yield from _exits(loop, function)  # who skipped rounds comes out sooner than the others
 
 
-def _loop(arm: Arm, spot: Spot) -> Iterator[Candidate]:
+def _loop(arm: Arm, spot: Spot) -> Iterator[ForkCandidate]:
     """What ends a loop in which one rank still goes round."""
     if isinstance(arm.node, LOOPS):
         yield from _left(arm.node, spot.function)
 
 
-def _exits(loop: ast.stmt, function: Function, *, leaving: bool = False) -> Iterator[Candidate]:
+def _exits(loop: ast.stmt, function: Function, *, leaving: bool = False) -> Iterator[ForkCandidate]:
     """Yield the tests and handlers under which a loop is left, or its rest skipped."""
     for arms in exits(loop, leaving=leaving):
         yield from _of_arms(arms, function)
 
 
-def _exits_between(early: Spot, late: Spot) -> Iterator[Candidate]:
+def _exits_between(early: Spot, late: Spot) -> Iterator[ForkCandidate]:
     for statement, arms in statements(early.function.node.body):
         if isinstance(statement, LEAVES) and early.line < statement.lineno < late.line:
             yield from _of_arms(arms, early.function)
 
 
-def _exits_above(spot: Spot) -> Iterator[Candidate]:
+def _exits_above(spot: Spot) -> Iterator[ForkCandidate]:
     for statement, arms in statements(spot.function.node.body):
         if isinstance(statement, LEAVES) and statement.lineno < spot.line:
             yield from _of_arms(arms, spot.function)
 
 
-def _of_arms(arms: Sequence[Arm], function: Function) -> Iterator[Candidate]:
+def _of_arms(arms: Sequence[Arm], function: Function) -> Iterator[ForkCandidate]:
     for arm in reversed(arms):
         if isinstance(arm.node, ast.If):
-            yield Candidate("exit", arm.node.test, arm.node, function)
+            yield ForkCandidate("exit", arm.node.test, arm.node, function)
         elif arm.part == "handler":
-            yield Candidate("handler", None, arm.node, function)
+            yield ForkCandidate("handler", None, arm.node, function)
         elif isinstance(arm.node, LOOPS):
             return
 
 
-def _around(spot: Spot) -> Iterator[Candidate]:
+def _around(spot: Spot) -> Iterator[ForkCandidate]:
     for arm in reversed(spot.arms):
         if isinstance(arm.node, ast.If):
-            yield Candidate("branch", arm.node.test, arm.node, spot.function)
+            yield ForkCandidate("branch", arm.node.test, arm.node, spot.function)
 
 
 def _arm(spot: Spot, index: int) -> Arm | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from distkb.evidence.code.spots import spot_of
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.scripts.project import Project
-from distkb.evidence.readers.scripts.read import read_scripts
+from distkb.evidence.readers.scripts.read_scripts import read_scripts
 from distkb.evidence.readers.scripts.source import Script, load_script
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distkb.evidence.code.fork import Candidate, alone, fork
+from distkb.evidence.code.fork import ForkCandidate, alone, fork
 from distkb.evidence.code.prints import Prints
 from distkb.evidence.code.skipped import skipped
 from distkb.evidence.code.spots import Spot, chain
@@ -100,7 +100,7 @@ def observe(
     ]
 
 
-def _finding(candidate: Candidate, reason: Reason, effects: Effects) -> str:
+def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects) -> str:
     """The name of the finding: where the batch decides, what the ranks leave out belongs to it."""
     left_out = skipped(candidate, effects) if reason.origin == "batch" else None
     return f"code.parted-by-{reason.origin}" if left_out is None else f"code.batch-skips-{left_out}"
@@ -166,8 +166,8 @@ _ONE_SIZE = frozenset(
 
 
 def _chosen(
-    candidates: Iterable[Candidate], origins: Origins, *, everyone: bool, printed: bool
-) -> tuple[Candidate, Reason] | None:
+    candidates: Iterable[ForkCandidate], origins: Origins, *, everyone: bool, printed: bool
+) -> tuple[ForkCandidate, Reason] | None:
     for candidate in candidates:
         if candidate.turn == "entry":
             return candidate, Reason("rank", candidate.function, candidate.test or candidate.node)
@@ -183,7 +183,7 @@ def _chosen(
     return None
 
 
-def _reasons(candidate: Candidate, origins: Origins) -> Sequence[Reason]:
+def _reasons(candidate: ForkCandidate, origins: Origins) -> Sequence[Reason]:
     if candidate.test is None:
         return [Reason("part" if _ends_data(candidate.node) else "exception", candidate.function, candidate.node)]
     if candidate.turn == "head" and not isinstance(candidate.node, ast.While):

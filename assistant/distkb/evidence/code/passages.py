@@ -8,7 +8,7 @@ import msgspec
 
 from distkb.evidence.code.near import read_near
 from distkb.evidence.code.spots import script_of, spot_of
-from distkb.evidence.observation import Closeup, Passage, Row
+from distkb.evidence.observation import Closeup, Passage, PassageLine
 from distkb.evidence.readers.stacks.model import Frame
 from distkb.evidence.text.clean import mask_lines, quote_text
 
@@ -70,7 +70,7 @@ def _whole(project: Project) -> tuple[Passage, ...]:
 def _passage(script: Script, lines: Iterable[int], ranks: Mapping[int, tuple[int, ...]]) -> Passage:
     texts = list(mask_lines(script.lines))
     rows = [
-        Row(number=number, text=_shown(texts[number - 1]), ranks=ranks.get(number, ()))
+        PassageLine(number=number, text=_shown(texts[number - 1]), ranks=ranks.get(number, ()))
         for number in sorted(lines)
         if 0 < number <= len(texts) and texts[number - 1].strip()
     ]

@@ -11,7 +11,7 @@ from distkb.evidence.readers.scripts.names import last
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from distkb.evidence.code.fork import Candidate
+    from distkb.evidence.code.fork import ForkCandidate
     from distkb.evidence.readers.scripts.effects import Effects
     from distkb.evidence.readers.scripts.project import Function
 
@@ -20,7 +20,7 @@ _STEPS = frozenset({"backward", "manual_backward", "step", "training_step"})
 _OWN = frozenset({"collective", "group", "save", "state-dict", "accelerate-save"})
 
 
-def skipped(candidate: Candidate, effects: Effects) -> Work | None:
+def skipped(candidate: ForkCandidate, effects: Effects) -> Work | None:
     """Return what stands in the branch, or behind the way out, that only some of the ranks take."""
     if candidate.turn == "exit" and candidate.function.name.endswith("training_step"):
         return "step"
@@ -32,7 +32,7 @@ def skipped(candidate: Candidate, effects: Effects) -> Work | None:
     return "module" if _in_forward(candidate.function) and any(_of_self(call) for call in calls) else None
 
 
-def _left_out(candidate: Candidate) -> Iterator[ast.stmt]:
+def _left_out(candidate: ForkCandidate) -> Iterator[ast.stmt]:
     """Yield the statements that some ranks do not come to; of a branch both arms."""
     if candidate.turn in {"branch", "arms"}:
         for _, block in parts(candidate.node):

@@ -17,7 +17,7 @@ _SCHEMAS = ("distkb.probe/1", "distkb.probe-raw/1")
 _MOST_QUOTES = 6
 
 
-class Place(msgspec.Struct, frozen=True):
+class ProbePlace(msgspec.Struct, frozen=True):
     """A place that a probe points to, with its words."""
 
     text: str
@@ -26,19 +26,19 @@ class Place(msgspec.Struct, frozen=True):
     rank: int | None = None
 
 
-class Item(msgspec.Struct, frozen=True):
+class ProbeFinding(msgspec.Struct, frozen=True):
     """One finding: an id of the catalogue, and what fills its sentence."""
 
     id: str
     values: dict[str, str] = {}
-    quotes: tuple[Place, ...] = ()
-    evidence: tuple[Place, ...] = ()
+    quotes: tuple[ProbePlace, ...] = ()
+    evidence: tuple[ProbePlace, ...] = ()
 
 
 class _Document(msgspec.Struct, frozen=True):
     schema: str
-    found: tuple[Item, ...] = ()
-    findings: tuple[Item, ...] = ()
+    found: tuple[ProbeFinding, ...] = ()
+    findings: tuple[ProbeFinding, ...] = ()
     clear: tuple[str, ...] = ()
 
 
@@ -58,12 +58,12 @@ def read_document(data: bytes) -> tuple[Observation, ...] | None:
     return observations((*document.found, *document.findings), document.clear)
 
 
-def observations(items: Iterable[Item], clear: Iterable[str]) -> tuple[Observation, ...]:
+def observations(items: Iterable[ProbeFinding], clear: Iterable[str]) -> tuple[Observation, ...]:
     """Return what was found and what was looked for in vain; all text is cleaned and masked."""
     return (*(_observation(item) for item in items), *absent(plain(name) for name in clear))
 
 
-def _observation(item: Item) -> Observation:
+def _observation(item: ProbeFinding) -> Observation:
     places = (item.quotes or item.evidence)[:_MOST_QUOTES]
     return Observation(
         id=plain(item.id),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.observation import Closeup, Odd, Passage, Quote, Row, Said, Stand
+from distkb.evidence.observation import Closeup, Odd, Passage, PassageLine, Quote, Said, Stand
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.sayings import Talk, say, talks
 from distkb.evidence.run.series import MOST_COMPARED
@@ -136,7 +136,7 @@ def _failures(timeline: Timeline) -> Iterator[Passage]:
         trace = first.trace
         yield Passage(
             path=first.path,
-            rows=(Row(number=first.line, text=first.text),) if trace is None else tuple(_told(trace)),
+            rows=(PassageLine(number=first.line, text=first.text),) if trace is None else tuple(_told(trace)),
             ranks=tuple(sorted({event.rank for event in events if event.rank is not None})),
             time=timeline.time(first),
         )
@@ -161,7 +161,7 @@ def _alike(event: Event) -> tuple[object, ...]:
     return event.kind, event.label, inner and (inner.path, inner.line)
 
 
-def _told(trace: Trace) -> Iterator[Row]:
+def _told(trace: Trace) -> Iterator[PassageLine]:
     """The lines of a traceback that tell something: the user's frames, the innermost others, and what was raised."""
     wanted: dict[int, None] = {0: None}
     for raised in trace.chain.raised:
@@ -172,7 +172,7 @@ def _told(trace: Trace) -> Iterator[Row]:
             wanted.update(dict.fromkeys(range(raised.at, raised.at + MESSAGE)))
     for index in sorted(wanted):
         if index in trace.chain.consumed and 0 <= index < len(trace.texts) and trace.texts[index].strip():
-            yield Row(number=trace.line_of(index), text=quote_text(trace.texts[index]))
+            yield PassageLine(number=trace.line_of(index), text=quote_text(trace.texts[index]))
 
 
 def _stands(places: Sequence[Position]) -> Iterator[Stand]:
@@ -345,8 +345,8 @@ def _output(run: Run, printed: Mapping[str, Lines], rank: int) -> Iterator[Passa
             continue
         lines = printed.get(process.key, Lines())
         picked = [*lines[: min(RANK_OPENING, max(0, len(lines) - RANK_END))], *lines[-RANK_END:]]
-        files: dict[str, list[Row]] = {}
+        files: dict[str, list[PassageLine]] = {}
         for line in picked:
-            files.setdefault(line.path, []).append(Row(number=line.number, text=quote_text(line.text)))
+            files.setdefault(line.path, []).append(PassageLine(number=line.number, text=quote_text(line.text)))
         for path, rows in files.items():
             yield Passage(path=path, rows=tuple(rows), ranks=(rank,))

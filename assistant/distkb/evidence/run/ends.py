@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from distkb.evidence.run.processes import Process, Run
     from distkb.evidence.run.sayings import Talk
     from distkb.evidence.run.timeline import Timeline
-    from distkb.evidence.scanner.scan import FileScan, Hit
+    from distkb.evidence.scanner.scan import FileScan, LineMatch
 
 LAST = 3
 """Lines at the end of a rank's output that count as its last words."""
@@ -56,7 +56,7 @@ def before_endings(scans: Iterable[FileScan], signatures: Iterable[Signature]) -
 
 def _before_endings(scan: FileScan, endings: Collection[str], reports: Collection[str]) -> FileScan:
     last: int | None = None
-    left: list[Hit] = []
+    left: list[LineMatch] = []
     for hit in scan.hits:
         near = last is not None and hit.line - last <= REPORTS + scan.counts.get(hit.signature, 0)
         follows = near and hit.signature in reports

@@ -25,7 +25,7 @@ class Line(msgspec.Struct, frozen=True):
     stamp: Stamp | None
 
 
-class Part(NamedTuple):
+class FileExcerpt(NamedTuple):
     """Some of the lines that were kept of a file."""
 
     path: str
@@ -37,9 +37,9 @@ class Part(NamedTuple):
     ready: Sequence[Line] = ()
     """All of them, where they were not kept but given."""
 
-    def some(self, at: Sequence[int]) -> Part:
+    def some(self, at: Sequence[int]) -> FileExcerpt:
         """Return others of these lines."""
-        return Part(self.path, self.kept, self.numbers, at, self.ready)
+        return FileExcerpt(self.path, self.kept, self.numbers, at, self.ready)
 
     def line(self, index: int) -> Line:
         """Make one line."""
@@ -86,7 +86,7 @@ class Lines(Sequence[Line]):
 
     __slots__ = ("parts", "templates")
 
-    def __init__(self, parts: Iterable[Part] = ()) -> None:
+    def __init__(self, parts: Iterable[FileExcerpt] = ()) -> None:
         """Take parts one after the other."""
         self.parts = [part for part in parts if part.at]
         self.templates: Sequence[str] | None = None
@@ -98,7 +98,7 @@ class Lines(Sequence[Line]):
         if isinstance(lines, Lines) or not lines:
             return lines if isinstance(lines, Lines) else cls()
         kept = Kept.of((line.text.replace("\n", "\v") for line in lines), Shapes())
-        return cls([Part("", kept, (), range(len(lines)), lines)])
+        return cls([FileExcerpt("", kept, (), range(len(lines)), lines)])
 
     def __len__(self) -> int:
         """Count them."""
@@ -127,7 +127,7 @@ class Lines(Sequence[Line]):
     def _side_by_side(self, start: int, stop: int, step: int) -> Lines:
         if step != 1:
             raise ValueError(step)
-        found: list[Part] = []
+        found: list[FileExcerpt] = []
         for part in self.parts:
             size = len(part.at)
             found.append(part.some(part.at[max(0, start) : max(0, stop)]))
@@ -141,7 +141,7 @@ class Lines(Sequence[Line]):
             found.update(dict.fromkeys(part.place(index)[0] for index in (part.at if part.ready else part.at[:1])))
         return tuple(found)
 
-    def place(self, index: int) -> tuple[Part, int]:
+    def place(self, index: int) -> tuple[FileExcerpt, int]:
         """Return where a line is kept."""
         index += len(self) if index < 0 else 0
         for part in self.parts:
@@ -157,7 +157,7 @@ class Lines(Sequence[Line]):
 
     def pick(self, wanted: Collection[int]) -> Lines:
         """Return the lines in some places of these."""
-        found: list[Part] = []
+        found: list[FileExcerpt] = []
         base, chosen = 0, frozenset(wanted)
         for part in self.parts:
             at = array("I", (index for place, index in enumerate(part.at, base) if place in chosen))
@@ -178,7 +178,7 @@ class Lines(Sequence[Line]):
             for part in self.parts
         )
 
-    def where(self, wanted: Callable[[str], bool], always: Callable[[Part], bool] | None = None) -> Lines:
+    def where(self, wanted: Callable[[str], bool], always: Callable[[FileExcerpt], bool] | None = None) -> Lines:
         """Return the lines of which this is true; it must not matter to it which digits a text has.
 
         Parts for which `always` is true stay whole.

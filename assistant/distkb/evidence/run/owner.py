@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from distkb.evidence.text.lines import Head, head, layout
-from distkb.evidence.text.shapes import Kept, Piece, piece
+from distkb.evidence.text.shapes import Kept, ShapePart, piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from distkb.evidence.scanner.scan import FileScan, Hit
+    from distkb.evidence.scanner.scan import FileScan, LineMatch
 
 HEADS = 300
 """Lines of a file's start and of its end by which it is told who wrote it."""
@@ -97,7 +97,7 @@ class Owner:
             else f"{scan.file.group}/{scan.file.rank if scan.file.rank is not None else scan.file.name}"
         )
 
-    def of(self, line: Head | Hit) -> tuple[str, int | None]:
+    def of(self, line: Head | LineMatch) -> tuple[str, int | None]:
         """Key and rank of the process that printed a line with this head."""
         if not self.console:
             return self.key, self.rank
@@ -133,12 +133,12 @@ def _places(text: str) -> tuple[Place | None, Place | None, Place | None] | None
     return None if rank is None and weak is None and own is None else (rank, weak, own)
 
 
-def _place(number: Piece) -> Place:
+def _place(number: ShapePart) -> Place:
     plain = number.words == ("", "")
     return number.first, number.first + number.runs[0] if plain else -1, number
 
 
-Place = tuple[int, int, Piece]
+Place = tuple[int, int, ShapePart]
 """Which digits of a line are a number, where no other digits (of another script) are among them; else up to -1."""
 
 

@@ -11,7 +11,7 @@ import msgspec
 from distkb.evidence.observation import Quote
 from distkb.evidence.readers.stacks import known
 from distkb.evidence.readers.stacks.model import Frame, Thread
-from distkb.evidence.readers.stacks.place import Place, place_of, representative
+from distkb.evidence.readers.stacks.place import StackPosition, place_of, representative
 from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """What tells this process from others: `rank 3`, `pid 4242`."""
     how: Literal["traceback", "interrupt", "stack"]
     stage: Stage
-    place: Place
+    place: StackPosition
     frames: tuple[Frame, ...]
     """The user's frames, outermost first."""
     calls: tuple[Frame, ...] = ()
@@ -216,7 +216,7 @@ _WRAPS = re.compile(r"torch/(?:nn/parallel|distributed/fsdp)/.{0,80}:(?:\w{1,80}
 _GROUPS = frozenset({"new_group", "new_subgroups", "split_group", "new_subgroups_by_enumeration"})
 
 
-def stage(frames: Sequence[Frame], place: Place) -> Stage:
+def stage(frames: Sequence[Frame], place: StackPosition) -> Stage:
     """Return what a rank was doing, by the innermost frames up to the user's own; `frames` has the innermost first."""
     if place.kind == "barrier":
         return "barrier"
@@ -225,7 +225,7 @@ def stage(frames: Sequence[Frame], place: Place) -> Stage:
     return _STAGES.get(place.kind, "unknown")
 
 
-def _collective_stage(frames: Sequence[Frame], place: Place) -> Stage:
+def _collective_stage(frames: Sequence[Frame], place: StackPosition) -> Stage:
     if place.within == "backward" or place.op in _GROUPS:
         return "backward" if place.within == "backward" else "group"
     between: list[str] = []
@@ -255,6 +255,7 @@ _STAGES: dict[str, Stage] = {
     "eval": "work",
     "log": "work",
     "compile": "work",
+    "lock": "work",
     "import": "work",
     "io": "work",
     "debugger": "work",

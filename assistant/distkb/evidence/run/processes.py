@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.run.lines import Lines, Part, body_of
+from distkb.evidence.run.lines import FileExcerpt, Lines, body_of
 from distkb.evidence.run.owner import Owner, one_rank_a_file
-from distkb.evidence.scanner.scan import Excerpt, FileScan, Hit
+from distkb.evidence.scanner.scan import Excerpt, FileScan, LineMatch
 from distkb.evidence.text.lines import Stamp, head
 from distkb.evidence.text.shapes import Kept
 from distkb.evidence.text.traceback import Chain, parse
@@ -51,7 +51,7 @@ class Process(msgspec.Struct, kw_only=True):
 
     key: str
     rank: int | None
-    hits: list[tuple[FileScan, Hit]] = []
+    hits: list[tuple[FileScan, LineMatch]] = []
     traces: list[Trace] = []
     opening: Lines = Lines()
     """Its first lines, where the tail does not reach back to them."""
@@ -201,13 +201,13 @@ def _by_writer(
     printed = [index for index in wanted if shapes[index].once(_is_printed)]
     if not owner.console:
         if printed:
-            yield owner.key, owner.rank, Lines([Part(scan.file.name, kept, numbers, array("I", printed))])
+            yield owner.key, owner.rank, Lines([FileExcerpt(scan.file.name, kept, numbers, array("I", printed))])
         return
     lines: dict[tuple[str, int | None], array[int]] = {}
     for index in printed:
         lines.setdefault(owner.writer(kept, index), array("I")).append(index)
     for (key, rank), found in lines.items():
-        yield key, rank, Lines([Part(scan.file.name, kept, numbers, found)])
+        yield key, rank, Lines([FileExcerpt(scan.file.name, kept, numbers, found)])
 
 
 def _is_printed(text: str) -> bool:

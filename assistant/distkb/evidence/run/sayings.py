@@ -12,7 +12,7 @@ import msgspec
 
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.text.lines import LABELLED, lead
-from distkb.evidence.text.shapes import Piece, Shape, piece
+from distkb.evidence.text.shapes import Shape, ShapePart, piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -132,7 +132,7 @@ def blanked(text: str) -> str:
     return " " * start + _RANK.sub(lambda label: "rank"[: len(label[0])].ljust(len(label[0])), text[start:])
 
 
-def _numbers(text: str) -> tuple[Piece, ...]:
+def _numbers(text: str) -> tuple[ShapePart, ...]:
     """The numbers of lines of a shape."""
     return tuple(piece(text, *span) for span in _spans(text))
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from distkb.evidence.run.lines import Line, Lines, Part
+from distkb.evidence.run.lines import FileExcerpt, Line, Lines
 from distkb.evidence.run.sayings import blanked
-from distkb.evidence.text.shapes import Piece, piece
+from distkb.evidence.text.shapes import ShapePart, piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,8 +58,8 @@ class _Counter(NamedTuple):
     """A counter in lines of one shape."""
 
     name: str
-    step: Piece
-    total: Piece | None
+    step: ShapePart
+    total: ShapePart | None
 
 
 def last_progress(lines: Iterable[str] | Lines, *, bare: bool = False) -> dict[str, Progress]:
@@ -69,8 +69,8 @@ def last_progress(lines: Iterable[str] | Lines, *, bare: bool = False) -> dict[s
     """
     if not isinstance(lines, Lines):
         lines = Lines.given([Line(text, "", 0, None) for text in lines])
-    last: dict[str, tuple[int, Part, int, _Counter, tuple[Part, int, Piece] | None]] = {}
-    epoch: tuple[Part, int, Piece] | None = None
+    last: dict[str, tuple[int, FileExcerpt, int, _Counter, tuple[FileExcerpt, int, ShapePart] | None]] = {}
+    epoch: tuple[FileExcerpt, int, ShapePart] | None = None
     index = 0
     for part in lines.parts:
         for at in part.at:
@@ -83,7 +83,7 @@ def last_progress(lines: Iterable[str] | Lines, *, bare: bool = False) -> dict[s
     return {name: _progress(*found) for name, found in last.items()}
 
 
-def counted(lines: Lines) -> Iterator[tuple[tuple[int, int], Part, int]]:
+def counted(lines: Lines) -> Iterator[tuple[tuple[int, int], FileExcerpt, int]]:
     """Yield the epoch and the step that each line says by itself, and where it is kept; others are left out."""
     for part in lines.parts:
         for at in part.at:
@@ -93,16 +93,16 @@ def counted(lines: Lines) -> Iterator[tuple[tuple[int, int], Part, int]]:
                 yield (found.step, 0) if found.wording == "epoch" else (found.epoch or 0, found.step), part, at
 
 
-def _counted(text: str) -> tuple[Piece | None, _Counter | None] | None:
+def _counted(text: str) -> tuple[ShapePart | None, _Counter | None] | None:
     """Where lines of a shape say the epoch, and where the step; None where neither."""
     return _counters_in(text, text)
 
 
-def _counted_bare(text: str) -> tuple[Piece | None, _Counter | None] | None:
+def _counted_bare(text: str) -> tuple[ShapePart | None, _Counter | None] | None:
     return _counters_in(blanked(text), text)
 
 
-def _counters_in(text: str, line: str) -> tuple[Piece | None, _Counter | None] | None:
+def _counters_in(text: str, line: str) -> tuple[ShapePart | None, _Counter | None] | None:
     """Look at a text; what is found stands at the same place of a line."""
     if not any(character.isdecimal() for character in text):
         return None
@@ -129,7 +129,9 @@ def _name(line: str, end: int) -> str:
     return (described[1] if described else re.sub(r"[^A-Za-z]+", "#", line[max(0, end - 12) : end])).strip()
 
 
-def _progress(index: int, part: Part, at: int, counter: _Counter, epoch: tuple[Part, int, Piece] | None) -> Progress:
+def _progress(
+    index: int, part: FileExcerpt, at: int, counter: _Counter, epoch: tuple[FileExcerpt, int, ShapePart] | None
+) -> Progress:
     digits = part.digits(at)
     return Progress(
         wording=counter.name,

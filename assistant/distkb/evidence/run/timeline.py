@@ -11,11 +11,11 @@ import msgspec
 from distkb.evidence.observation import Quote
 from distkb.evidence.readers.error_files import ErrorFile, Failure, parse_table
 from distkb.evidence.run.processes import Process, Run, Trace
-from distkb.evidence.scanner.scan import Excerpt, FileScan, Hit
+from distkb.evidence.scanner.scan import Excerpt, FileScan, LineMatch
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.lines import Stamp, seconds
-from distkb.evidence.text.shapes import Said
-from distkb.evidence.text.traceback import Frame, Raised
+from distkb.evidence.text.shapes import ShapedText
+from distkb.evidence.text.traceback import Raised, TracebackFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None
     label: str
     """Exception type, signature id or signal: what tells this failure from others."""
-    said: Said | str
+    said: ShapedText | str
     """Its line, fit to be shown."""
     path: str
     line: int
@@ -49,7 +49,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that the process had waited, where the message says so."""
     gone: bool = False
     """True where a peer closed the connection: it ended before this event."""
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[TracebackFrame, ...] = ()
     """Frames of the user's code, outermost first."""
     trace: Trace | None = None
     order: int = 0
@@ -197,7 +197,7 @@ def aftermath(process: Process, events: Iterable[Event], roles: Mapping[str, str
     }
 
 
-def _killed(scan: FileScan, hit: Hit) -> Event:
+def _killed(scan: FileScan, hit: LineMatch) -> Event:
     """A rank that the launcher or scheduler says was killed."""
     rank = int(hit.values["rank"])
     return Event(

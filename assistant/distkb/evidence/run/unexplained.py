@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.run.timeline import Timeline
-    from distkb.evidence.scanner.scan import FileScan, Hit
+    from distkb.evidence.scanner.scan import FileScan, LineMatch
 
 
 def general(signatures: Iterable[Signature]) -> frozenset[str]:
@@ -37,14 +37,14 @@ def without_raised(scans: Iterable[FileScan], names: Collection[str], timeline: 
     return [_without(scan, names, lambda hit, name=scan.file.name: (name, hit.line) in told) for scan in scans]  # type: ignore[misc]
 
 
-def _lines(scan: FileScan, says: Collection[str]) -> Callable[[Hit], bool]:
+def _lines(scan: FileScan, says: Collection[str]) -> Callable[[LineMatch], bool]:
     lines = {hit.line for hit in scan.hits if hit.signature in says}
     return lambda hit: hit.line in lines
 
 
-def _without(scan: FileScan, names: Collection[str], explained: Callable[[Hit], bool]) -> FileScan:
+def _without(scan: FileScan, names: Collection[str], explained: Callable[[LineMatch], bool]) -> FileScan:
     seen: set[int] = set()
-    left: list[Hit] = []
+    left: list[LineMatch] = []
     for hit in scan.hits:
         if hit.signature in names:
             if explained(hit) or hit.line in seen:

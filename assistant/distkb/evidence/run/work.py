@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.run.lines import Line, Lines, Part
+from distkb.evidence.run.lines import FileExcerpt, Line, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ def without_warnings(words: Mapping[str, Lines]) -> dict[str, Lines]:
     return {key: lines.where(_is_work, always=_is_bar) for key, lines in words.items()}
 
 
-def _is_bar(part: Part) -> bool:
+def _is_bar(part: FileExcerpt) -> bool:
     """Whether these are lines that were made of the start of another."""
     return bool(part.ready)
 
@@ -53,7 +53,7 @@ def work_lines(process: Process, events: Sequence[Event], *, warnings: bool = Fa
         (event.path, event.line) for event in events
     }
     openings = {(trace.path, trace.line) for trace in process.traces}
-    found: list[Part] = []
+    found: list[FileExcerpt] = []
     for part in (*Lines.given(process.opening).parts, *Lines.given(process.tail).parts):
         at = array("I")
         for index in part.at:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from distkb.evidence.scanner.scan import WINDOW, Candidate, Excerpt, FileScan, Hit
+from distkb.evidence.scanner.scan import WINDOW, Excerpt, FileScan, LineMatch, MatchCandidate
 from distkb.evidence.text.clean import plain, quote_text
 from distkb.evidence.text.lines import Head, Stamp, head
-from distkb.evidence.text.shapes import Kept, Said
+from distkb.evidence.text.shapes import Kept, ShapedText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ class _Raw(NamedTuple):
     """What stands above that, where it belongs to the block before."""
 
 
-class Reading:
+class FilePass:
     """The state of one pass over one file."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Reading:
         self._counts: Counter[int] = Counter()
         self._kept: dict[int, list[_Raw]] = {}
         self._last: dict[int, deque[_Raw]] = {}
-        self._recent: dict[int, deque[tuple[Candidate, _Found]]] = {}
+        self._recent: dict[int, deque[tuple[MatchCandidate, _Found]]] = {}
         self._per_rank: Counter[tuple[int, int | None]] = Counter()
         self._stale: Counter[int] = Counter()
         self._excerpts: list[Excerpt] = []
@@ -123,7 +123,7 @@ class Reading:
         done: set[int] = set()
         tries: Counter[int] = Counter()
         counts = self._counts
-        for candidate in map(Candidate._make, located.candidates):
+        for candidate in map(MatchCandidate._make, located.candidates):
             count = counts[candidate.pattern]
             if count >= CONFIRMED and count % 1000 and candidate.high - candidate.low < WINDOW:
                 counts[candidate.pattern] = count + 1
@@ -159,7 +159,7 @@ class Reading:
         self._size += block.stop
         self._blank = self._blank or block.raw > 0
 
-    def _match(self, block: Block, candidate: Candidate) -> bool:
+    def _match(self, block: Block, candidate: MatchCandidate) -> bool:
         """Confirm and keep one candidate; whether it matches."""
         index, end, low, high, _ = candidate
         begin = max(low, end - WINDOW)
@@ -178,7 +178,7 @@ class Reading:
             self._keep(block, candidate, _Found(first + match.start(), match))
         return True
 
-    def _keep(self, block: Block, candidate: Candidate, found: _Found) -> None:
+    def _keep(self, block: Block, candidate: MatchCandidate, found: _Found) -> None:
         """Keep the first hits of all and of each rank; others only as long as they are the latest."""
         index = candidate.pattern
         kept = self._kept.setdefault(index, [])
@@ -194,7 +194,7 @@ class Reading:
             self._stale[index] += 1
         self._recent.setdefault(index, deque(maxlen=LAST)).append((candidate, found))
 
-    def _raw(self, block: Block, candidate: Candidate, found: _Found, begin: Head | None = None) -> _Raw:
+    def _raw(self, block: Block, candidate: MatchCandidate, found: _Found, begin: Head | None = None) -> _Raw:
         index, _, low, high, line = candidate
         data, (start, match) = block.data, found
         first = max(low, start - 4096)
@@ -216,7 +216,7 @@ class Reading:
         above = bytes(block.data[max(0, low - 3072) : low]).replace(b"\r", b"\n")
         return self._before + above if low < 1024 else above
 
-    def _hit(self, raw: _Raw) -> Hit:
+    def _hit(self, raw: _Raw) -> LineMatch:
         match, stop = raw.match, raw.lead + raw.match.end() - raw.match.start()
         lead = raw.part[: raw.lead].decode("utf-8", "replace")
         core = raw.part[raw.lead : min(stop, raw.lead + 4096)].decode("utf-8", "replace")
@@ -224,7 +224,7 @@ class Reading:
         begin = raw.begin or _head(raw.start)
         above = raw.before + raw.above.replace(b"\r", b"\n")
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
-        return Hit(
+        return LineMatch(
             signature=self._names[raw.pattern],
             line=raw.line,
             rank=begin.rank,
@@ -233,7 +233,7 @@ class Reading:
             source=begin.source,
             stamp=begin.stamp or stamp_above(above, begin.rank),
             exact=begin.stamp is not None,
-            said=Said(quote_text(text, len(lead), len(lead) + len(core)), self._shapes),
+            said=ShapedText(quote_text(text, len(lead), len(lead) + len(core)), self._shapes),
             values={name: plain(value.decode("utf-8", "replace"))[:80] for name, value in groups.items()},
             order=raw.order,
         )
@@ -286,7 +286,7 @@ class Reading:
 _MAY_BE_STAMPED = re.compile(rb"\d:\d\d:\d\d|\d{10}\.\d")
 
 
-def _start(block: Block, candidate: Candidate) -> bytes | bytearray:
+def _start(block: Block, candidate: MatchCandidate) -> bytes | bytearray:
     return block.data[candidate.low : min(candidate.high, candidate.low + 240)]
 
 

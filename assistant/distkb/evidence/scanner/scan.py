@@ -17,7 +17,7 @@ from distkb.evidence.scanner.feeds import fast, plain
 from distkb.evidence.scanner.matcher import Candidates, Matcher
 from distkb.evidence.scanner.partner import Located, Partner, worth_sharing
 from distkb.evidence.text.lines import Stamp
-from distkb.evidence.text.shapes import Kept, Said, Shapes
+from distkb.evidence.text.shapes import Kept, ShapedText, Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +39,7 @@ _ANCHORS = (
 )
 
 
-class Hit(msgspec.Struct, frozen=True, kw_only=True):
+class LineMatch(msgspec.Struct, frozen=True, kw_only=True):
     """One line that matches a signature."""
 
     signature: str
@@ -51,7 +51,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     stamp: Stamp | None
     exact: bool
     """True where the line itself carries the time; else it is that of a line before it."""
-    said: Said
+    said: ShapedText
     """Fit to be shown."""
     values: dict[str, str]
     order: int
@@ -83,7 +83,7 @@ class FileScan(msgspec.Struct, kw_only=True):
     """What one file holds."""
 
     file: LogFile
-    hits: list[Hit] = []
+    hits: list[LineMatch] = []
     counts: dict[str, int] = {}
     excerpts: list[Excerpt] = []
     first: Kept = NOTHING
@@ -156,9 +156,9 @@ class Scanner:
 
     def scan(self, file: LogFile, stream: Readable, progress: Callable[[int], None] | None = None) -> FileScan:
         """Read a whole stream; memory does not grow with its length. `progress` is told how many bytes were read."""
-        from distkb.evidence.scanner.reading import Reading
+        from distkb.evidence.scanner.reading import FilePass
 
-        reading = Reading(file, self.signatures, self.regex, self._shapes)
+        reading = FilePass(file, self.signatures, self.regex, self._shapes)
         for block, located in self._located(file.path, stream):
             reading.take(block, located)
             if progress is not None:
@@ -185,7 +185,7 @@ class Scanner:
         return locate(block, found, self._count)
 
 
-class Candidate(NamedTuple):
+class MatchCandidate(NamedTuple):
     """A place where a pattern may match."""
 
     pattern: int
@@ -218,7 +218,7 @@ def _line(data: bytes | bytearray, end: int, stop: int) -> tuple[int, int]:
 
 def locate(block: Block, candidates: Candidates, count: Count = plain) -> Located:
     """Find the lines in which candidates lie, counting each line feed of the block once."""
-    found: list[Candidate] = []
+    found: list[MatchCandidate] = []
     low = high = -1
     line = counted = 0
     seen: set[int] = set()
@@ -232,10 +232,10 @@ def locate(block: Block, candidates: Candidates, count: Count = plain) -> Locate
         elif pattern in seen and high - low < WINDOW:
             continue  # the whole line is looked at for the first candidate
         seen.add(pattern)
-        found.append(Candidate(pattern, end, low, high, line))
+        found.append(MatchCandidate(pattern, end, low, high, line))
     return Located(found, line + count(data, counted, stop))
 
 
-def hit_quote(scan: FileScan, hit: Hit, rank: int | None, time: float | None) -> Quote:
+def hit_quote(scan: FileScan, hit: LineMatch, rank: int | None, time: float | None) -> Quote:
     """Place of a hit as it is shown."""
     return Quote(text=hit.text, path=scan.file.name, line=hit.line, rank=rank, time=time)

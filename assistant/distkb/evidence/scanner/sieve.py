@@ -57,7 +57,7 @@ Case = tuple[bytes, ...]
 """Texts that are all in each match of one kind."""
 
 
-class Choice(NamedTuple):
+class SieveTask(NamedTuple):
     """What the first look is for."""
 
     pieces: list[bytes]
@@ -66,7 +66,7 @@ class Choice(NamedTuple):
     """Patterns whose matches need contain nothing but what healthy logs are full of: they are looked for themselves."""
 
 
-def choose(patterns: Iterable[str], usual: bytes = b"") -> Choice:
+def choose(patterns: Iterable[str], usual: bytes = b"") -> SieveTask:
     """Pieces that tell the matches of all patterns from healthy lines, of which `usual` may be more examples."""
     common = {*_grams(_USUAL), *(gram for gram, count in Counter(_grams(usual)).items() if count >= OFTEN)}
     holders: dict[bytes, set[Case]] = {}
@@ -82,7 +82,7 @@ def choose(patterns: Iterable[str], usual: bytes = b"") -> Choice:
         for case, pieces in found.items():
             for piece in pieces:
                 holders.setdefault(piece, set()).add(case)
-    return Choice(_cover(needed, holders), whole)
+    return SieveTask(_cover(needed, holders), whole)
 
 
 def _grams(text: bytes) -> Iterator[bytes]:
@@ -118,7 +118,7 @@ def _longer(piece: bytes, cases: Collection[Case]) -> bytes:
     return piece
 
 
-def compile_choice(choice: Choice) -> Any:
+def compile_choice(choice: SieveTask) -> Any:
     """Database that finds the pieces, capitals or not, and the patterns that have none; None where these are many."""
     import hyperscan
 

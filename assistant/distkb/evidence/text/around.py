@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
-from distkb.evidence.observation import Passage, Row
+from distkb.evidence.observation import Passage, PassageLine
 from distkb.evidence.text.clean import mask_lines, quote_text
 from distkb.evidence.text.opening import open_text
 
@@ -75,5 +75,5 @@ def lines_around(path: Path, line: int) -> Passage:
         if rest and first <= number <= last:
             found.append(rest)
     texts = mask_lines(text.decode("utf-8", "replace").rpartition("\r")[2] for text in found)
-    rows = tuple(Row(number=number, text=quote_text(text)) for number, text in enumerate(texts, first))
+    rows = tuple(PassageLine(number=number, text=quote_text(text)) for number, text in enumerate(texts, first))
     return Passage(path=str(path), rows=rows if rows and rows[-1].number >= line else ())

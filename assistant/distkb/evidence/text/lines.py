@@ -115,7 +115,7 @@ _NO_YEAR = 1972
 """A leap year, so that 29 February exists."""
 
 
-class Layout(msgspec.Struct, frozen=True):
+class LineLayout(msgspec.Struct, frozen=True):
     """Where the start of a line says what. It does not hang on which digits stand there, only on where."""
 
     rank: Span | None
@@ -147,7 +147,7 @@ def _start(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _layout(text: str) -> Layout:
+def _layout(text: str) -> LineLayout:
     return layout(text)
 
 
@@ -155,12 +155,12 @@ def _number(text: str, span: Span | None) -> int | None:
     return None if span is None else int(text[span[0] : span[1]])
 
 
-def source_of(text: str, found: Layout) -> str:
+def source_of(text: str, found: LineLayout) -> str:
     """Return the label of the writer; empty where there is none."""
     return found.label + (text[found.named[0] : found.named[1]] if found.named is not None else "")
 
 
-def layout(text: str) -> Layout:
+def layout(text: str) -> LineLayout:
     """Find rank and writer at the start of a line."""
     text = _start(text)
     rank: Span | None = None
@@ -188,7 +188,7 @@ def layout(text: str) -> Layout:
             named = nccl.start(1) + body, nccl.end(1) + body
     found = _OWN.match(text, lead(text, body)) if rank is None or weak is not None else None
     own = next((found.span(group) for group in range(1, 6) if found[group] is not None), None) if found else None
-    return Layout(rank, weak, label, named, own, body)
+    return LineLayout(rank, weak, label, named, own, body)
 
 
 def lead(text: str, at: int = 0) -> int:

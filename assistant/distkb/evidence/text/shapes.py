@@ -19,7 +19,7 @@ _ALIKE = bytes.maketrans(b"123456789", b"000000000")
 _OTHERS = bytes(sorted({*range(256)} - {*b"0123456789"}))
 
 
-class Piece(NamedTuple):
+class ShapePart(NamedTuple):
     """A part of a shape, ready to get the digits of a line."""
 
     first: int
@@ -40,7 +40,7 @@ class Piece(NamedTuple):
         return "".join(found)
 
 
-def piece(text: str, start: int = 0, stop: int | None = None) -> Piece:
+def piece(text: str, start: int = 0, stop: int | None = None) -> ShapePart:
     """Take a part of the text of a shape."""
     part = text[start:stop]
     words: list[str] = []
@@ -53,7 +53,7 @@ def piece(text: str, start: int = 0, stop: int | None = None) -> Piece:
         words.append(part[at:low])
         runs.append(high - low)
         at = high
-    return Piece(text.count("0", 0, start), (*words, part[at:]), tuple(runs))
+    return ShapePart(text.count("0", 0, start), (*words, part[at:]), tuple(runs))
 
 
 class Shape:
@@ -105,7 +105,7 @@ class Shapes(dict[str, Shape]):
         return self[data.translate(_ALIKE).decode("utf-8")], data.translate(None, _OTHERS).decode("ascii")
 
 
-class Said:
+class ShapedText:
     """A text that is kept by its shape."""
 
     __slots__ = ("_digits", "_shape")
@@ -120,7 +120,7 @@ class Said:
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same text."""
-        return isinstance(other, Said) and str(self) == str(other)
+        return isinstance(other, ShapedText) and str(self) == str(other)
 
     def __hash__(self) -> int:
         """Return the same number for the same text."""

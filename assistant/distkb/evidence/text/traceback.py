@@ -17,7 +17,7 @@ MAX_MESSAGE = 12
 """Lines of an exception's message that are kept."""
 
 
-class Frame(msgspec.Struct, frozen=True):
+class TracebackFrame(msgspec.Struct, frozen=True):
     """One level of a traceback."""
 
     path: str
@@ -43,17 +43,17 @@ class Raised(msgspec.Struct, frozen=True):
 
     type: str
     message: str
-    frames: tuple[Frame, ...]
+    frames: tuple[TracebackFrame, ...]
     at: int
     """Index of the line that names the exception; -1 where the text ends before it."""
 
     @property
-    def user_frame(self) -> Frame | None:
+    def user_frame(self) -> TracebackFrame | None:
         """The innermost frame of the user's code."""
         return next((frame for frame in reversed(self.frames) if frame.user), None)
 
     @property
-    def below(self) -> tuple[Frame, ...]:
+    def below(self) -> tuple[TracebackFrame, ...]:
         """The library frames inside the innermost frame of the user's code."""
         for index in range(len(self.frames) - 1, -1, -1):
             if self.frames[index].user:
@@ -203,7 +203,7 @@ def _one(own: list[tuple[int, str]], position: int) -> tuple[Raised | None, int]
     """Read one exception from its "Traceback" line on; and the position after it."""
     opening = own[position][1]
     base = _indent(opening) if opening.lstrip().startswith(_ANCHOR) else 0
-    frames: list[Frame] = []
+    frames: list[TracebackFrame] = []
     index = position + 1
     while index < len(own):
         text = own[index][1]
@@ -214,7 +214,7 @@ def _one(own: list[tuple[int, str]], position: int) -> tuple[Raised | None, int]
                 index += 1
                 source = own[index][1].strip()
             function = (found["function"] or "<module>").strip()
-            frames.append(Frame(found["path"], int(found["line"]), function, source, at))
+            frames.append(TracebackFrame(found["path"], int(found["line"]), function, source, at))
         elif _ends(own, index, base):
             break
         index += 1
@@ -231,7 +231,7 @@ def _ends(own: list[tuple[int, str]], index: int, base: int) -> bool:
     return _CARETS.match(text) is None and _indent(text) <= base
 
 
-def _exception(own: list[tuple[int, str]], index: int, frames: list[Frame]) -> tuple[Raised, int]:
+def _exception(own: list[tuple[int, str]], index: int, frames: list[TracebackFrame]) -> tuple[Raised, int]:
     """Read the line that names the exception, and the lines its message goes on over."""
     found = _EXCEPTION.match(own[index][1].strip()) if index < len(own) else None
     if found is None:

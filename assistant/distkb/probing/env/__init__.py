@@ -7,7 +7,7 @@ from typing import Any
 
 from distkb.evidence.observation import Observation
 from distkb.probing.env import contract, devices, launch, libraries, machine, network, port, schedulers
-from distkb.probing.env.verdict import Verdict
+from distkb.probing.env.verdict import EnvVerdict
 from distkb.probing.env.view import View
 
 __all__ = ["judge"]
@@ -30,7 +30,7 @@ def judge(facts: Mapping[str, Any]) -> tuple[list[Observation], list[str]]:
     `facts` are those of `distkb_probes.env`; what is missing in them is not judged.
     """
     view = View.of(facts)
-    verdict = Verdict()
+    verdict = EnvVerdict()
     for area in _AREAS:
         area(view, verdict)
     return verdict.found(), verdict.clear()

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from distkb.probing.env.verdict import Verdict, listed
-from distkb.probing.env.view import Process, View
+from distkb.probing.env.verdict import EnvVerdict, listed
+from distkb.probing.env.view import EnvProcess, View
 
 REQUIRED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 NUMBERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT")
@@ -35,7 +35,7 @@ _IDS = (
 )
 
 
-def judge(view: View, verdict: Verdict) -> None:
+def judge(view: View, verdict: EnvVerdict) -> None:
     """Judge the contract of each process by itself."""
     for process in view.everyone:
         if process.lightning:
@@ -55,7 +55,7 @@ def is_placeholder(value: str) -> bool:
     return _PLACEHOLDER.match(value.strip()) is not None
 
 
-def _presence(process: Process, verdict: Verdict, *, in_pod: bool) -> None:
+def _presence(process: EnvProcess, verdict: EnvVerdict, *, in_pod: bool) -> None:
     """Report what is missing. An operator gives each pod a RANK and leaves LOCAL_RANK to the torchrun inside."""
     missing = [name for name in REQUIRED if name not in process]
     present = [name for name in _ALL if process.get(name)]
@@ -73,21 +73,21 @@ def _presence(process: Process, verdict: Verdict, *, in_pod: bool) -> None:
         )
 
 
-def _local_rank_source(process: Process) -> str:
+def _local_rank_source(process: EnvProcess) -> str:
     for name in ("SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK"):
         if name in process:
             return f"${name}"
     return "$((RANK % 8))" if (process.number("WORLD_SIZE") or 0) > 8 else "$RANK"
 
 
-def _waiting_world(process: Process, verdict: Verdict) -> None:
+def _waiting_world(process: EnvProcess, verdict: EnvVerdict) -> None:
     """A world of several without a RANK: whoever reads it alone waits for the others, unless a launcher follows."""
     world = process.number("WORLD_SIZE")
     if world is not None and world > 1:
         verdict.find("env.rank-unset", process.quote("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"), {"world_size": world})
 
 
-def _values(process: Process, verdict: Verdict) -> None:
+def _values(process: EnvProcess, verdict: EnvVerdict) -> None:
     for name in _ALL:
         value = process.get(name)
         if value is None:
@@ -104,7 +104,7 @@ def _values(process: Process, verdict: Verdict) -> None:
             )
 
 
-def _ranges(process: Process, verdict: Verdict) -> None:
+def _ranges(process: EnvProcess, verdict: EnvVerdict) -> None:
     rank, world = process.number("RANK"), process.number("WORLD_SIZE")
     local, locals_ = process.number("LOCAL_RANK"), process.number("LOCAL_WORLD_SIZE")
     if rank is not None and world is not None and not 0 <= rank < world:

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from distkb.probing.env.verdict import Verdict, listed, quote
-from distkb.probing.env.view import Process, View
+from distkb.probing.env.verdict import EnvVerdict, listed, quote
+from distkb.probing.env.view import EnvProcess, View
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LEADING = re.compile(r"[+-]?\d+")
@@ -63,7 +63,7 @@ def _exists(device: str, count: int, uuids: tuple[str, ...], prefix: str | None)
     return prefix == "MIG-" or not uuids or any(uuid.startswith(device) for uuid in uuids)
 
 
-def judge(view: View, verdict: Verdict) -> None:
+def judge(view: View, verdict: EnvVerdict) -> None:
     """Judge the devices of each process, and of the ranks together."""
     source = view.part("gpu_source")
     if source.get("stuck"):
@@ -83,7 +83,7 @@ def judge(view: View, verdict: Verdict) -> None:
     _order(view.here, gpus, verdict)
 
 
-def _without_gpus(view: View, verdict: Verdict) -> None:
+def _without_gpus(view: View, verdict: EnvVerdict) -> None:
     torch = view.part("torch")
     for process in view.everyone:
         value = process.get(_VISIBLE)
@@ -91,11 +91,11 @@ def _without_gpus(view: View, verdict: Verdict) -> None:
             verdict.find("env.visible-devices-no-gpu", process.quote(_VISIBLE), {"value": value})
 
 
-def _on_cpu(process: Process) -> bool:
+def _on_cpu(process: EnvProcess) -> bool:
     return (process.get("ACCELERATE_USE_CPU") or "").lower() in ("1", "true", "yes", "on")
 
 
-def _value(process: Process, shown: Visible, count: int, verdict: Verdict) -> None:
+def _value(process: EnvProcess, shown: Visible, count: int, verdict: EnvVerdict) -> None:
     value = process.get(_VISIBLE)
     if value is None:
         return
@@ -112,7 +112,7 @@ def _value(process: Process, shown: Visible, count: int, verdict: Verdict) -> No
         verdict.find("env.visible-devices-empty", process.quote(_VISIBLE), values)
 
 
-def _ranks(view: View, shown: Mapping[str, Visible], verdict: Verdict) -> None:
+def _ranks(view: View, shown: Mapping[str, Visible], verdict: EnvVerdict) -> None:
     here = view.here
     if here is None or _on_cpu(here):
         return
@@ -130,9 +130,9 @@ def _ranks(view: View, shown: Mapping[str, Visible], verdict: Verdict) -> None:
         verdict.find(identity, quotes, {"ranks": wanted, "visible": len(devices), "devices": listed(devices)})
 
 
-def _separate(view: View, shown: Mapping[str, Visible], verdict: Verdict) -> None:
+def _separate(view: View, shown: Mapping[str, Visible], verdict: EnvVerdict) -> None:
     """Ranks with lists of their own: `cuda:LOCAL_RANK` needs as many devices, and no two may end on the same."""
-    used: dict[str, list[Process]] = {}
+    used: dict[str, list[EnvProcess]] = {}
     for process in view.ranks:
         devices, local = shown[process.path].devices, process.number("LOCAL_RANK") or 0
         if devices:
@@ -148,7 +148,7 @@ def _separate(view: View, shown: Mapping[str, Visible], verdict: Verdict) -> Non
         verdict.find("env.one-gpu-per-rank", quotes, {"ranks": len(view.ranks), "visible": 1, "devices": "1"})
 
 
-def _order(here: Process, gpus: list[dict[str, Any]], verdict: Verdict) -> None:
+def _order(here: EnvProcess, gpus: list[dict[str, Any]], verdict: EnvVerdict) -> None:
     """With unlike GPUs, CUDA numbers the fastest first and nvidia-smi by bus, unless CUDA_DEVICE_ORDER says so."""
     names = list(dict.fromkeys(str(gpu.get("name")) for gpu in gpus))
     if len(names) > 1 and here.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID" and (here.get(_VISIBLE) or "")[:1].isdigit():

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class InterfaceChoice(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed NCCL_SOCKET_IFNAME."""
 
     names: tuple[str, ...]
@@ -29,7 +29,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         return matches != self.exclude
 
 
-def parse_nccl(value: str) -> Choice | None:
+def parse_nccl(value: str) -> InterfaceChoice | None:
     """Parse NCCL_SOCKET_IFNAME; None where NCCL does not read it and chooses by itself."""
     if len(value) <= 1:
         return None
@@ -38,7 +38,7 @@ def parse_nccl(value: str) -> Choice | None:
     exact = value.startswith("=")
     value = value[exact:]
     names = tuple(name for item in value.split(",") if (name := item.partition(":")[0]))
-    return Choice(names=names, exclude=exclude, exact=exact)
+    return InterfaceChoice(names=names, exclude=exclude, exact=exact)
 
 
 def parse_gloo(value: str) -> tuple[str, ...]:

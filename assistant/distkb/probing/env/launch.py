@@ -9,8 +9,8 @@ from pathlib import PurePath
 
 from distkb.evidence.observation import Quote
 from distkb.probing.env.network import is_loopback
-from distkb.probing.env.verdict import Verdict, listed, quote, word
-from distkb.probing.env.view import Process, View
+from distkb.probing.env.verdict import EnvVerdict, listed, quote, word
+from distkb.probing.env.view import EnvProcess, View
 
 _HARMLESS = frozenset(
     {
@@ -46,7 +46,7 @@ _FORKED = ("multiprocessing.spawn", "multiprocessing.forkserver", "--multiproces
 _STATES = {"T": "env.process-stopped", "t": "env.process-stopped", "Z": "env.process-dead", "X": "env.process-dead"}
 
 
-def judge(view: View, verdict: Verdict) -> None:
+def judge(view: View, verdict: EnvVerdict) -> None:
     """Compare the ranks of a live launch with one another."""
     for row in view.rows("unreadable"):
         pid = row.get("pid")
@@ -73,7 +73,7 @@ def judge(view: View, verdict: Verdict) -> None:
         _compare(ranked, verdict)
 
 
-def _states(processes: Iterable[Process], verdict: Verdict) -> None:
+def _states(processes: Iterable[EnvProcess], verdict: EnvVerdict) -> None:
     for process in processes:
         identity = _STATES.get(str(process.details.get("state")))
         if process.details.get("waits_in_kernel"):
@@ -86,7 +86,7 @@ def _states(processes: Iterable[Process], verdict: Verdict) -> None:
             )
 
 
-def _nobody_has_a_rank(processes: tuple[Process, ...], verdict: Verdict) -> None:
+def _nobody_has_a_rank(processes: tuple[EnvProcess, ...], verdict: EnvVerdict) -> None:
     """Several processes without RANK; those that Python itself spawned may have set it inside, which /proc hides."""
     own = [process for process in processes if not any(mark in _command(process) for mark in _FORKED)]
     if len(own) > 1:
@@ -98,7 +98,7 @@ def _nobody_has_a_rank(processes: tuple[Process, ...], verdict: Verdict) -> None
         )
 
 
-def _missing(view: View, ranked: list[Process], verdict: Verdict) -> None:
+def _missing(view: View, ranked: list[EnvProcess], verdict: EnvVerdict) -> None:
     counts = Counter(process.rank for process in ranked)
     for rank, count in sorted(counts.items(), key=lambda item: item[0] or 0):
         if count > 1:
@@ -119,7 +119,7 @@ def _missing(view: View, ranked: list[Process], verdict: Verdict) -> None:
         )
 
 
-def _expected_ranks(ranked: list[Process]) -> Iterable[int]:
+def _expected_ranks(ranked: list[EnvProcess]) -> Iterable[int]:
     """Return the ranks that must be on this machine."""
     first = ranked[0]
     world, local = first.number("WORLD_SIZE"), first.local_world
@@ -137,8 +137,8 @@ def _expected_ranks(ranked: list[Process]) -> Iterable[int]:
     return ()
 
 
-def _compare(ranked: list[Process], verdict: Verdict) -> None:
-    def value(name: str) -> Callable[[Process], str | None]:
+def _compare(ranked: list[EnvProcess], verdict: EnvVerdict) -> None:
+    def value(name: str) -> Callable[[EnvProcess], str | None]:
         return lambda process: process.get(name)
 
     for identity, name in (
@@ -170,13 +170,13 @@ def _compare(ranked: list[Process], verdict: Verdict) -> None:
 def _differs(
     identity: str,
     name: str,
-    ranked: list[Process],
-    read: Callable[[Process], object],
-    verdict: Verdict,
+    ranked: list[EnvProcess],
+    read: Callable[[EnvProcess], object],
+    verdict: EnvVerdict,
     absent: str | None = None,
 ) -> None:
     """Report a difference, the smaller group as the odd one. Unknown values do not count unless `absent` names them."""
-    groups: dict[str, list[Process]] = {}
+    groups: dict[str, list[EnvProcess]] = {}
     for process in ranked:
         text = None if (value := read(process)) is None else str(value)
         if text is None and absent is None:
@@ -207,12 +207,12 @@ def _differs(
     )
 
 
-def _debug_level(process: Process) -> str:
+def _debug_level(process: EnvProcess) -> str:
     """Return DETAIL, which adds collectives, or OFF: INFO only prints."""
     return "DETAIL" if (process.get(_DEBUG) or "").strip().upper() == "DETAIL" else "OFF"
 
 
-def _script(process: Process) -> str | None:
+def _script(process: EnvProcess) -> str | None:
     """Return the program that a rank runs: the first word that ends in .py, or the module after -m."""
     words = _command(process).split()[1:]
     for before, item in zip(["", *words], words, strict=False):
@@ -221,9 +221,9 @@ def _script(process: Process) -> str | None:
     return None
 
 
-def _command(process: Process) -> str:
+def _command(process: EnvProcess) -> str:
     return str(process.details.get("command") or f"pid {process.pid}")
 
 
-def _rank(process: Process) -> str:
+def _rank(process: EnvProcess) -> str:
     return "?" if process.rank is None else str(process.rank)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from distkb.probing.env.devices import visible_devices
-from distkb.probing.env.verdict import Verdict, listed, quote
+from distkb.probing.env.verdict import EnvVerdict, listed, quote
 from distkb.probing.env.view import View, number
 
 SLOW_S = 15.0
 """Seconds that importing torch may take before ranks that import it at the same time run into a start-up timeout."""
 
 
-def judge(view: View, verdict: Verdict) -> None:
+def judge(view: View, verdict: EnvVerdict) -> None:
     """Judge the torch of the interpreter that ran the probe, or the one that a live launch has loaded."""
     torch = view.part("torch")
     state = torch.get("state")
@@ -30,7 +30,7 @@ def judge(view: View, verdict: Verdict) -> None:
         verdict.find("env.torch-slow", [quote(f"import torch: {seconds} s", "import torch")], {"seconds": seconds})
 
 
-def _gpus(view: View, verdict: Verdict) -> None:
+def _gpus(view: View, verdict: EnvVerdict) -> None:
     torch = view.part("torch")
     gpus = view.rows("gpus")
     if not gpus or view.part("gpu_source").get("source") == "kfd":

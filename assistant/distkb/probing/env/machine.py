@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from distkb.evidence.observation import Quote
-from distkb.probing.env.verdict import Verdict, listed, quote
-from distkb.probing.env.view import Process, View, integer, texts
+from distkb.probing.env.verdict import EnvVerdict, listed, quote
+from distkb.probing.env.view import EnvProcess, View, integer, texts
 
 MIB = 1 << 20
 SMALL_SHM = 64 * MIB
@@ -20,7 +20,7 @@ RDMA_MEMLOCK = 64 * MIB
 NEARLY_FULL = 0.92
 
 
-def judge(view: View, verdict: Verdict) -> None:
+def judge(view: View, verdict: EnvVerdict) -> None:
     """Judge shared memory, limits, memory and cores."""
     if not view.part("machine"):
         return
@@ -30,7 +30,7 @@ def judge(view: View, verdict: Verdict) -> None:
     _cores(view, verdict)
 
 
-def _shared_memory(view: View, verdict: Verdict) -> None:
+def _shared_memory(view: View, verdict: EnvVerdict) -> None:
     shm = view.part("machine", "shm")
     size, free = integer(shm.get("size")), integer(shm.get("free"))
     if size is None or free is None:
@@ -44,7 +44,7 @@ def _shared_memory(view: View, verdict: Verdict) -> None:
         verdict.find("env.shm-full", evidence, values)
 
 
-def _limits(view: View, verdict: Verdict) -> None:
+def _limits(view: View, verdict: EnvVerdict) -> None:
     limits = view.part("machine", "limits")
     world = max((process.number("WORLD_SIZE") or 0 for process in view.everyone), default=0)
     verdict.look("env.open-files-low", "env.processes-low")
@@ -68,7 +68,7 @@ def _limits(view: View, verdict: Verdict) -> None:
 def _soft(view: View, limits: dict[str, Any], name: str) -> tuple[int | None, int | None, list[Quote]]:
     """Return soft and hard limit, None for unlimited or unknown: of the rank that has the least, where one is live."""
     flag = {"nofile": "-n", "nproc": "-u", "memlock": "-l"}[name]
-    least: tuple[int, Process] | None = None
+    least: tuple[int, EnvProcess] | None = None
     for process in view.ranks:
         limit = process.details.get("limits")
         soft = integer(limit.get(name)) if isinstance(limit, dict) else None
@@ -84,7 +84,7 @@ def _soft(view: View, limits: dict[str, Any], name: str) -> tuple[int | None, in
     return integer(pair[0]), integer(pair[1]), [quote(f"ulimit {flag}: {pair[0]}", "limits")]
 
 
-def _pids(view: View, verdict: Verdict) -> None:
+def _pids(view: View, verdict: EnvVerdict) -> None:
     pids = view.part("machine", "pids")
     limit, used = integer(pids.get("limit")), integer(pids.get("used"))
     if limit is None or used is None:
@@ -98,7 +98,7 @@ def _pids(view: View, verdict: Verdict) -> None:
         )
 
 
-def _memory(view: View, verdict: Verdict) -> None:
+def _memory(view: View, verdict: EnvVerdict) -> None:
     memory = view.part("machine", "memory")
     limit, used, kills = (integer(memory.get(name)) for name in ("limit", "used", "oom_kills"))
     path = str(memory.get("cgroup") or "cgroup")
@@ -112,7 +112,7 @@ def _memory(view: View, verdict: Verdict) -> None:
             verdict.find("env.memory-nearly-full", [quote(text, path)], {"used": _gib(used), "limit": _gib(limit)})
 
 
-def _cores(view: View, verdict: Verdict) -> None:
+def _cores(view: View, verdict: EnvVerdict) -> None:
     cores = view.part("machine", "cores")
     machine, allowed = integer(cores.get("machine")), integer(cores.get("allowed"))
     if machine is None or allowed is None or view.here is None:

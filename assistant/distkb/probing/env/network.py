@@ -11,15 +11,15 @@ import msgspec
 from distkb.evidence.observation import Quote
 from distkb.probing.env.contract import is_placeholder
 from distkb.probing.env.interfaces import parse_gloo, parse_nccl, usable
-from distkb.probing.env.verdict import Verdict, listed, quote, word
-from distkb.probing.env.view import Process, View, integer, texts
+from distkb.probing.env.verdict import EnvVerdict, listed, quote, word
+from distkb.probing.env.view import EnvProcess, View, integer, texts
 
 SLOW_S = 2.0
 """Seconds after which a name's resolution is worth a word."""
 _NOT_A_NAME = re.compile(r"://|@|/|\s|['\"]|^\[")
 
 
-def judge(view: View, verdict: Verdict) -> None:
+def judge(view: View, verdict: EnvVerdict) -> None:
     """Judge the names and the interfaces of the environment."""
     if view.part("port").get("foreign_net"):
         return
@@ -57,7 +57,7 @@ def _addresses(resolved: dict[str, Any]) -> list[str]:
     return texts(resolved.get("addresses"))
 
 
-def _hostname(view: View, verdict: Verdict) -> None:
+def _hostname(view: View, verdict: EnvVerdict) -> None:
     resolved = view.part("names", "hostname")
     name = resolved.get("name")
     if not name:
@@ -87,7 +87,7 @@ def _hostname(view: View, verdict: Verdict) -> None:
             )
 
 
-def _slow(resolved: dict[str, Any], verdict: Verdict) -> None:
+def _slow(resolved: dict[str, Any], verdict: EnvVerdict) -> None:
     seconds = resolved.get("seconds")
     if isinstance(seconds, (int, float)) and (seconds > SLOW_S or resolved.get("error") == "slow"):
         verdict.find(
@@ -103,7 +103,7 @@ def _an_interface(view: View) -> str:
     return next(iter(usable(rows)), "eth0")
 
 
-def _master(view: View, here: Process, verdict: Verdict) -> None:
+def _master(view: View, here: EnvProcess, verdict: EnvVerdict) -> None:
     value = here.get("MASTER_ADDR")
     if not value or is_placeholder(value):
         return
@@ -137,7 +137,7 @@ def _bare(value: str) -> str:
     return re.sub(r"\]?:\d+$", "", name) or "?"
 
 
-def _where(view: View, here: Process, addresses: list[str], verdict: Verdict) -> None:
+def _where(view: View, here: EnvProcess, addresses: list[str], verdict: EnvVerdict) -> None:
     nodes, said_by = view.nodes
     in_pod = view.part("host").get("container") == "kubernetes"
     values = {"value": here.get("MASTER_ADDR") or "", "address": addresses[0]}
@@ -156,7 +156,7 @@ def _where(view: View, here: Process, addresses: list[str], verdict: Verdict) ->
             )
 
 
-def _family(view: View, here: Process, addresses: list[str], verdict: Verdict) -> None:
+def _family(view: View, here: EnvProcess, addresses: list[str], verdict: EnvVerdict) -> None:
     port = view.part("port")
     if port.get("ipv6") != "unavailable" or here.rank not in (None, 0):
         return
@@ -169,7 +169,7 @@ def _family(view: View, here: Process, addresses: list[str], verdict: Verdict) -
         )
 
 
-def _nccl(view: View, process: Process, verdict: Verdict) -> None:
+def _nccl(view: View, process: EnvProcess, verdict: EnvVerdict) -> None:
     value, quotes = _nccl_value(view, process)
     choice = parse_nccl(value)
     if choice is None:
@@ -189,7 +189,7 @@ def _nccl(view: View, process: Process, verdict: Verdict) -> None:
         verdict.find("env.nccl-interface-loopback", [*quotes, *spans], {**values, "nodes": view.nodes[0]})
 
 
-def _nccl_value(view: View, process: Process) -> tuple[str, list[Quote]]:
+def _nccl_value(view: View, process: EnvProcess) -> tuple[str, list[Quote]]:
     """Return NCCL_SOCKET_IFNAME as NCCL sees it: of the environment, else of the files that NCCL reads."""
     name = "NCCL_SOCKET_IFNAME"
     if name in process:
@@ -201,7 +201,7 @@ def _nccl_value(view: View, process: Process) -> tuple[str, list[Quote]]:
     return "", []
 
 
-def _gloo(view: View, process: Process, verdict: Verdict) -> None:
+def _gloo(view: View, process: EnvProcess, verdict: EnvVerdict) -> None:
     value = process.get("GLOO_SOCKET_IFNAME")
     if not value:
         return

@@ -6,13 +6,13 @@ from typing import Any
 
 from distkb.evidence.observation import Quote
 from distkb.probing.env.network import master_is_here
-from distkb.probing.env.verdict import Verdict, quote
-from distkb.probing.env.view import Process, View, integer, records
+from distkb.probing.env.verdict import EnvVerdict, quote
+from distkb.probing.env.view import EnvProcess, View, integer, records
 
 _LAST_PORT = 65535
 
 
-def judge(view: View, verdict: Verdict) -> None:
+def judge(view: View, verdict: EnvVerdict) -> None:
     """Judge the port that MASTER_PORT names, or the one that torchrun would take."""
     port = view.part("port")
     here = view.here
@@ -34,12 +34,12 @@ def judge(view: View, verdict: Verdict) -> None:
         _before(port, number, holders, here, verdict)
 
 
-def _would_listen(view: View, here: Process) -> bool:
+def _would_listen(view: View, here: EnvProcess) -> bool:
     """Say whether the store would be opened on this machine by what runs in this environment."""
     return here.rank in (None, 0) and here.get("TORCHELASTIC_USE_AGENT_STORE") != "True" and master_is_here(view)
 
 
-def _range(port: dict[str, Any], number: int, here: Process, verdict: Verdict) -> None:
+def _range(port: dict[str, Any], number: int, here: EnvProcess, verdict: EnvVerdict) -> None:
     ephemeral = port.get("ephemeral")
     if isinstance(ephemeral, list) and len(ephemeral) == 2 and not here.elastic and (here.rank or 0) == 0:
         low, high = integer(ephemeral[0]) or 0, integer(ephemeral[1]) or 0
@@ -50,7 +50,9 @@ def _range(port: dict[str, Any], number: int, here: Process, verdict: Verdict) -
             )
 
 
-def _before(port: dict[str, Any], number: int, holders: list[dict[str, Any]], here: Process, verdict: Verdict) -> None:
+def _before(
+    port: dict[str, Any], number: int, holders: list[dict[str, Any]], here: EnvProcess, verdict: EnvVerdict
+) -> None:
     """Judge a port that a launch from this environment would open."""
     if port.get("listen") not in ("free", "taken", "denied"):
         return
@@ -88,7 +90,7 @@ def _taken(holder: dict[str, Any], *, named: bool) -> str:
     return "env.default-port-busy" if holder.get("launch") else "env.default-port-taken"
 
 
-def _live(view: View, number: int, holders: list[dict[str, Any]], verdict: Verdict) -> None:
+def _live(view: View, number: int, holders: list[dict[str, Any]], verdict: EnvVerdict) -> None:
     """Judge the port of a launch that is running: one of its own processes has to hold it."""
     zero = next((process for process in view.ranks if process.rank == 0), None)
     if zero is None or not master_is_here(view) or any(holder.get("pid") is None for holder in holders):

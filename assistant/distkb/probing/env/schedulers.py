@@ -9,15 +9,15 @@ torchrun takes PET_* for options.
 
 from __future__ import annotations
 
-from distkb.probing.env.verdict import Verdict, listed
-from distkb.probing.env.view import Process, View
+from distkb.probing.env.verdict import EnvVerdict, listed
+from distkb.probing.env.view import EnvProcess, View
 
 _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 _CONTRACT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 _INTERACTIVE = ("bash", "interactive")
 
 
-def judge(view: View, verdict: Verdict) -> None:
+def judge(view: View, verdict: EnvVerdict) -> None:
     """Judge what a scheduler left in the environment."""
     here = view.here
     if here is None:
@@ -32,7 +32,7 @@ def _has(view: View, *packages: str) -> bool:
     return any(view.part("versions").get(package) for package in packages)
 
 
-def _slurm(view: View, here: Process, verdict: Verdict) -> None:
+def _slurm(view: View, here: EnvProcess, verdict: EnvVerdict) -> None:
     tasks = here.number("SLURM_NTASKS")
     if tasks is None:
         return
@@ -60,7 +60,7 @@ def _slurm(view: View, here: Process, verdict: Verdict) -> None:
         )
 
 
-def _slurm_ranks(here: Process, verdict: Verdict) -> None:
+def _slurm_ranks(here: EnvProcess, verdict: EnvVerdict) -> None:
     """Compare a contract made from Slurm's variables with them."""
     verdict.look("env.slurm-world-differs", "env.slurm-rank-differs")
     world, tasks = here.number("WORLD_SIZE"), here.number("SLURM_STEP_NUM_TASKS")
@@ -78,7 +78,7 @@ def _slurm_ranks(here: Process, verdict: Verdict) -> None:
         )
 
 
-def _mpi(view: View, here: Process, verdict: Verdict) -> None:
+def _mpi(view: View, here: EnvProcess, verdict: EnvVerdict) -> None:
     names = [name for name in _SIZES if (here.number(name) or 0) > 1]
     if not names:
         return
@@ -97,7 +97,7 @@ def _mpi(view: View, here: Process, verdict: Verdict) -> None:
         )
 
 
-def _mpi_names(here: Process) -> list[str]:
+def _mpi_names(here: EnvProcess) -> list[str]:
     return [
         n
         for n in here.environment
@@ -105,7 +105,7 @@ def _mpi_names(here: Process) -> list[str]:
     ]
 
 
-def _cloud(view: View, here: Process, verdict: Verdict) -> None:
+def _cloud(view: View, here: EnvProcess, verdict: EnvVerdict) -> None:
     """DeepSpeed's ways out where the contract is not complete."""
     missing = [name for name in _CONTRACT if name not in here]
     if not missing or not here.launched or not _has(view, "deepspeed"):
@@ -120,7 +120,7 @@ def _cloud(view: View, here: Process, verdict: Verdict) -> None:
             )
 
 
-def _options(view: View, here: Process, verdict: Verdict) -> None:
+def _options(view: View, here: EnvProcess, verdict: EnvVerdict) -> None:
     """Options of torchrun from the environment, which Kubeflow sets on purpose and a shell keeps by accident."""
     names = sorted(name for name in here.environment if name.startswith("PET_") and name.isidentifier())
     if names and view.part("host").get("container") != "kubernetes" and not here.elastic:

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from distkb.evidence.observation import Observation, absent
-from distkb.probing.env.verdict import Verdict, listed
-from distkb.probing.env.view import Process, View
+from distkb.probing.env.verdict import EnvVerdict, listed
+from distkb.probing.env.view import EnvProcess, View
 
 _MOST_QUOTES = 8
 _SAME_RANK = "env.tasks-same-rank"
@@ -53,13 +53,13 @@ def _join(found: list[Observation], observation: Observation, *, alone: bool) ->
     found.append(observation)
 
 
-def _count(processes: Iterable[Process], least: int) -> int:
+def _count(processes: Iterable[EnvProcess], least: int) -> int:
     return max(least, *(here.number("SLURM_STEP_NUM_TASKS") or 0 for here in processes))
 
 
 def _ranks(facts: Mapping[int, Mapping[str, Any]]) -> Iterable[Observation]:
     """Compare the ranks that the tasks were given."""
-    verdict = Verdict()
+    verdict = EnvVerdict()
     processes = {number: View.of(own).here for number, own in sorted(facts.items())}
     ranked = {number: here for number, here in processes.items() if here is not None and here.rank is not None}
     if len(ranked) < 2:

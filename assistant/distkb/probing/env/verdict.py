@@ -12,7 +12,7 @@ _MOST_QUOTES = 8
 _MOST_LISTED = 8
 
 
-class Verdict:
+class EnvVerdict:
     """What was looked for, and what was found."""
 
     def __init__(self) -> None:

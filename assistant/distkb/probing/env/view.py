@@ -11,7 +11,7 @@ from distkb.evidence.observation import Quote
 from distkb.probing.env.verdict import quote
 
 
-class Process(msgspec.Struct, frozen=True, kw_only=True):
+class EnvProcess(msgspec.Struct, frozen=True, kw_only=True):
     """One process of the run, or the environment in which one would start."""
 
     path: str
@@ -67,16 +67,16 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """The facts in the form in which they are judged."""
 
     facts: dict[str, Any]
-    here: Process | None
+    here: EnvProcess | None
     """The environment that is judged: the shell's, or that of the first rank of a live launch."""
-    ranks: tuple[Process, ...]
+    ranks: tuple[EnvProcess, ...]
     """The processes of a live launch; empty where none was named."""
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> View:
         """Read the facts of a document."""
         ranks = tuple(
-            Process(
+            EnvProcess(
                 path=f"/proc/{item['pid']}/environ",
                 environment=_texts(item.get("environment")),
                 pid=item["pid"],
@@ -89,7 +89,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         if ranks:
             here = ranks[0]
         elif isinstance(facts.get("environment"), dict) and facts.get("environment_path") is not None:
-            here = Process(path=str(facts["environment_path"]), environment=_texts(facts["environment"]))
+            here = EnvProcess(path=str(facts["environment_path"]), environment=_texts(facts["environment"]))
         return cls(facts=dict(facts), here=here, ranks=ranks)
 
     @property
@@ -98,7 +98,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.ranks)
 
     @property
-    def everyone(self) -> tuple[Process, ...]:
+    def everyone(self) -> tuple[EnvProcess, ...]:
         """The processes of the launch, or the one environment there is."""
         return self.ranks or ((self.here,) if self.here else ())
 
@@ -147,7 +147,7 @@ def texts(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def _nodes(here: Process | None, requested: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
+def _nodes(here: EnvProcess | None, requested: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
     if here is not None:
         groups = here.number("GROUP_WORLD_SIZE")
         if groups is not None and here.elastic:

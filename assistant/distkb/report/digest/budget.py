@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from distkb.report.digest.model import Item, Name, Section
+from distkb.report.digest.model import DigestLine, Name, Section
 
 SHARES: Mapping[Name, float] = {
     "run": 0.08,
@@ -32,7 +32,7 @@ _HEADING = 24
 """Tokens of a heading, and of the line that says what was left out."""
 
 
-def fit(sections: Sequence[Section], budget: int, cost: Callable[[Item], int]) -> tuple[Section, ...]:
+def fit(sections: Sequence[Section], budget: int, cost: Callable[[DigestLine], int]) -> tuple[Section, ...]:
     """Return the sections with as many of their lines, the most telling first, as the budget has room for."""
     filled = [section for section in sections if section.items]
     room = budget - _HEADING * len(filled)

@@ -16,7 +16,7 @@ from distkb.report import rollcall
 from distkb.report.citations import readable, unmarked
 from distkb.report.digest.budget import fit
 from distkb.report.digest.ends import Ends, paths_of
-from distkb.report.digest.model import Digest, Item, Name, Section
+from distkb.report.digest.model import Digest, DigestLine, Name, Section
 from distkb.report.digest.orders import ends_first, latest_first, places_first, telling_first
 from distkb.report.digest.text import cost, write
 from distkb.report.digest.tokens import tokens
@@ -80,7 +80,7 @@ def _within(made: Digest, sections: Sequence[Section], say: Say) -> Digest:
 def around(passage: Passage, line: int, name: str, say: Say, *, budget: int = BUDGET) -> Digest:
     """Return the lines around one as a digest of one section, the nearest first; `name` is what its file was called."""
     items = [
-        Item(
+        DigestLine(
             text=row.text,
             path=passage.path,
             line=row.number,
@@ -121,7 +121,7 @@ class _Writer:
         return self.ends.of(clean(quote.path)) + (f":{quote.line}" if quote.line is not None else "")
 
     def sections(self) -> list[Section]:
-        made: list[tuple[Name, Iterator[Item]]] = [
+        made: list[tuple[Name, Iterator[DigestLine]]] = [
             ("run", self._run()),
             ("causes", self._causes()),
             ("roll-call", self._roll_call()),
@@ -144,7 +144,7 @@ class _Writer:
         states = [one for one in self.evidence.ranks if one.rank == rank]
         shown = [o for o in self.evidence.observations if o.present and any(q.rank == rank for q in o.quotes)]
         failed = [passage for passage in self.seen.failures if rank in passage.ranks]
-        made: list[tuple[Name, Iterator[Item]]] = [
+        made: list[tuple[Name, Iterator[DigestLine]]] = [
             ("roll-call", chain.from_iterable(self._state(one) for one in states)),
             ("failures", self._passages(failed, ends_first)),
             ("places", self._places(rank)),
@@ -153,14 +153,14 @@ class _Writer:
         ]
         return [Section(name=name, items=tuple(items)) for name, items in made]
 
-    def _line(self, quote: Quote, *, ranks: str = "", within: bool = False, order: int = 0) -> Item:
+    def _line(self, quote: Quote, *, ranks: str = "", within: bool = False, order: int = 0) -> DigestLine:
         """Return a line of the run, with the clock instead of what stands before its message."""
         text = message(quote) if quote.time is not None else unmarked(readable(quote.text))
         when = "" if quote.time is None else f"{clock(quote.time)} "
         if not ranks and quote.rank is not None:
             ranks = str(quote.rank)
         self._shows(quote.path, quote.line, [quote.rank], quote.text)
-        return Item(
+        return DigestLine(
             text=cut(when + text, LINE),
             path=quote.path,
             line=quote.line,
@@ -179,9 +179,9 @@ class _Writer:
         self.shown.add((path, line))
         self.texts |= {(rank, _core(text)) for rank in ranks[:MOST_RANKS]}
 
-    def _sentence(self, text: str, quote: Quote | None = None, **fields: bool | int | str) -> Item:
+    def _sentence(self, text: str, quote: Quote | None = None, **fields: bool | int | str) -> DigestLine:
         place = "" if quote is None else self._place(quote)
-        return Item(
+        return DigestLine(
             text=text,
             path=None if quote is None else quote.path,
             line=None if quote is None else quote.line,
@@ -195,7 +195,7 @@ class _Writer:
             return self.say("digest.all")
         return listed(ranks, 6)
 
-    def _run(self) -> Iterator[Item]:
+    def _run(self) -> Iterator[DigestLine]:
         say, seen, evidence = self.say, self.seen, self.evidence
         size = f"{evidence.bytes_read / 1e6:.1f}"
         yield self._sentence(say("digest.run.read", files=seen.files, lines=seen.lines, size=size))
@@ -225,7 +225,7 @@ class _Writer:
         for skipped in evidence.skipped[:3]:
             yield self._sentence(say("digest.run.skipped", path=clean(skipped.path), code=skipped.code))
 
-    def _causes(self) -> Iterator[Item]:
+    def _causes(self) -> Iterator[DigestLine]:
         say = self.say
         first = self.diagnosis.causes[0] if self.diagnosis.causes else None
         verdict = answer(self.diagnosis)
@@ -255,7 +255,7 @@ class _Writer:
         if self.diagnosis.fix is not None:
             yield self._sentence(say("digest.fix", id=self.diagnosis.fix.id, title=say.text(self.diagnosis.fix.title)))
 
-    def _reason(self, reason: Contribution) -> Item:
+    def _reason(self, reason: Contribution) -> DigestLine:
         observation = reason.observation
         quote = observation.quotes[0] if observation.quotes else None
         sentence = self.meanings.seen(observation, self.say)
@@ -265,7 +265,7 @@ class _Writer:
         ranks = "" if quote is None or quote.rank is None else str(quote.rank)
         return self._sentence(f"{strength(reason.weight)} {sentence}", quote, ranks=ranks, within=True)
 
-    def _shown_by(self) -> Iterator[Item]:
+    def _shown_by(self) -> Iterator[DigestLine]:
         """The lines that show what the causes name, where they stand nowhere else."""
         for observation in self.evidence.observations:
             if observation.id in self.told and observation.present:
@@ -273,29 +273,31 @@ class _Writer:
                     if not self._stands(quote):
                         yield self._line(quote)
 
-    def _roll_call(self) -> Iterator[Item]:
+    def _roll_call(self) -> Iterator[DigestLine]:
         for members in rollcall.groups(self.evidence.ranks):
             last = next((one.last for one in members if one.last is not None), None)
             yield self._sentence(rollcall.said(members, self.say, shown=MOST_RANKS if self.whole else SHOWN), last)
         if self.whole:
             yield from chain.from_iterable(map(self._state, self.evidence.ranks))
 
-    def _state(self, one: RankState) -> Iterator[Item]:
+    def _state(self, one: RankState) -> Iterator[DigestLine]:
         yield self._sentence(rollcall.said([one], self.say), one.last)
 
-    def _passages(self, passages: Sequence[Passage], telling: Callable[[Passage], Sequence[int]]) -> Iterator[Item]:
+    def _passages(
+        self, passages: Sequence[Passage], telling: Callable[[Passage], Sequence[int]]
+    ) -> Iterator[DigestLine]:
         """Return the lines of passages; `telling` says in which order they matter, as places in the passage."""
         order = 0
         for passage in passages:
             who = self._who(passage.ranks) if passage.ranks else ""
-            items: list[Item] = []
+            items: list[DigestLine] = []
             again = telling is not telling_first
             known = {n for n, row in enumerate(passage.rows) if (passage.path, row.number) in self.shown and not again}
             for row in passage.rows:
                 order += 1
                 quote = Quote(text=row.text, path=passage.path, line=row.number)
                 self._shows(passage.path, row.number, passage.ranks or [None], row.text)
-                item = Item(
+                item = DigestLine(
                     text=cut(_FOLDERS.sub("…/", unmarked(readable(row.text))).rstrip(), LINE),
                     path=passage.path,
                     line=row.number,
@@ -308,7 +310,7 @@ class _Writer:
                 items.append(item)
             yield from (items[index] for index in telling(passage) if index not in known)
 
-    def _places(self, rank: int | None = None) -> Iterator[Item]:
+    def _places(self, rank: int | None = None) -> Iterator[DigestLine]:
         for stand in self.seen.stands:
             if rank is not None and rank not in stand.ranks:
                 continue
@@ -321,7 +323,7 @@ class _Writer:
             for frame in stand.frames[-4:]:
                 yield self._line(frame, within=True)
 
-    def _said(self, *, alone: bool) -> Iterator[Item]:
+    def _said(self, *, alone: bool) -> Iterator[DigestLine]:
         chosen = [one for one in self.seen.said if one.alone == alone and _WORD.search(one.quote.text)]
         place = {id(one): n for n, one in enumerate(sorted(chosen, key=lambda one: _when(one.quote)))}
         for one in chosen:
@@ -330,18 +332,18 @@ class _Writer:
             yield self._line(one.quote, ranks=f"{who} {times}".strip(), order=place[id(one)])
             yield from (self._line(quote, within=True, order=place[id(one)]) for quote in one.also)
 
-    def _numbers(self) -> Iterator[Item]:
+    def _numbers(self) -> Iterator[DigestLine]:
         for odd in self.seen.odd:
             who = self._who(odd.ranks)
             yield self._sentence(self.say("digest.odd", who=who, number=odd.number, usual=odd.usual), odd.quote)
             yield self._line(odd.quote, within=True)
 
-    def _endings(self) -> Iterator[Item]:
+    def _endings(self) -> Iterator[DigestLine]:
         for observation in self.evidence.observations:
             if observation.present and self.meanings.is_ending(observation):
                 yield from self._observation(observation)
 
-    def _findings(self) -> Iterator[Item]:
+    def _findings(self) -> Iterator[DigestLine]:
         """What was found and the causes do not name: the failure itself first."""
         found = [
             o
@@ -351,7 +353,7 @@ class _Writer:
         for observation in sorted(found, key=self.meanings.nearness):
             yield from self._observation(observation)
 
-    def _observation(self, observation: Observation, rank: int | None = None) -> Iterator[Item]:
+    def _observation(self, observation: Observation, rank: int | None = None) -> Iterator[DigestLine]:
         """Return what was observed with the lines that show it, those that stand above by their places alone."""
         quotes = [quote for quote in observation.quotes if rank in {None, quote.rank}][: 6 if self.whole else 2]
         new = [quote for quote in quotes if not self._stands(quote)]
@@ -359,7 +361,7 @@ class _Writer:
         yield self._sentence(self.meanings.seen(observation, self.say), first)
         yield from (self._line(quote, within=True) for quote in new)
 
-    def _next(self) -> Iterator[Item]:
+    def _next(self) -> Iterator[DigestLine]:
         step = self.diagnosis.next.step if self.diagnosis.next else None
         for chosen in (step, self.diagnosis.collect):
             if chosen is not None:

@@ -16,7 +16,7 @@ Name = Literal[
 HANDLES: tuple[Name, ...] = tuple(name for name in get_args(Name) if name not in {"rank", "around"})
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
+class DigestLine(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a digest."""
 
     text: str
@@ -40,7 +40,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
     """The lines of one question."""
 
     name: Name
-    items: tuple[Item, ...]
+    items: tuple[DigestLine, ...]
     left_out: int = 0
     """Lines that the budget had no room for; `--more NAME` shows them."""
 

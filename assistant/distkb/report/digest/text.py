@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distkb.locale import Say
-from distkb.report.digest.model import Digest, Item, Section
+from distkb.report.digest.model import Digest, DigestLine, Section
 from distkb.report.digest.tokens import tokens
 
 
@@ -28,7 +28,7 @@ def _lines(section: Section) -> list[str]:
     return shown
 
 
-def line(item: Item, *, same: bool = False) -> str:
+def line(item: DigestLine, *, same: bool = False) -> str:
     """Return one line; `same`: it stands in the file of the line before it, whose name is not repeated."""
     place = f":{item.line}" if same else item.place
     ranks = f" [{item.ranks}]" if item.ranks else ""
@@ -38,6 +38,6 @@ def line(item: Item, *, same: bool = False) -> str:
     return f"{head}{item.text}" + (f" ({place}{ranks})" if place else "")
 
 
-def cost(item: Item) -> int:
+def cost(item: DigestLine) -> int:
     """Return how many tokens a line may cost."""
     return tokens(line(item, same=item.within and item.quoted)) + 1

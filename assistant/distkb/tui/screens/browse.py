@@ -17,12 +17,12 @@ from distkb.catalogue.model import Family
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill, room
-from distkb.tui.widgets.prompt import Line
+from distkb.tui.widgets.prompt import LineInput
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Entry
     from distkb.tui.app import DistkbApp
-    from distkb.tui.knowledge import Knowledge
+    from distkb.tui.knowledge import ScreenKnowledge
 
 MOST_FOUND = 30
 
@@ -40,7 +40,7 @@ class BrowseScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the input above the list."""
         yield Static(id="browse-title")
-        yield Line(id="browse-input")
+        yield LineInput(id="browse-input")
         yield OptionList(id="browse-list")
         yield KeyBar()
 
@@ -88,7 +88,7 @@ class BrowseScreen(Screen[None]):
             rows, first = list(self._families(known)), 1  # the first row is a heading
         refill(self.query_one(OptionList), rows, highlighted=first)
 
-    def _families(self, known: Knowledge) -> Iterator[Option]:
+    def _families(self, known: ScreenKnowledge) -> Iterator[Option]:
         for family in get_args(Family):
             members = [entry for entry in known.catalogue.entries if entry.family == family]
             if members:

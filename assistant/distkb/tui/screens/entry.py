@@ -19,7 +19,7 @@ from distkb.tui.voice import prose, shown, voice
 from distkb.tui.widgets.listing import refill
 
 if TYPE_CHECKING:
-    from distkb.catalogue.model import Cause, Entry, Evidence
+    from distkb.catalogue.model import Cause, Cue, Entry
     from distkb.locale import Say
     from distkb.tui.app import DistkbApp
 
@@ -130,7 +130,7 @@ class EntryScreen(Screen[None]):
         parts.append(_heading(say("entry.fixes")))
         return Content("\n").join(parts)
 
-    def _evidence(self, heading: str, evidence: list[Evidence], say: Say) -> list[Content]:
+    def _evidence(self, heading: str, evidence: list[Cue], say: Say) -> list[Content]:
         known = self.app.knowledge
         if not evidence or known is None:
             return []

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import prose, voice
 from distkb.tui.widgets.listing import refill
-from distkb.tui.widgets.prompt import Line
+from distkb.tui.widgets.prompt import LineInput
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Term
@@ -36,7 +36,7 @@ class GlossaryScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the list beside the definition."""
         yield Static(id="glossary-title")
-        yield Line(id="glossary-input")
+        yield LineInput(id="glossary-input")
         with Horizontal(id="glossary-body"):
             yield OptionList(id="glossary-list")
             with VerticalScroll(id="glossary-right"):

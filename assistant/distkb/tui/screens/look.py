@@ -23,7 +23,7 @@ from distkb.tui.widgets.move import offer
 if TYPE_CHECKING:
     from distkb.probing.run import ProbeRun
     from distkb.tui.app import DistkbApp
-    from distkb.watching.look import Job
+    from distkb.watching.look import LocalJob
 
 
 class LookScreen(Dialog[Path | None]):
@@ -40,7 +40,7 @@ class LookScreen(Dialog[Path | None]):
             self.folder = folder
             self.reason = reason
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: LocalJob) -> None:
         """Take the job to look at."""
         super().__init__()
         self._job = job

@@ -21,7 +21,7 @@ from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.screens.start import existing
 from distkb.tui.voice import fit, voice
-from distkb.tui.widgets.prompt import Words
+from distkb.tui.widgets.prompt import WordsInput
 
 if TYPE_CHECKING:
     from distkb.tui.app import DistkbApp
@@ -64,7 +64,7 @@ def _names(folder: str) -> list[str]:
     return [name for name in names if name.isprintable()]
 
 
-class PathInput(Words):
+class PathInput(WordsInput):
     """A path; Tab completes it as a shell does."""
 
     BINDINGS: ClassVar[list[BindingType]] = [key("tab", "complete", "complete")]
@@ -145,8 +145,8 @@ class OpenScreen(Dialog[Path | None]):
         shown.display = bool(names)
         shown.update(Content(fit("  ".join(names), 3 * max(20, self.query_one("#open-box").size.width - 4))))
 
-    @on(Words.Pasted)
-    def _pasted(self, event: Words.Pasted) -> None:
+    @on(WordsInput.Pasted)
+    def _pasted(self, event: WordsInput.Pasted) -> None:
         """Read a log that was pasted in place of a path."""
         self._keep(event.text)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from distkb.probing.interpreter import Interpreter
     from distkb.tui.app import DistkbApp
-    from distkb.watching.whereabouts import Found
+    from distkb.watching.whereabouts import ProbeFiles
 
 
 class ProbesScreen(Screen[None]):
@@ -73,7 +73,7 @@ class ProbesScreen(Screen[None]):
     class FilesFound(Message):
         """It is known where the files of a probe lie."""
 
-        def __init__(self, probe: str, found: Found) -> None:
+        def __init__(self, probe: str, found: ProbeFiles) -> None:
             super().__init__()
             self.probe = probe
             self.found = found
@@ -99,7 +99,7 @@ class ProbesScreen(Screen[None]):
         self._request: dict[str, Any] = {}
         self.python: Interpreter | None = None
         """Which Python the probes run under; None while it is looked for."""
-        self._files: dict[str, Found] = {}
+        self._files: dict[str, ProbeFiles] = {}
         """For each probe that was looked at: the files it would read."""
 
     def compose(self) -> ComposeResult:

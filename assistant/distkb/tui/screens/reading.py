@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import ProgressBar, Static
 
 from distkb.diagnosis.session import Event, EvidenceAdded, Session
-from distkb.intake_process import CancelledError, ReadingFailedError, Request
+from distkb.intake_process import CancelledError, ReadingFailedError, ReadRequest
 from distkb.tui import saved
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
@@ -24,7 +24,7 @@ from distkb.tui.widgets.move import duration
 
 if TYPE_CHECKING:
     from distkb.evidence.observation import Evidence, Skipped
-    from distkb.intake_process import Reading
+    from distkb.intake_process import ReadingProcess
     from distkb.tui.app import DistkbApp
 
 TITLE_LENGTH = 60
@@ -83,7 +83,7 @@ class ReadingScreen(Dialog[Outcome | None]):
         self._paths = paths
         self._pasted = pasted
         self._session = session
-        self._reading: Reading | None = None
+        self._reading: ReadingProcess | None = None
         self._amount = (0, 0)
         self._told = 0.0
         self._preparing = False
@@ -131,7 +131,7 @@ class ReadingScreen(Dialog[Outcome | None]):
             if self._pasted:
                 self._paths = (*self._paths, pasted.keep(self._pasted))
             self._reading.ask(
-                Request(
+                ReadRequest(
                     paths=tuple(str(path) for path in self._paths),
                     report=self._description or None,
                 )

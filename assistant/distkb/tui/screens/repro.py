@@ -18,7 +18,7 @@ from textual.screen import Screen
 from textual.widgets import RichLog, Static
 
 from distkb.evidence.text.clean import plain
-from distkb.intake_process import CancelledError, Reading, ReadingFailedError, Request
+from distkb.intake_process import CancelledError, ReadingFailedError, ReadingProcess, ReadRequest
 from distkb.report.repro import Shown, run_text
 from distkb.repro import verdict
 from distkb.repro.folder import temporary
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from distkb.probing.run import Stage
     from distkb.repro.program import Program
     from distkb.tui.app import DistkbApp
-    from distkb.tui.knowledge import Knowledge
+    from distkb.tui.knowledge import ScreenKnowledge
 
 
 class ReproScreen(Screen[None]):
@@ -86,7 +86,7 @@ class ReproScreen(Screen[None]):
         self._entry = entry
         self._here: ReproScreen.Available | None = None
         self._reproduction: Reproduction | None = None
-        self._reading: Reading | None = None
+        self._reading: ReadingProcess | None = None
         self._under_way = False
         self._began = 0.0
         self._given_up = False
@@ -186,7 +186,7 @@ class ReproScreen(Screen[None]):
         self._carry_out(here.program, here.python, known, fixed=state == "fixed")
 
     @work(thread=True, group="repro")
-    def _carry_out(self, program: Program, python: Path, known: Knowledge, *, fixed: bool) -> None:
+    def _carry_out(self, program: Program, python: Path, known: ScreenKnowledge, *, fixed: bool) -> None:
         def listen(event: Stage | str) -> None:
             self.post_message(self.Output(event))
 
@@ -213,11 +213,11 @@ class ReproScreen(Screen[None]):
         finally:
             self._reproduction = None
 
-    def _diagnose(self, folder: Path, known: Knowledge) -> Diagnosis:
+    def _diagnose(self, folder: Path, known: ScreenKnowledge) -> Diagnosis:
         """Read the artifacts in a process of its own, so that the screen stays quick."""
         from distkb.diagnosis.batch import diagnose
 
-        self._reading = Reading(Request(paths=(str(folder),)), overlays=known.overlays)
+        self._reading = ReadingProcess(ReadRequest(paths=(str(folder),)), overlays=known.overlays)
         if self._given_up:
             self._reading.cancel()
         try:

@@ -18,7 +18,7 @@ from distkb.tui.keys import KeyBar, key
 from distkb.tui.screens.start import session_row
 from distkb.tui.voice import voice
 from distkb.tui.widgets.listing import refill
-from distkb.tui.widgets.prompt import Line
+from distkb.tui.widgets.prompt import LineInput
 
 if TYPE_CHECKING:
     from distkb.tui.app import DistkbApp
@@ -46,7 +46,7 @@ class ResumeScreen(Dialog[str | None]):
         """Lay out the words above the list."""
         with Vertical(id="resume-box"):
             yield Static(id="resume-title")
-            yield Line(id="resume-filter")
+            yield LineInput(id="resume-filter")
             yield OptionList(id="resume-list")
         yield KeyBar()
 

@@ -39,7 +39,7 @@ from distkb.tui.widgets.trail import Trail
 if TYPE_CHECKING:
     from distkb.diagnosis.view import SessionView
     from distkb.tui.app import DistkbApp
-    from distkb.watching.look import Job
+    from distkb.watching.look import LocalJob
 
 TALL = 34
 """Lines from which there is room for more of the roll call."""
@@ -230,7 +230,7 @@ class SessionScreen(Screen[None]):
         silent = job.silent_s is None or job.silent_s >= SILENT_S
         return (Look(job), *moves) if silent and self._about(job) else (*moves, Look(job))
 
-    def _looked(self, job: Job, folder: Path) -> None:
+    def _looked(self, job: LocalJob, folder: Path) -> None:
         """Read what was taken into this session where it is about the job, else into a new one."""
         if self._about(job):
             self._read(folder, "collect.stacks")
@@ -238,7 +238,7 @@ class SessionScreen(Screen[None]):
             self.app.home()
             self.app.begin(paths=[folder])
 
-    def _about(self, job: Job) -> bool:
+    def _about(self, job: LocalJob) -> bool:
         """Whether the session may be about a job."""
         from distkb.watching.look import may_be_of
 

@@ -21,7 +21,7 @@ from distkb.tui import saved
 from distkb.tui.keys import KeyBar, key
 from distkb.tui.voice import fit, shown, voice
 from distkb.tui.widgets.listing import refill
-from distkb.tui.widgets.prompt import BREAK, Words
+from distkb.tui.widgets.prompt import BREAK, WordsInput
 
 if TYPE_CHECKING:
     from distkb.tui.app import DistkbApp
@@ -81,7 +81,7 @@ class StartScreen(Screen[None]):
         """Lay out the screen."""
         yield Static(id="start-title")
         yield Static(id="start-ask")
-        yield Words(id="start-input")
+        yield WordsInput(id="start-input")
         with Vertical(id="start-below"):
             yield OptionList(id="start-results")
             yield OptionList(id="start-ways")
@@ -216,8 +216,8 @@ class StartScreen(Screen[None]):
         else:
             self.app.begin(description=words.replace(BREAK, "\n"))
 
-    @on(Words.Pasted)
-    def _pasted(self, event: Words.Pasted) -> None:
+    @on(WordsInput.Pasted)
+    def _pasted(self, event: WordsInput.Pasted) -> None:
         """Read a pasted log at once; what was typed before it describes it."""
         words = self.query_one(Input)
         self.app.begin(words.value.replace(BREAK, "\n"), pasted=event.text)

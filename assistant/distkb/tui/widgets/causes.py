@@ -19,7 +19,7 @@ from distkb.tui.widgets.listing import refill, room
 
 if TYPE_CHECKING:
     from distkb.diagnosis.view import RankedView, SessionView
-    from distkb.tui.knowledge import Knowledge
+    from distkb.tui.knowledge import ScreenKnowledge
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 LEAST_SHOWN = 0.005
@@ -57,7 +57,7 @@ class CauseList(OptionList):
             super().__init__()
             self.entry = entry
 
-    def __init__(self, knowledge: Knowledge, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, knowledge: ScreenKnowledge, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         """Show nothing until `show`."""
         super().__init__(id=id)
         self._knowledge = knowledge

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
     from distkb.catalogue.model import Step, Text
     from distkb.locale import Say
-    from distkb.watching.look import Job
+    from distkb.watching.look import LocalJob
 
 
 class Look(msgspec.Struct, frozen=True):
     """Look at a job that runs here: offered before any question."""
 
-    job: Job
+    job: LocalJob
 
 
 UNKNOWN = "=unknown"
@@ -310,7 +310,7 @@ class MovePanel(Vertical):
         self.query_one(Answers).focus()
 
 
-def offer(job: Job, say: Say, beside: Sequence[Job] = (), *, asked: bool = True) -> str:
+def offer(job: LocalJob, say: Say, beside: Sequence[LocalJob] = (), *, asked: bool = True) -> str:
     """Return which ranks run here and for how long they have been silent, with the offer to look at them.
 
     Of jobs of one name that are offered `beside` one another, the first process tells which it is.

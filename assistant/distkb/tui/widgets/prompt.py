@@ -41,7 +41,7 @@ BREAK = " ⏎ "
 """How a line break in pasted text is shown in the one line of the input."""
 
 
-class Line(Input):
+class LineInput(Input):
     """An input of one line that takes the keys for commands and help as such while it is empty."""
 
     _COMMANDS: ClassVar = {":": "command_palette", "?": "help"}
@@ -55,7 +55,7 @@ class Line(Input):
             await self.app.run_action(command)
 
 
-class Words(Line):
+class WordsInput(LineInput):
     """An input of one line; it keeps all lines of what is pasted, and hands a pasted log on instead of showing it."""
 
     class Pasted(Message):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from distkb.diagnosis.view import SessionView, TrailItem
     from distkb.evidence.observation import Observation, Quote
     from distkb.locale import Say
-    from distkb.tui.knowledge import Knowledge
+    from distkb.tui.knowledge import ScreenKnowledge
 
 TALL = 12
 """Rows from which what was seen is told in full; a list with fewer cuts each to one row."""
@@ -69,7 +69,7 @@ class Trail(OptionList):
             super().__init__()
             self.number = number
 
-    def __init__(self, knowledge: Knowledge, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, knowledge: ScreenKnowledge, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         """Show nothing until `show`."""
         super().__init__(id=id)
         self._knowledge = knowledge

@@ -1,6 +1,6 @@
 """Reads what a job was configured with, and finds what contradicts itself, is ignored, or cannot work."""
 
-from distkb.evidence.readers.configs.read import (
+from distkb.evidence.readers.configs.read_configs import (
     ConfigReader,
     find_configs,
     find_launches,

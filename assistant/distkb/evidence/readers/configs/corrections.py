@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import msgspec
 
 from distkb.evidence.readers.configs.flags import BOOLEAN, normal
-from distkb.evidence.readers.configs.item import Part
-from distkb.evidence.readers.configs.launch_command import Line
-from distkb.evidence.readers.configs.shell_words import Piece, Word, in_quotes
+from distkb.evidence.readers.configs.item import ConfigPart
+from distkb.evidence.readers.configs.launch_command import LaunchLine
+from distkb.evidence.readers.configs.shell_words import Word, WordPart, in_quotes
 
 PER_TASK = re.compile(r"\$\{?(SLURM_(?:PROCID|NODEID|LOCALID|TASK_PID))\b")
 FIRST_NODE = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
@@ -30,9 +30,9 @@ Group = list[str]
 class Draft:
     """A command that is being corrected. Its methods change it; `text` writes it."""
 
-    def __init__(self, part: Part, *, frees: bool = False) -> None:
+    def __init__(self, part: ConfigPart, *, frees: bool = False) -> None:
         """`frees`: what differs from task to task is left to the shell of each task."""
-        line: Line = part.extra["line"]
+        line: LaunchLine = part.extra["line"]
         self.name = part.name
         self._line = line
         self._frees = frees
@@ -48,7 +48,7 @@ class Draft:
             return _typed(word)
         return _typed(Word(pieces=tuple(p for piece in word.pieces for p in self._kept(piece)), line=word.line))
 
-    def _kept(self, piece: Piece) -> tuple[Piece, ...]:
+    def _kept(self, piece: WordPart) -> tuple[WordPart, ...]:
         """Put a mark in place of what the shell outside puts in, so that it is not quoted."""
         if not piece.expands or piece.scope == "task":
             return (piece,)
@@ -56,7 +56,7 @@ class Draft:
         if self._frees and own is not None:
             return (own,)
         self._outer.append(piece.text)
-        mark = Piece(text=f"\ue001{len(self._outer) - 1}\ue002", line=piece.line, expands=True, quoted=piece.quoted)
+        mark = WordPart(text=f"\ue001{len(self._outer) - 1}\ue002", line=piece.line, expands=True, quoted=piece.quoted)
         return (mark,)
 
     def _grouped_head(self, words: Sequence[Word]) -> list[Group]:
@@ -180,7 +180,7 @@ class Draft:
         outer = self._outer_words or [_typed(word) for word in line.outer]
         return " ".join([*outer, self._as_word(inner.strip())])
 
-    def _around(self, pieces: Sequence[Piece]) -> str:
+    def _around(self, pieces: Sequence[WordPart]) -> str:
         return "".join(p.text for piece in pieces for p in self._kept(piece))
 
     def _as_word(self, inner: str) -> str:
@@ -190,7 +190,7 @@ class Draft:
         return '"' + "".join(self._outer[int(p)] if n % 2 else in_quotes(p) for n, p in enumerate(parts)) + '"'
 
 
-def _port_of(part: Part) -> str:
+def _port_of(part: ConfigPart) -> str:
     """Return the port at which the ranks were to meet; torchrun's own where none is written."""
     written = str(part.value("rdzv_endpoint") or "").rpartition(":")[2]
     given = str(part.value("master_port") or "")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from distkb.evidence.readers.configs.item import Part, number, truth
-from distkb.evidence.readers.configs.job import Job, accelerate_size, command_size, fsdp_of, world_size
+from distkb.evidence.readers.configs.item import ConfigPart, number, truth
+from distkb.evidence.readers.configs.job import ConfigContext, accelerate_size, command_size, fsdp_of, world_size
 from distkb.evidence.readers.configs.placement import TORCHRUN
 from distkb.evidence.readers.configs.rules_launch import is_many_nodes
 from distkb.evidence.readers.configs.rules_lightning import strategy_name
@@ -15,7 +15,7 @@ _LAUNCHERS = {"torchrun": "torchrun", "torch.distributed.launch": "torchrun", "a
               "deepspeed": "deepspeed"}  # fmt: skip
 
 
-def facts_of(job: Job) -> dict[str, Any]:
+def facts_of(job: ConfigContext) -> dict[str, Any]:
     """Return plain facts by name; `implies` are intake facts as `fact=value`, at most one value for each fact."""
     files: dict[str, list[str]] = {}
     for part in job.parts:
@@ -39,7 +39,7 @@ def facts_of(job: Job) -> dict[str, Any]:
     return facts
 
 
-def _facts(part: Part, job: Job) -> Mapping[str, Any]:
+def _facts(part: ConfigPart, job: ConfigContext) -> Mapping[str, Any]:
     if part.kind == "accelerate":
         return _accelerate(part, job)
     if part.kind == "fsdp-config":
@@ -48,17 +48,17 @@ def _facts(part: Part, job: Job) -> Mapping[str, Any]:
     return read(part) if read is not None else {}
 
 
-def _sbatch(part: Part) -> dict[str, Any]:
+def _sbatch(part: ConfigPart) -> dict[str, Any]:
     nodes = number(part.value("nodes"))
     return {"nodes": None if nodes is None else "multi" if nodes > 1 else "single"}
 
 
-def _trainer(part: Part) -> dict[str, Any]:
+def _trainer(part: ConfigPart) -> dict[str, Any]:
     family = strategy_name(part)
     return {"parallelism": {"ddp": "ddp", "fsdp": "fsdp1"}.get(family), "strategy": family or None}
 
 
-def _accelerate(part: Part, job: Job) -> dict[str, Any]:
+def _accelerate(part: ConfigPart, job: ConfigContext) -> dict[str, Any]:
     kind, size = part.value("distributed_type"), accelerate_size(part)
     precision = part.value("mixed_precision")
     facts: dict[str, Any] = {
@@ -76,7 +76,7 @@ def _accelerate(part: Part, job: Job) -> dict[str, Any]:
     return facts | _fsdp(part, job)
 
 
-def _fsdp(part: Part, job: Job) -> dict[str, Any]:
+def _fsdp(part: ConfigPart, job: ConfigContext) -> dict[str, Any]:
     fsdp = fsdp_of(part, job)
     if fsdp is None:
         return {}
@@ -92,7 +92,7 @@ def _stage(stage: int | None) -> dict[str, Any]:
     return {"zero_stage": stage, "parallelism": names.get(stage) if stage is not None else None}
 
 
-def _deepspeed(part: Part) -> dict[str, Any]:
+def _deepspeed(part: ConfigPart) -> dict[str, Any]:
     facts = _stage(number(part.value("zero_optimization", "stage")))
     for name, key in (
         ("micro_batch", "train_micro_batch_size_per_gpu"),
@@ -106,7 +106,7 @@ def _deepspeed(part: Part) -> dict[str, Any]:
     return facts
 
 
-def _arguments(part: Part) -> dict[str, Any]:
+def _arguments(part: ConfigPart) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "micro_batch": number(part.value("per_device_train_batch_size")),
         "accumulation": number(part.value("gradient_accumulation_steps")),
@@ -117,7 +117,7 @@ def _arguments(part: Part) -> dict[str, Any]:
     return facts
 
 
-def _command(part: Part) -> dict[str, Any]:
+def _command(part: ConfigPart) -> dict[str, Any]:
     size = command_size(part)
     many = size.nodes > 1 if size.nodes is not None else True if is_many_nodes(part) else None
     facts: dict[str, Any] = {"launcher": _LAUNCHERS.get(part.name), "per_node": size.per_node}

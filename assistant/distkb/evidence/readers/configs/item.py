@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from distkb.evidence.readers.configs.shell_words import Piece
+from distkb.evidence.readers.configs.shell_words import WordPart
 
 MAX_BYTES = 1 << 20
 """Bytes of one configuration file."""
@@ -50,7 +50,7 @@ class Unknown:
 UNKNOWN = Unknown()
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
+class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
     """A value as it was read."""
 
     value: Any
@@ -60,7 +60,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     """The value as typed, for simple values."""
     quoted: bool = False
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[WordPart, ...] = ()
     """For a word of a shell script: what is written and what a shell puts in."""
 
     @property
@@ -82,12 +82,12 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.replace("\\", "/").rpartition("/")[2]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class ConfigPart(msgspec.Struct, frozen=True, kw_only=True):
     """One configuration found in a file: a whole YAML file, one call of a script, one command of a shell script."""
 
     kind: Kind
     source: Source
-    root: Mapping[str, Item]
+    root: Mapping[str, ConfigValue]
     line: int = 1
     name: str = ""
     """Name of the call or of the launcher."""
@@ -95,17 +95,17 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Kind of the part that this one is written inside of."""
     duplicates: tuple[tuple[str, int, int], ...] = ()
     """Names given twice, with the lines of the first and the second."""
-    words: tuple[Item, ...] = ()
+    words: tuple[ConfigValue, ...] = ()
     """For a command: everything behind the launcher's own options, the script first."""
-    wrappers: tuple[Part, ...] = ()
+    wrappers: tuple[ConfigPart, ...] = ()
     """For a command: what starts it (srun, mpirun), outermost first."""
     extra: Mapping[str, Any] = {}
     """What else the reader saw: `assigned` variables of a command, `imports` of a script."""
 
-    def get(self, *names: str) -> Item | None:
+    def get(self, *names: str) -> ConfigValue | None:
         """Return the item under nested names, or None where it is not written."""
         found: Any = self.root
-        item: Item | None = None
+        item: ConfigValue | None = None
         for name in names:
             if not isinstance(found, Mapping) or name not in found:
                 return None
@@ -118,7 +118,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         item = self.get(*names)
         return None if item is None else item.value
 
-    def first(self, *names: str) -> Item | None:
+    def first(self, *names: str) -> ConfigValue | None:
         """Return the first of several spellings of one name that is written."""
         return next((self.root[name] for name in names if name in self.root), None)
 
@@ -148,7 +148,7 @@ def truth(value: Any) -> bool | None:
     return None
 
 
-def walk(root: Mapping[str, Item], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Item]]:
+def walk(root: Mapping[str, ConfigValue], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], ConfigValue]]:
     """Yield every named value below `root` with its path; lists are not entered."""
     for name, item in root.items():
         here = (*path, name)
@@ -159,7 +159,7 @@ def walk(root: Mapping[str, Item], path: tuple[str, ...] = ()) -> Iterator[tuple
 
 def plain(value: Any) -> Any:
     """Return a value without places."""
-    if isinstance(value, Item):
+    if isinstance(value, ConfigValue):
         return plain(value.value)
     if isinstance(value, Mapping):
         return {name: plain(item) for name, item in value.items()}

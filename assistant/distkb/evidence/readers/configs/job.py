@@ -8,56 +8,56 @@ from typing import Any
 import msgspec
 
 from distkb.catalogue.settings import Refusal, Setting
-from distkb.evidence.readers.configs.item import Item, Kind, Part, number, truth
+from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, Kind, number, truth
 
 
-class Hit(msgspec.Struct, frozen=True, kw_only=True):
+class ConfigFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One finding of a rule: its id, what fills its sentence, and the lines that show it."""
 
     id: str
     values: dict[str, str]
-    places: tuple[tuple[Part, int], ...]
+    places: tuple[tuple[ConfigPart, int], ...]
     commands: tuple[str, ...] = ()
     """Commands that repair it, made from the one that was read."""
 
 
-def hit(identity: str, part: Part, *items: Item | int | None, **values: object) -> Hit:
+def hit(identity: str, part: ConfigPart, *items: ConfigValue | int | None, **values: object) -> ConfigFinding:
     """Return a finding in one part; `items` are the values, or the lines, that show it."""
     lines = [item if isinstance(item, int) else item.line for item in items if item is not None]
     places = tuple((part, line) for line in dict.fromkeys(lines or [part.line]))
-    return Hit(id=identity, values={name: str(value) for name, value in values.items()}, places=places)
+    return ConfigFinding(id=identity, values={name: str(value) for name, value in values.items()}, places=places)
 
 
-def instead(first: Hit, *commands: str) -> Hit:
+def instead(first: ConfigFinding, *commands: str) -> ConfigFinding:
     """Return a finding with the commands that repair it."""
     return msgspec.structs.replace(first, commands=commands)
 
 
-def also(first: Hit, part: Part, *items: Item | int | None) -> Hit:
+def also(first: ConfigFinding, part: ConfigPart, *items: ConfigValue | int | None) -> ConfigFinding:
     """Return a finding with more places, in another part."""
     lines = [item if isinstance(item, int) else item.line for item in items if item is not None]
     return msgspec.structs.replace(first, places=(*first.places, *((part, line) for line in lines or [part.line])))
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class ConfigRule(msgspec.Struct, frozen=True, kw_only=True):
     """A check of every part of some kinds."""
 
     ids: tuple[str, ...]
     """What it may find."""
     kinds: tuple[Kind, ...]
-    check: Callable[[Part, Job], Iterator[Hit]]
+    check: Callable[[ConfigPart, ConfigContext], Iterator[ConfigFinding]]
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class ConfigContext(msgspec.Struct, frozen=True, kw_only=True):
     """What the rules may look at besides their own part."""
 
-    parts: Sequence[Part]
+    parts: Sequence[ConfigPart]
     settings: Sequence[Setting]
     versions: Mapping[str, str | None]
     """Installed versions by distribution name; None or absent where unknown."""
     refusals: Sequence[Refusal] = ()
 
-    def of(self, *kinds: Kind) -> list[Part]:
+    def of(self, *kinds: Kind) -> list[ConfigPart]:
         """Return the parts of some kinds."""
         return [part for part in self.parts if part.kind in kinds]
 
@@ -95,17 +95,17 @@ def release(text: str | None) -> tuple[int, ...] | None:
 class Fsdp(msgspec.Struct, frozen=True, kw_only=True):
     """An `fsdp_config`, whoever reads it, with one spelling of its keys."""
 
-    part: Part
+    part: ConfigPart
     place: str
     """Place of its keys in the settings: accelerate-config, fsdp-config, or python for a call of the plugin."""
     version: int | None
     """1 or 2; None where it depends on a version that is not known."""
-    keys: Mapping[str, Item]
+    keys: Mapping[str, ConfigValue]
     """Without the prefix `fsdp_`."""
-    item: Item | None = None
+    item: ConfigValue | None = None
     """The block itself."""
 
-    def get(self, name: str) -> Item | None:
+    def get(self, name: str) -> ConfigValue | None:
         """Return the item of a key without its prefix."""
         return self.keys.get(name)
 
@@ -120,20 +120,20 @@ _PLUGIN = {"transformer_layer_cls_to_wrap": "transformer_cls_names_to_wrap", "of
 """Names of keys in files, and of the same arguments of FullyShardedDataParallelPlugin."""
 
 
-def _plugin_of(part: Part) -> Fsdp | None:
+def _plugin_of(part: ConfigPart) -> Fsdp | None:
     if part.name != "FullyShardedDataParallelPlugin" or "**" in part.root:
         return None
     names = {argument: key for key, argument in _PLUGIN.items()}
     keys = {names.get(name, name).removeprefix("fsdp_"): item for name, item in part.root.items()}
     version = number(keys["version"].value) if "version" in keys else 1
-    return Fsdp(part=part, place="python", version=version, keys=keys, item=Item(value=None, line=part.line))
+    return Fsdp(part=part, place="python", version=version, keys=keys, item=ConfigValue(value=None, line=part.line))
 
 
-def fsdp_of(part: Part, job: Job) -> Fsdp | None:
+def fsdp_of(part: ConfigPart, job: ConfigContext) -> Fsdp | None:
     """Return the FSDP configuration of a part, if the part has one that is in use."""
     if part.kind == "call":
         return _plugin_of(part)
-    item = part.get("fsdp_config") if part.kind == "accelerate" else Item(value=part.root, line=part.line)
+    item = part.get("fsdp_config") if part.kind == "accelerate" else ConfigValue(value=part.root, line=part.line)
     if item is None or not isinstance(item.value, Mapping) or not item.value:
         return None
     if part.kind == "accelerate" and part.value("distributed_type") != "FSDP":
@@ -147,7 +147,7 @@ def fsdp_of(part: Part, job: Job) -> Fsdp | None:
     return Fsdp(part=part, place=place, version=version, keys=keys, item=item)
 
 
-def default_version(job: Job) -> int | None:
+def default_version(job: ConfigContext) -> int | None:
     """FSDP version that the Trainer takes where none is written: 1 up to transformers 5.4, 2 by 5.10."""
     if job.since("transformers", "5.10"):
         return 2
@@ -162,7 +162,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     per_node: int | None = None
 
 
-def command_size(part: Part) -> Size:
+def command_size(part: ConfigPart) -> Size:
     """Return the size that a launch command asks for."""
     if part.name in {"torchrun", "torch.distributed.launch"}:
         nnodes = part.value("nnodes")
@@ -178,7 +178,7 @@ def command_size(part: Part) -> Size:
     return Size()
 
 
-def accelerate_size(part: Part) -> Size:
+def accelerate_size(part: ConfigPart) -> Size:
     """Return the size that an Accelerate file asks for."""
     nodes = 1 if part.value("num_machines") is None else number(part.value("num_machines"))
     processes = number(part.value("num_processes"))
@@ -193,7 +193,7 @@ def _ratio(first: int | None, second: int | None) -> int | None:
     return None if first is None or not second else first // second
 
 
-def world_size(job: Job) -> int | None:
+def world_size(job: ConfigContext) -> int | None:
     """Return the number of processes of the job, if everything that states it agrees."""
     stated = {accelerate_size(part).processes for part in job.of("accelerate")}
     stated |= {command_size(part).processes for part in job.of("command")}
@@ -201,7 +201,7 @@ def world_size(job: Job) -> int | None:
     return next(iter(stated)) if len(stated) == 1 else None
 
 
-def is_on(part: Part, *names: str) -> bool:
+def is_on(part: ConfigPart, *names: str) -> bool:
     """Whether a value says yes."""
     return truth(part.value(*names)) is True
 

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from typing import Any
 
-from distkb.evidence.readers.configs.item import MAX_DEPTH, MAX_NODES, Item, UnreadableConfigError
+from distkb.evidence.readers.configs.item import MAX_DEPTH, MAX_NODES, ConfigValue, UnreadableConfigError
 from distkb.evidence.readers.configs.yaml_file import Duplicates
 
 _SKIP = re.compile(r"(?:[\s,]+|//[^\n]*|#[^\n]*|/\*.*?\*/)+", re.DOTALL)
@@ -18,7 +18,7 @@ _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _WORD = re.compile(r"[-+.\w]+")
 
 
-def read_json(text: str) -> tuple[Item, Duplicates]:
+def read_json(text: str) -> tuple[ConfigValue, Duplicates]:
     """Return the root value and the names that are given twice.
 
     Raises:
@@ -53,7 +53,7 @@ class _Reader:
         if found:
             self.at = found.end()
 
-    def value(self, depth: int) -> Item:
+    def value(self, depth: int) -> ConfigValue:
         self.nodes += 1
         if self.nodes > MAX_NODES or depth > MAX_DEPTH:
             limit = f"nested deeper than {MAX_DEPTH}" if depth > MAX_DEPTH else f"more than {MAX_NODES} values"
@@ -67,17 +67,17 @@ class _Reader:
             return self._array(line, depth)
         if mark == '"':
             string = self._string()
-            return Item(value=string, line=line, text=string, quoted=True)
+            return ConfigValue(value=string, line=line, text=string, quoted=True)
         return self._word(line)
 
-    def _object(self, line: int, depth: int) -> Item:
-        items: dict[str, Item] = {}
+    def _object(self, line: int, depth: int) -> ConfigValue:
+        items: dict[str, ConfigValue] = {}
         self.at += 1
         while True:
             self.skip()
             if self.text[self.at : self.at + 1] == "}":
                 self.at += 1
-                return Item(value=items, line=line)
+                return ConfigValue(value=items, line=line)
             at = self.line(self.at)
             name = self._string()
             self.skip()
@@ -87,16 +87,16 @@ class _Reader:
             item = self.value(depth + 1)
             if name in items:
                 self.duplicates.append((name, items[name].line, at))
-            items[name] = Item(value=item.value, line=at, text=item.text, quoted=item.quoted)
+            items[name] = ConfigValue(value=item.value, line=at, text=item.text, quoted=item.quoted)
 
-    def _array(self, line: int, depth: int) -> Item:
-        items: list[Item] = []
+    def _array(self, line: int, depth: int) -> ConfigValue:
+        items: list[ConfigValue] = []
         self.at += 1
         while True:
             self.skip()
             if self.text[self.at : self.at + 1] == "]":
                 self.at += 1
-                return Item(value=tuple(items), line=line)
+                return ConfigValue(value=tuple(items), line=line)
             items.append(self.value(depth + 1))
 
     def _string(self) -> str:
@@ -109,7 +109,7 @@ class _Reader:
         except ValueError:
             raise self.fault("a text has a wrong escape") from None
 
-    def _word(self, line: int) -> Item:
+    def _word(self, line: int) -> ConfigValue:
         found = _WORD.match(self.text, self.at)
         if found is None or len(found[0]) > 100:
             raise self.fault("a value is missing")
@@ -117,9 +117,9 @@ class _Reader:
         self.at = found.end()
         known: dict[str, Any] = {"true": True, "false": False, "null": None}
         if word in known:
-            return Item(value=known[word], line=line, text=word)
+            return ConfigValue(value=known[word], line=line, text=word)
         try:
-            return Item(value=json.loads(word), line=line, text=word)
+            return ConfigValue(value=json.loads(word), line=line, text=word)
         except ValueError:
             self.at = found.start()
             raise self.fault(f"'{word[:30]}' is no value") from None

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from distkb.evidence.readers.configs.flags import BOOLEAN, CARRIERS, LAUNCHERS, WRAPPERS, normal
-from distkb.evidence.readers.configs.item import UNKNOWN, Item, Kind, Part, Source
+from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, Kind, Source
 from distkb.evidence.readers.configs.shell_values import Variable, amount
-from distkb.evidence.readers.configs.shell_words import Piece, Word
+from distkb.evidence.readers.configs.shell_words import Word, WordPart
 from distkb.evidence.readers.configs.slurm_options import behind
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class LaunchLine(msgspec.Struct, frozen=True, kw_only=True):
     """A launch as it can be written again: what stands before the launcher, the launcher, its options, the script."""
 
     head: tuple[Word, ...]
@@ -24,17 +24,19 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     rest: tuple[Word, ...]
     outer: tuple[Word, ...] = ()
     """For the text of a `bash -c`: the words before that text."""
-    before: tuple[Piece, ...] = ()
+    before: tuple[WordPart, ...] = ()
     """What the text says before this command, and after it."""
-    after: tuple[Piece, ...] = ()
+    after: tuple[WordPart, ...] = ()
 
 
-def options_of(source: Source, kind: Kind, name: str, words: Sequence[Word], index: int, line: int) -> tuple[Part, int]:
+def options_of(
+    source: Source, kind: Kind, name: str, words: Sequence[Word], index: int, line: int
+) -> tuple[ConfigPart, int]:
     """Read the options of a launcher up to the first word that is none; returns where that word is.
 
     A variable whose words are not known may hold options too: then the part is marked as open.
     """
-    root: dict[str, Item] = {}
+    root: dict[str, ConfigValue] = {}
     extra: dict[str, Any] = {}
     boolean = BOOLEAN.get(name, frozenset())
     while index < len(words):
@@ -61,30 +63,30 @@ def options_of(source: Source, kind: Kind, name: str, words: Sequence[Word], ind
         elif equals:
             root[key] = as_item(behind(word, len(flag) + 1))
         elif key in boolean or index >= len(words):
-            root[key] = Item(value=True, line=word.line, text=text)
+            root[key] = ConfigValue(value=True, line=word.line, text=text)
         else:
             root[key] = as_item(words[index])
             index += 1
-    return Part(kind=kind, source=source, root=root, line=line, name=name, extra=extra), index
+    return ConfigPart(kind=kind, source=source, root=root, line=line, name=name, extra=extra), index
 
 
 def _may_be_options(word: Word) -> bool:
     return len(word.pieces) == 1 and word.pieces[0].expands and not word.pieces[0].quoted
 
 
-def as_item(word: Word) -> Item:
+def as_item(word: Word) -> ConfigValue:
     """Return a word as a value."""
     number = amount(word)
     plain = word.text if word.is_plain else UNKNOWN
     value = plain if number is None else number
     line = next((piece.line for piece in word.pieces), word.line)
-    return Item(value=value, line=line, text=word.text, pieces=word.pieces)
+    return ConfigValue(value=value, line=line, text=word.text, pieces=word.pieces)
 
 
-def held_by(variable: Variable) -> Item:
+def held_by(variable: Variable) -> ConfigValue:
     """Return what a variable holds as a value."""
     if variable.words is None or len(variable.words) != 1:
-        return Item(value=UNKNOWN, line=variable.line, text=f"${variable.name}")
+        return ConfigValue(value=UNKNOWN, line=variable.line, text=f"${variable.name}")
     return msgspec.structs.replace(as_item(variable.words[0]), line=variable.line)
 
 
@@ -122,18 +124,18 @@ def _carried(words: Sequence[str], *, wrapped: bool) -> tuple[str, int]:
     return "", 0
 
 
-def assigned(part: Part) -> Mapping[str, Item]:
+def assigned(part: ConfigPart) -> Mapping[str, ConfigValue]:
     """Return the variables that a command sees, by name."""
-    found: Mapping[str, Item] = part.extra.get("assigned", {})
+    found: Mapping[str, ConfigValue] = part.extra.get("assigned", {})
     return found
 
 
-def expansions(item: Item | None) -> Iterator[Piece]:
+def expansions(item: ConfigValue | None) -> Iterator[WordPart]:
     """Yield what shells put into a value, and into the variables that it is made of."""
     for piece in item.pieces if item is not None else ():
         yield from (inner for inner in piece.all() if inner.expands)
 
 
-def is_open(part: Part) -> bool:
+def is_open(part: ConfigPart) -> bool:
     """Whether a command may have more options than are written: a variable holds some that are not known."""
     return bool(part.extra.get("open"))

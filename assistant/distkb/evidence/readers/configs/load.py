@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from distkb.evidence.readers.configs import known
-from distkb.evidence.readers.configs.item import MAX_BYTES, Item, Kind, Part, Source, UnreadableConfigError
+from distkb.evidence.readers.configs.item import MAX_BYTES, ConfigPart, ConfigValue, Kind, Source, UnreadableConfigError
 from distkb.evidence.readers.configs.json_file import read_json
 from distkb.evidence.readers.configs.python_file import read_python
 from distkb.evidence.readers.configs.shell_file import read_shell
@@ -40,7 +40,7 @@ def _is_hostfile(name: str) -> bool:
     return "hostfile" in name.lower() or name.lower() in {"hosts.txt", "machinefile"}
 
 
-def load_parts(path: Path) -> list[Part]:
+def load_parts(path: Path) -> list[ConfigPart]:
     """Return what a file configures, in the order of its lines.
 
     Raises:
@@ -48,7 +48,7 @@ def load_parts(path: Path) -> list[Part]:
     """
     source, text = _open(path)
     if _is_hostfile(path.name) and path.suffix.lower() not in SUFFIXES and _HOSTFILE.search(text):
-        return [Part(kind="hostfile", source=source, root={})]
+        return [ConfigPart(kind="hostfile", source=source, root={})]
     parts = _parts(source, text, path.suffix.lower())
     if not parts:
         raise UnreadableConfigError("no-config")
@@ -73,7 +73,7 @@ def _open(path: Path) -> tuple[Source, str]:
     return Source(name=str(path), lines=tuple(text.split("\n"))), text
 
 
-def _parts(source: Source, text: str, suffix: str) -> list[Part]:
+def _parts(source: Source, text: str, suffix: str) -> list[ConfigPart]:
     start = text.lstrip()[:200]
     if suffix == ".py" or _PYTHON_START.match(start):
         return read_python(source, text)
@@ -88,22 +88,22 @@ def _parts(source: Source, text: str, suffix: str) -> list[Part]:
     return _from_mapping(source, *read_yaml(text))
 
 
-def _from_mapping(source: Source, root: Item, duplicates: Duplicates) -> list[Part]:
+def _from_mapping(source: Source, root: ConfigValue, duplicates: Duplicates) -> list[ConfigPart]:
     if not isinstance(root.value, Mapping):
         raise UnreadableConfigError("no-config")
     own = _trainer(root.value)
     if own == "axolotl":
-        return [Part(kind=own, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))]
+        return [ConfigPart(kind=own, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))]
     kind = _kind(root.value)
     if own is not None:
-        first = Part(kind=own, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))
+        first = ConfigPart(kind=own, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))
         return [first] if kind is None else [first, msgspec.structs.replace(first, kind=kind)]
     if kind is None:
         return _lightning(source, root.value, duplicates)
-    return [Part(kind=kind, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))]
+    return [ConfigPart(kind=kind, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))]
 
 
-def _trainer(root: Mapping[str, Item]) -> Kind | None:
+def _trainer(root: Mapping[str, ConfigValue]) -> Kind | None:
     """Whose training file it is, of the tools that have one of their own."""
     names = set(root)
     if "base_model" in names and names & _AXOLOTL:
@@ -113,7 +113,7 @@ def _trainer(root: Mapping[str, Item]) -> Kind | None:
     return None
 
 
-def _kind(root: Mapping[str, Item]) -> Kind | None:
+def _kind(root: Mapping[str, ConfigValue]) -> Kind | None:
     names = set(root)
     if "compute_environment" in names or ("distributed_type" in names and names & known.ACCELERATE - {"debug"}):
         return "accelerate"
@@ -129,7 +129,7 @@ def _kind(root: Mapping[str, Item]) -> Kind | None:
     return None
 
 
-def _is_deepspeed(root: Mapping[str, Item]) -> bool:
+def _is_deepspeed(root: Mapping[str, ConfigValue]) -> bool:
     """Whether a mapping is DeepSpeed's file; other trainers share many of its names, but not its blocks."""
     if set(root) & known.DEEPSPEED_TELLTALE:
         return True
@@ -142,13 +142,13 @@ def _is_deepspeed(root: Mapping[str, Item]) -> bool:
     )
 
 
-def _lightning(source: Source, root: Mapping[str, Item], duplicates: Duplicates) -> list[Part]:
+def _lightning(source: Source, root: Mapping[str, ConfigValue], duplicates: Duplicates) -> list[ConfigPart]:
     """Return the Trainer of a LightningCLI file, and its strategy where that is written as a class."""
     trainer = root.get("trainer")
     if trainer is None or not isinstance(trainer.value, Mapping) or not set(trainer.value) & known.LIGHTNING_TELLTALE:
         return []
     parts = [
-        Part(
+        ConfigPart(
             kind="lightning-trainer",
             source=source,
             root=trainer.value,
@@ -162,16 +162,18 @@ def _lightning(source: Source, root: Mapping[str, Item], duplicates: Duplicates)
         given = strategy.value.get("init_args")
         name = str(strategy.value["class_path"].value).rpartition(".")[2]
         arguments = given.value if given is not None and isinstance(given.value, Mapping) else {}
-        parts.append(Part(kind="lightning-strategy", source=source, root=arguments, line=strategy.line, name=name))
+        parts.append(
+            ConfigPart(kind="lightning-strategy", source=source, root=arguments, line=strategy.line, name=name)
+        )
         text = f"{name}(…)"
-        root_without = {**trainer.value, "strategy": Item(value=strategy.value, line=strategy.line, text=text)}
+        root_without = {**trainer.value, "strategy": ConfigValue(value=strategy.value, line=strategy.line, text=text)}
         parts[0] = msgspec.structs.replace(parts[0], root=root_without)
     return parts
 
 
-def inner_parts(parts: list[Part]) -> list[Part]:
+def inner_parts(parts: list[ConfigPart]) -> list[ConfigPart]:
     """Return the configurations that are written inside others: an `fsdp_config`, or DeepSpeed's dict."""
-    found: list[Part] = []
+    found: list[ConfigPart] = []
     for part in parts:
         wanted: dict[str, Kind] = {}
         if part.kind == "training-arguments":
@@ -184,6 +186,8 @@ def inner_parts(parts: list[Part]) -> list[Part]:
             item = part.root.get(name)
             if item is not None and isinstance(item.value, Mapping):
                 found.append(
-                    Part(kind=kind, source=part.source, root=item.value, line=item.line, owner=part.name or part.kind)
+                    ConfigPart(
+                        kind=kind, source=part.source, root=item.value, line=item.line, owner=part.name or part.kind
+                    )
                 )
     return found

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from distkb.evidence.readers.configs.item import Item, Part, number
-from distkb.evidence.readers.configs.job import Job, command_size
+from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, number
+from distkb.evidence.readers.configs.job import ConfigContext, command_size
 
 TORCHRUN = frozenset({"torchrun", "torch.distributed.launch"})
 AGENTS = TORCHRUN | {"accelerate", "deepspeed"}
 """Launchers that start the ranks of a node themselves."""
 
 
-def commands_of(part: Part, job: Job) -> list[Part]:
+def commands_of(part: ConfigPart, job: ConfigContext) -> list[ConfigPart]:
     """Return the commands of the script that an sbatch part heads."""
     return [
         command
@@ -19,23 +19,23 @@ def commands_of(part: Part, job: Job) -> list[Part]:
     ]
 
 
-def allocation_of(command: Part, job: Job) -> Part | None:
+def allocation_of(command: ConfigPart, job: ConfigContext) -> ConfigPart | None:
     """Return the options of the Slurm job that a command runs in."""
     return next((part for part in job.of("sbatch") if command in commands_of(part, job)), None)
 
 
-def srun_of(command: Part) -> Part | None:
+def srun_of(command: ConfigPart) -> ConfigPart | None:
     """Return the `srun` that starts a command."""
     return next((wrapper for wrapper in command.wrappers if wrapper.name == "srun"), None)
 
 
-def nodes_of(part: Part) -> int | None:
+def nodes_of(part: ConfigPart) -> int | None:
     """Return the nodes that a job asks for, the most where it names a range."""
     item = part.get("nodes")
     return None if item is None else number(str(item.value).partition("-")[2] or item.value)
 
 
-def step_nodes(command: Part, allocation: Part | None) -> tuple[int | None, Item | None]:
+def step_nodes(command: ConfigPart, allocation: ConfigPart | None) -> tuple[int | None, ConfigValue | None]:
     """Return the nodes on which a command is started, and the option that makes them fewer than the job's."""
     nodes = nodes_of(allocation) if allocation is not None else None
     srun = srun_of(command)
@@ -51,7 +51,7 @@ def step_nodes(command: Part, allocation: Part | None) -> tuple[int | None, Item
     return nodes, None
 
 
-def tasks_per_node(part: Part) -> tuple[int | None, Item | None]:
+def tasks_per_node(part: ConfigPart) -> tuple[int | None, ConfigValue | None]:
     """Return the tasks per node that a set of options asks for, and the option that says so."""
     item = part.first("ntasks-per-node", "ntasks_per_node", "tasks-per-node", "tasks_per_node")
     if item is not None:
@@ -63,7 +63,7 @@ def tasks_per_node(part: Part) -> tuple[int | None, Item | None]:
     return (-(-count // nodes) if nodes else count), total
 
 
-def tasks_of_step(command: Part, allocation: Part | None) -> tuple[int | None, Item | None]:
+def tasks_of_step(command: ConfigPart, allocation: ConfigPart | None) -> tuple[int | None, ConfigValue | None]:
     """Return how many times on each node `srun` starts a command, and the option that says so.
 
     Where the job says how many tasks it has, srun takes that number and ignores a `--ntasks-per-node` of its own.
@@ -80,7 +80,7 @@ def tasks_of_step(command: Part, allocation: Part | None) -> tuple[int | None, I
     return of_job if of_job[0] is not None else tasks_per_node(srun)
 
 
-def total_tasks(command: Part, allocation: Part | None) -> int | None:
+def total_tasks(command: ConfigPart, allocation: ConfigPart | None) -> int | None:
     """Return how many times `srun` starts a command in all."""
     srun = srun_of(command)
     if srun is None or allocation is None:
@@ -92,7 +92,7 @@ def total_tasks(command: Part, allocation: Part | None) -> int | None:
     return None if each is None or nodes is None else each * nodes
 
 
-def asks_for_nodes(command: Part) -> int | None:
+def asks_for_nodes(command: ConfigPart) -> int | None:
     """Return the nodes that a launcher waits for; None where it does not say."""
     item = command.get("nnodes")
     if item is not None and isinstance(item.value, str) and ":" in item.value:
@@ -102,7 +102,7 @@ def asks_for_nodes(command: Part) -> int | None:
     return command_size(command).nodes
 
 
-def is_on_several(command: Part, job: Job) -> bool:
+def is_on_several(command: ConfigPart, job: ConfigContext) -> bool:
     """Whether a command certainly runs on several nodes together."""
     asked = asks_for_nodes(command)
     if command.name in AGENTS and asked is not None and not (asked == 1 and command.get("nnodes") is None):

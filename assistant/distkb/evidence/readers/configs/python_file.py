@@ -7,9 +7,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from distkb.evidence.readers.configs.item import MAX_NODES, UNKNOWN, Item, Kind, Part, Source, UnreadableConfigError
+from distkb.evidence.readers.configs.item import (
+    MAX_NODES,
+    UNKNOWN,
+    ConfigPart,
+    ConfigValue,
+    Kind,
+    Source,
+    UnreadableConfigError,
+)
 from distkb.evidence.text.syntax import parse_python
 
 _ARGUMENTS = ("TrainingArguments", "Seq2SeqTrainingArguments")
@@ -41,7 +50,7 @@ SPREAD = "**"
 """Name under which `**kwargs` is kept: other arguments may be hidden in it."""
 
 
-def read_python(source: Source, text: str) -> list[Part]:
+def read_python(source: Source, text: str) -> list[ConfigPart]:
     """Return the configuring calls of a script, in order.
 
     Raises:
@@ -59,12 +68,13 @@ def read_python(source: Source, text: str) -> list[Part]:
     if len(nodes) > 10 * MAX_NODES:
         raise UnreadableConfigError("too-large-config", f"more than {10 * MAX_NODES} nodes")
     imports = frozenset(_imports(nodes))
+    origins = {a.asname or a.name: n.module or "." for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
     calls = sorted(
         (node for node in nodes if isinstance(node, ast.Call)), key=lambda node: (node.lineno, node.col_offset)
     )
-    parts: list[Part] = []
+    parts: list[ConfigPart] = []
     for call in calls:
-        kind, name = _kind(call)
+        kind, name = _kind(call, origins)
         if kind is not None:
             parts.append(_part(kind, name, call, source, imports))
     return parts
@@ -89,7 +99,7 @@ def _name(node: ast.expr) -> str:
     return ""
 
 
-def _kind(call: ast.Call) -> tuple[Kind | None, str]:
+def _kind(call: ast.Call, origins: Mapping[str, str]) -> tuple[Kind | None, str]:
     full = _name(call.func)
     name = full.rpartition(".")[2]
     if name.endswith(_ARGUMENTS):
@@ -97,50 +107,51 @@ def _kind(call: ast.Call) -> tuple[Kind | None, str]:
     if name in _STRATEGIES:
         return "lightning-strategy", name
     given = {keyword.arg for keyword in call.keywords}
-    if name == "Trainer" and (given & _TRAINER or full in {"pl.Trainer", "L.Trainer"}):
+    others = full in origins and not origins[full].startswith(("lightning", "pytorch_lightning"))
+    if name == "Trainer" and not others and (given & _TRAINER or full in {"pl.Trainer", "L.Trainer"}):
         return "lightning-trainer", name
     if name in _CALLS or full in _CALLS:
         return "call", full if full in _CALLS else name
     return None, name
 
 
-def _part(kind: Kind, name: str, call: ast.Call, source: Source, imports: frozenset[str]) -> Part:
-    root: dict[str, Item] = {}
+def _part(kind: Kind, name: str, call: ast.Call, source: Source, imports: frozenset[str]) -> ConfigPart:
+    root: dict[str, ConfigValue] = {}
     for keyword in call.keywords:
         key = keyword.arg or SPREAD
         item = _item(keyword.value)
-        root[key] = Item(value=item.value, line=keyword.value.lineno, text=item.text, quoted=item.quoted)
+        root[key] = ConfigValue(value=item.value, line=keyword.value.lineno, text=item.text, quoted=item.quoted)
     for index, argument in enumerate(call.args):
         key = SPREAD if isinstance(argument, ast.Starred) else f"#{index}"
         root[key] = _item(argument)
-    return Part(kind=kind, source=source, root=root, line=call.lineno, name=name, extra={"imports": imports})
+    return ConfigPart(kind=kind, source=source, root=root, line=call.lineno, name=name, extra={"imports": imports})
 
 
-def _item(node: ast.expr) -> Item:
+def _item(node: ast.expr) -> ConfigValue:
     line = node.lineno
     if isinstance(node, ast.Constant):
         value: Any = node.value if isinstance(node.value, (str, int, float, type(None))) else UNKNOWN
-        return Item(value=value, line=line, text=str(node.value)[:120], quoted=isinstance(node.value, str))
+        return ConfigValue(value=value, line=line, text=str(node.value)[:120], quoted=isinstance(node.value, str))
     if isinstance(node, (ast.List, ast.Tuple)):
-        return Item(value=tuple(_item(element) for element in node.elts), line=line, text=_typed(node))
+        return ConfigValue(value=tuple(_item(element) for element in node.elts), line=line, text=_typed(node))
     if isinstance(node, ast.Dict):
-        return Item(value=_dict(node), line=line, text=_typed(node))
+        return ConfigValue(value=_dict(node), line=line, text=_typed(node))
     if isinstance(node, ast.Call) and _name(node.func) == "dict" and not node.args:
         named = {word.arg or SPREAD: _item(word.value) for word in node.keywords}
-        return Item(value=named, line=line, text=_typed(node))
+        return ConfigValue(value=named, line=line, text=_typed(node))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         value = node.operand.value
-        return Item(value=-value if isinstance(value, (int, float)) else UNKNOWN, line=line, text=_typed(node))
-    return Item(value=UNKNOWN, line=line, text=_typed(node))
+        return ConfigValue(value=-value if isinstance(value, (int, float)) else UNKNOWN, line=line, text=_typed(node))
+    return ConfigValue(value=UNKNOWN, line=line, text=_typed(node))
 
 
-def _dict(node: ast.Dict) -> dict[str, Item]:
-    found: dict[str, Item] = {}
+def _dict(node: ast.Dict) -> dict[str, ConfigValue]:
+    found: dict[str, ConfigValue] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         name = str(key.value) if isinstance(key, ast.Constant) else SPREAD
         item = _item(value)
         line = key.lineno if key is not None else item.line
-        found[name] = Item(value=item.value, line=line, text=item.text, quoted=item.quoted)
+        found[name] = ConfigValue(value=item.value, line=line, text=item.text, quoted=item.quoted)
     return found
 
 

@@ -16,9 +16,9 @@ from distkb.evidence.readers.configs import (
     rules_slurm,
     rules_trainers,
 )
-from distkb.evidence.readers.configs.job import Rule
+from distkb.evidence.readers.configs.job import ConfigRule
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ConfigRule, ...] = (
     *rules_keys.RULES,
     *rules_accelerate.RULES,
     *rules_fsdp.RULES,

@@ -6,24 +6,24 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from distkb.evidence.readers.configs import known
-from distkb.evidence.readers.configs.item import UNKNOWN, Part, number, truth
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, accelerate_size, hit, short
+from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, number, truth
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, accelerate_size, hit, short
 
 _PRECISIONS = ("no", "fp16", "bf16", "fp8")
 _ON_GPUS = frozenset({"MULTI_GPU", "FSDP", "DEEPSPEED", "MEGATRON_LM"})
 _SECTIONS = {"fsdp_config": "FSDP", "deepspeed_config": "DEEPSPEED", "megatron_lm_config": "MEGATRON_LM"}
 
 
-def _is_cluster(part: Part) -> bool:
+def _is_cluster(part: ConfigPart) -> bool:
     return part.value("compute_environment") in (None, "LOCAL_MACHINE")
 
 
-def _type(part: Part) -> str:
+def _type(part: ConfigPart) -> str:
     value = part.value("distributed_type")
     return value if isinstance(value, str) else "NO" if value is False else ""
 
 
-def distributed_type(part: Part, job: Job) -> Iterator[Hit]:
+def distributed_type(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The type is missing, or is no type that Accelerate knows."""
     del job
     item = part.get("distributed_type")
@@ -40,7 +40,7 @@ def distributed_type(part: Part, job: Job) -> Iterator[Hit]:
         )
 
 
-def yaml_no(part: Part, job: Job) -> Iterator[Hit]:
+def yaml_no(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """An unquoted `no` is a boolean to YAML, and the launcher then calls a text's method on it."""
     del job
     item = part.get("mixed_precision")
@@ -50,7 +50,7 @@ def yaml_no(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.accelerate-bad-precision", part, item, value=short(item.value))
 
 
-def processes(part: Part, job: Job) -> Iterator[Hit]:
+def processes(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The number of processes is missing, is one, or does not fit the type and the machines."""
     kind, size = _type(part), accelerate_size(part)
     item = part.get("num_processes")
@@ -73,7 +73,7 @@ def processes(part: Part, job: Job) -> Iterator[Hit]:
         )  # fmt: skip
 
 
-def devices(part: Part, job: Job) -> Iterator[Hit]:
+def devices(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The listed GPUs are too few for the processes of one machine, or are not a text."""
     del job
     item, size = part.get("gpu_ids"), accelerate_size(part)
@@ -90,7 +90,7 @@ def devices(part: Part, job: Job) -> Iterator[Hit]:
         )  # fmt: skip
 
 
-def ignored(part: Part, job: Job) -> Iterator[Hit]:
+def ignored(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A section belongs to another type than the one that is set, and `use_cpu` does not reach GPU launches."""
     kind = _type(part)
     by_flag = {
@@ -114,7 +114,7 @@ def ignored(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.accelerate-use-cpu", part, cpu, part.get("distributed_type"), type=kind)
 
 
-def machines(part: Part, job: Job) -> Iterator[Hit]:
+def machines(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Several machines without a common address, or two files that claim one rank."""
     nodes = accelerate_size(part).nodes or 1
     if nodes < 2 or not _is_cluster(part) or _type(part) in {"XLA", "TPU"}:
@@ -145,7 +145,7 @@ def machines(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.accelerate-machine-rank", part, part.get("machine_rank"), rank=rank, machines=nodes)
 
 
-def deepspeed_file(part: Part, job: Job) -> Iterator[Hit]:
+def deepspeed_file(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Beside `deepspeed_config_file`, some keys make Accelerate stop."""
     del job
     block = part.value("deepspeed_config")
@@ -164,7 +164,7 @@ def deepspeed_file(part: Part, job: Job) -> Iterator[Hit]:
         )  # fmt: skip
 
 
-def parallelism(part: Part, job: Job) -> Iterator[Hit]:
+def parallelism(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The sizes of the mesh must multiply to the number of processes, and need FSDP2."""
     del job
     block = part.value("parallelism_config")
@@ -188,7 +188,7 @@ def parallelism(part: Part, job: Job) -> Iterator[Hit]:
 
 
 RULES = tuple(
-    Rule(ids=ids, kinds=("accelerate",), check=check)
+    ConfigRule(ids=ids, kinds=("accelerate",), check=check)
     for ids, check in (
         (("config.accelerate-no-distributed-type", "config.accelerate-bad-distributed-type"), distributed_type),
         (("config.accelerate-precision-boolean", "config.accelerate-bad-precision"), yaml_no),

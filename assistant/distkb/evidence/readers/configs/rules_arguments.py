@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number, truth
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, also, default_version, fsdp_of, hit, short
+from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, number, truth
+from distkb.evidence.readers.configs.job import (
+    ConfigContext,
+    ConfigFinding,
+    ConfigRule,
+    also,
+    default_version,
+    fsdp_of,
+    hit,
+    short,
+)
 from distkb.evidence.readers.configs.rules_deepspeed import stage_of
 
 _PAIRS = (
@@ -21,12 +30,12 @@ _PAIRS = (
 """DeepSpeed's key and the argument that must say the same."""
 
 
-def _fsdp_value(part: Part) -> Item | None:
+def _fsdp_value(part: ConfigPart) -> ConfigValue | None:
     item = part.get("fsdp")
     return None if item is None or item.value in (None, "", False) or item.value == () else item
 
 
-def precision(part: Part, job: Job) -> Iterator[Hit]:
+def precision(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """At most one of fp16 and bf16; and the argument wins over Accelerate's file."""
     fp16, bf16 = part.get("fp16"), part.get("bf16")
     on16 = fp16 is not None and truth(fp16.value) is True
@@ -44,7 +53,7 @@ def precision(part: Part, job: Job) -> Iterator[Hit]:
             yield also(first, other, theirs)
 
 
-def fsdp(part: Part, job: Job) -> Iterator[Hit]:
+def fsdp(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """`fsdp` as a text, a strategy that FSDP2 does not have, a config without its switch."""
     item, block = _fsdp_value(part), part.get("fsdp_config")
     if item is None:
@@ -69,11 +78,11 @@ def fsdp(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.fsdp-and-deepspeed", part, item, part.get("deepspeed"))
 
 
-def _is_written(block: Item) -> bool:
+def _is_written(block: ConfigValue) -> bool:
     return block.value is not UNKNOWN and bool(block.value) and block.value != "{}"
 
 
-def _words(item: Item) -> list[str]:
+def _words(item: ConfigValue) -> list[str]:
     if isinstance(item.value, str) and truth(item.value) is None:
         return item.value.replace(",", " ").split()
     if isinstance(item.value, tuple):
@@ -81,7 +90,7 @@ def _words(item: Item) -> list[str]:
     return []
 
 
-def _version(part: Part, job: Job) -> int | None:
+def _version(part: ConfigPart, job: ConfigContext) -> int | None:
     block = part.value("fsdp_config")
     inner = block if isinstance(block, Mapping) else {}
     for name in ("version", "fsdp_version"):
@@ -90,7 +99,7 @@ def _version(part: Part, job: Job) -> int | None:
     return default_version(job)
 
 
-def checkpointing(part: Part, job: Job) -> Iterator[Hit]:
+def checkpointing(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The Trainer's and FSDP's activation checkpointing exclude one another."""
     item = part.first("activation_checkpointing", "gradient_checkpointing")
     if item is None or truth(item.value) is not True:
@@ -106,7 +115,7 @@ def checkpointing(part: Part, job: Job) -> Iterator[Hit]:
             yield also(hit("config.fsdp-checkpointing-twice", part, item, argument=name, key=key), other, theirs)
 
 
-def saving(part: Part, job: Job) -> Iterator[Hit]:
+def saving(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """What cannot be combined when only the model is saved, or the batch size is searched for."""
     only, best = part.get("save_only_model"), part.get("load_best_model_at_end")
     sharded = _fsdp_value(part) is not None or part.value("deepspeed") not in (None, UNKNOWN)
@@ -130,7 +139,7 @@ def saving(part: Part, job: Job) -> Iterator[Hit]:
                 )
 
 
-def accumulation(part: Part, job: Job) -> Iterator[Hit]:
+def accumulation(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Accumulation is set in two places, and one of them loses or both stop the run."""
     item = part.get("gradient_accumulation_steps")
     steps = 1 if item is None else number(item.value)
@@ -148,7 +157,7 @@ def accumulation(part: Part, job: Job) -> Iterator[Hit]:
             yield also(first, other, theirs)
 
 
-def deepspeed(part: Part, job: Job) -> Iterator[Hit]:
+def deepspeed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """DeepSpeed's file and the arguments must say the same wherever both say something."""
     for other in job.of("deepspeed"):
         if other.owner and (other.source is not part.source or other.owner != (part.name or part.kind)):
@@ -164,11 +173,11 @@ def deepspeed(part: Part, job: Job) -> Iterator[Hit]:
                 continue
             asked = False if mine is None else truth(mine.value)
             if asked is not None and asked != theirs.value:
-                shown = Item(value=asked, line=part.line if mine is None else mine.line, text=str(asked))
+                shown = ConfigValue(value=asked, line=part.line if mine is None else mine.line, text=str(asked))
                 yield also(_differs(part, shown, f"{key}.enabled", key, theirs), other, theirs)
 
 
-def _differs(part: Part, mine: Item, key: str, argument: str, theirs: Item) -> Hit:
+def _differs(part: ConfigPart, mine: ConfigValue, key: str, argument: str, theirs: ConfigValue) -> ConfigFinding:
     return hit(
         "config.deepspeed-differs-from-arguments", part, mine, key=key, value=theirs.shown, argument=argument,
         other=mine.shown,
@@ -182,7 +191,7 @@ def _same(theirs: object, mine: object) -> bool:
         return True
 
 
-def accelerator(part: Part, job: Job) -> Iterator[Hit]:
+def accelerator(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """`Accelerator(gradient_accumulation_steps=…)` and Accelerate's file: the file wins without a word."""
     item = part.get("gradient_accumulation_steps")
     if part.name != "Accelerator" or item is None or number(item.value) is None:
@@ -201,7 +210,7 @@ def accelerator(part: Part, job: Job) -> Iterator[Hit]:
 
 RULES = (
     *(
-        Rule(ids=ids, kinds=("training-arguments",), check=check)
+        ConfigRule(ids=ids, kinds=("training-arguments",), check=check)
         for ids, check in (
             (("config.arguments-fp16-and-bf16", "config.precision-overridden"), precision),
             (
@@ -228,5 +237,5 @@ RULES = (
             (("config.deepspeed-differs-from-arguments",), deepspeed),
         )
     ),
-    Rule(ids=("config.accumulation-overridden",), kinds=("call",), check=accelerator),
+    ConfigRule(ids=("config.accumulation-overridden",), kinds=("call",), check=accelerator),
 )

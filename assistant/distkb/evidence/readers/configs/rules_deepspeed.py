@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from distkb.evidence.readers.configs import known
-from distkb.evidence.readers.configs.item import Item, Part, number, truth, walk
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit, is_on, short, world_size
+from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, number, truth, walk
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, is_on, short, world_size
 
 _MODEL_PARALLEL = re.compile(
     r"--?(?:\w+[-_])?(?:(?:model|tensor|pipeline|pipe|sequence|context)[-_]\w*parallel|tp|pp|sp|cp)\b"
@@ -16,12 +16,12 @@ _MODEL_PARALLEL = re.compile(
 _TRAIN, _MICRO, _STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 
 
-def stage_of(part: Part) -> int:
+def stage_of(part: ConfigPart) -> int:
     """Return the ZeRO stage; 0 where none is set."""
     return number(part.value("zero_optimization", "stage")) or 0
 
 
-def batch(part: Part, job: Job) -> Iterator[Hit]:
+def batch(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """train_batch_size = micro batch × accumulation × ranks must hold exactly."""
     items = [part.get(name) for name in (_TRAIN, _MICRO, _STEPS)]
     train, micro, steps = (None if item is None else number(item.value) for item in items)
@@ -43,13 +43,13 @@ def batch(part: Part, job: Job) -> Iterator[Hit]:
         )  # fmt: skip
 
 
-def _is_model_parallel(job: Job) -> bool:
+def _is_model_parallel(job: ConfigContext) -> bool:
     """Whether a script is told to cut the model, so that fewer ranks than all share the batch."""
     words = [word.text for command in job.of("command") for word in command.words]
     return any(_MODEL_PARALLEL.match(word) for word in words)
 
 
-def precision(part: Part, job: Job) -> Iterator[Hit]:
+def precision(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """fp16 and bf16 exclude one another."""
     del job
     bf16 = part.get("bf16", "enabled") or part.get("bfloat16", "enabled")
@@ -58,7 +58,7 @@ def precision(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.deepspeed-fp16-and-bf16", part, fp16, bf16)
 
 
-def zero(part: Part, job: Job) -> Iterator[Hit]:
+def zero(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The stage, and what may be offloaded in it."""
     del job
     item = part.get("zero_optimization", "stage")
@@ -80,7 +80,7 @@ def zero(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.deepspeed-zero3-save", part, save or item)
 
 
-def both_names(part: Part, job: Job) -> Iterator[Hit]:
+def both_names(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A deprecated key and the one that replaces it may not stand together."""
     del job
     for old, new in (("cpu_offload", "offload_optimizer"), ("cpu_offload_param", "offload_param")):
@@ -89,7 +89,7 @@ def both_names(part: Part, job: Job) -> Iterator[Hit]:
             yield hit("config.deepspeed-old-and-new-key", part, first, second, old=old, new=new)
 
 
-def clipping(part: Part, job: Job) -> Iterator[Hit]:
+def clipping(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The optimizer does not clip: the engine does."""
     del job
     item = part.get("optimizer", "params", "max_grad_norm")
@@ -97,7 +97,7 @@ def clipping(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.deepspeed-max-grad-norm", part, item, value=item.shown)
 
 
-def auto(part: Part, job: Job) -> Iterator[Hit]:
+def auto(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The word `auto` needs Accelerate or the Trainer, and only in some keys."""
     found = [(".".join(path), item) for path, item in walk(part.root) if item.value == "auto"]
     if not found:
@@ -113,7 +113,7 @@ def auto(part: Part, job: Job) -> Iterator[Hit]:
             yield hit("config.deepspeed-auto-not-filled", part, item, key=name)
 
 
-def _raw_use(part: Part, job: Job) -> str | None:
+def _raw_use(part: ConfigPart, job: ConfigContext) -> str | None:
     """How the file reaches DeepSpeed without anything that fills in "auto", if it does."""
     if part.owner == "deepspeed.initialize" and not job.uses_hf:
         return "deepspeed.initialize(config=…)"
@@ -125,11 +125,11 @@ def _raw_use(part: Part, job: Job) -> str | None:
     return None
 
 
-def _most_telling(found: list[tuple[str, Item]]) -> tuple[str, Item]:
+def _most_telling(found: list[tuple[str, ConfigValue]]) -> tuple[str, ConfigValue]:
     return next(((name, item) for name, item in found if name in {_MICRO, _TRAIN}), found[0])
 
 
-def optimizer(part: Part, job: Job) -> Iterator[Hit]:
+def optimizer(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Optimizer and scheduler are defined in the file and again in the script."""
     for call in job.of("call"):
         if call.name != "deepspeed.initialize":
@@ -142,12 +142,12 @@ def optimizer(part: Part, job: Job) -> Iterator[Hit]:
                 yield hit("config.deepspeed-defined-twice", part, item, name=name, argument=argument)
 
 
-def _names(call: Part, part: Part) -> bool:
+def _names(call: ConfigPart, part: ConfigPart) -> bool:
     return any(part.source.base in item.text for item in call.root.values() if item.text)
 
 
 RULES = tuple(
-    Rule(ids=ids, kinds=("deepspeed",), check=check)
+    ConfigRule(ids=ids, kinds=("deepspeed",), check=check)
     for ids, check in (
         (("config.deepspeed-batch-mismatch", "config.deepspeed-batch-indivisible"), batch),
         (("config.deepspeed-fp16-and-bf16",), precision),

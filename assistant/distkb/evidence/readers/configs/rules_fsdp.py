@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number, truth
-from distkb.evidence.readers.configs.job import Fsdp, Hit, Job, Rule, fsdp_of, hit, short
+from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, number, truth
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, Fsdp, fsdp_of, hit, short
 
 _STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2")
 _POLICIES = ("TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP", "NO_WRAP")
@@ -18,7 +18,7 @@ def _policy(fsdp: Fsdp) -> str:
     return str(item.value).upper()
 
 
-def _is_own_model(job: Job) -> bool:
+def _is_own_model(job: ConfigContext) -> bool:
     """Whether the scripts that were given show a model from outside transformers."""
     imports = {name.partition(".")[0] for part in job.parts for name in part.extra.get("imports", ())}
     return bool(imports) and not imports & {"transformers", "trl", "peft", "sentence_transformers"}
@@ -29,7 +29,7 @@ def _is_xla(fsdp: Fsdp) -> bool:
     return item is not None and truth(item.value) is True
 
 
-def wrapping(part: Part, job: Job) -> Iterator[Hit]:
+def wrapping(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """No policy, a policy that wraps nothing, or a key that the chosen policy does not read."""
     fsdp = fsdp_of(part, job)
     if fsdp is None or _is_xla(fsdp):
@@ -62,7 +62,7 @@ def wrapping(part: Part, job: Job) -> Iterator[Hit]:
         )  # fmt: skip
 
 
-def strategy(part: Part, job: Job) -> Iterator[Hit]:
+def strategy(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The sharding strategy is written where this version of FSDP does not read it, or as the wrong type."""
     fsdp = fsdp_of(part, job)
     if fsdp is None or _is_xla(fsdp):
@@ -86,12 +86,12 @@ def strategy(part: Part, job: Job) -> Iterator[Hit]:
         yield hit(lost, part, after, key=key, value=after.shown, wanted=wanted)
 
 
-def _is_lost(after: Item) -> bool:
+def _is_lost(after: ConfigValue) -> bool:
     name = str(after.value).upper()
     return truth(after.value) is False or (name in _STRATEGIES and name != "FULL_SHARD")
 
 
-def loading(part: Part, job: Job) -> Iterator[Hit]:
+def loading(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Only rank 0 loads the weights, and nothing sends them to the others."""
     fsdp = fsdp_of(part, job)
     if fsdp is None:
@@ -108,7 +108,7 @@ def loading(part: Part, job: Job) -> Iterator[Hit]:
         )  # fmt: skip
 
 
-def state_dict(part: Part, job: Job) -> Iterator[Hit]:
+def state_dict(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The kind of checkpoint does not exist under FSDP2, or gathers the whole model on rank 0."""
     fsdp = fsdp_of(part, job)
     item = None if fsdp is None else fsdp.get("state_dict_type")
@@ -121,7 +121,7 @@ def state_dict(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.fsdp-full-state-dict", part, item, key=key)
 
 
-def checkpointing(part: Part, job: Job) -> Iterator[Hit]:
+def checkpointing(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Offloading of checkpointed activations needs checkpointing, and FSDP2."""
     fsdp = fsdp_of(part, job)
     item = None if fsdp is None else fsdp.get("activation_checkpointing_offload")
@@ -135,7 +135,7 @@ def checkpointing(part: Part, job: Job) -> Iterator[Hit]:
         )  # fmt: skip
 
 
-def plugin(part: Part, job: Job) -> Iterator[Hit]:
+def plugin(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Arguments that FullyShardedDataParallelPlugin refuses."""
     fsdp = fsdp_of(part, job)
     if fsdp is None:
@@ -152,7 +152,7 @@ def plugin(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.fsdp-policy-half-set", part, policy, missing=", ".join(missing), version=fsdp.version)
 
 
-def calls(part: Part, job: Job) -> Iterator[Hit]:
+def calls(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Calls of FSDP1's own classes in a script."""
     same = [other for other in job.of("call") if other.source is part.source]
     names = {other.name for other in same}
@@ -174,12 +174,12 @@ def calls(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.fsdp-plain-grad-scaler", part)
 
 
-def _is_low(item: Item) -> bool:
+def _is_low(item: ConfigValue) -> bool:
     return "16" in item.shown or item.shown.endswith("half")
 
 
 RULES = (
-    Rule(
+    ConfigRule(
         ids=(
             "config.fsdp-no-wrap-policy",
             "config.fsdp-bad-wrap-policy",
@@ -190,7 +190,7 @@ RULES = (
         kinds=("accelerate", "fsdp-config", "call"),
         check=wrapping,
     ),
-    Rule(
+    ConfigRule(
         ids=(
             "config.fsdp2-reshard-not-bool",
             "config.fsdp1-strategy-lost",
@@ -200,15 +200,17 @@ RULES = (
         kinds=("accelerate", "fsdp-config", "call"),
         check=strategy,
     ),
-    Rule(ids=("config.fsdp-loading-without-sync",), kinds=("accelerate", "fsdp-config", "call"), check=loading),
-    Rule(
+    ConfigRule(ids=("config.fsdp-loading-without-sync",), kinds=("accelerate", "fsdp-config", "call"), check=loading),
+    ConfigRule(
         ids=("config.fsdp2-local-state-dict", "config.fsdp-full-state-dict"),
         kinds=("accelerate", "fsdp-config", "call"),
         check=state_dict,
     ),
-    Rule(ids=("config.fsdp-checkpointing-offload",), kinds=("accelerate", "fsdp-config", "call"), check=checkpointing),
-    Rule(ids=("config.fsdp2-forward-prefetch", "config.fsdp-policy-half-set"), kinds=("call",), check=plugin),
-    Rule(
+    ConfigRule(
+        ids=("config.fsdp-checkpointing-offload",), kinds=("accelerate", "fsdp-config", "call"), check=checkpointing
+    ),
+    ConfigRule(ids=("config.fsdp2-forward-prefetch", "config.fsdp-policy-half-set"), kinds=("call",), check=plugin),
+    ConfigRule(
         ids=(
             "config.torch-fsdp-no-wrap-policy",
             "config.fsdp-reduce-dtype-unset",

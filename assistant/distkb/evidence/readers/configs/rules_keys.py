@@ -10,8 +10,8 @@ from difflib import get_close_matches
 
 from distkb.catalogue.settings import Setting
 from distkb.evidence.readers.configs import known
-from distkb.evidence.readers.configs.item import Item, Kind, Part, number, truth, walk
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, fsdp_of, hit, release, short
+from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, Kind, number, truth, walk
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, fsdp_of, hit, release, short
 from distkb.evidence.readers.configs.rules_deepspeed import stage_of
 
 _PLACES: dict[Kind, str] = {
@@ -26,7 +26,7 @@ _CLOSE = 0.8
 """How alike a misspelt key and a known one are: `gradient_clipp1ng` is 0.94 of `gradient_clipping`."""
 
 
-def _paths(part: Part) -> Iterator[tuple[str, tuple[str, ...], Item]]:
+def _paths(part: ConfigPart) -> Iterator[tuple[str, tuple[str, ...], ConfigValue]]:
     """Yield the id that a key has in the settings, its path as typed, and its item."""
     place = _PLACES[part.kind]
     if part.kind == "lightning-strategy":
@@ -40,7 +40,7 @@ def _paths(part: Part) -> Iterator[tuple[str, tuple[str, ...], Item]]:
         yield ".".join((place, *names)), path, item
 
 
-def recorded(part: Part, job: Job) -> Iterator[Hit]:
+def recorded(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Keys with a record that says that they are renamed, removed, deprecated, or read elsewhere only."""
     index = {setting.id: setting for setting in job.settings}
     holds = _conditions(part, job)
@@ -53,8 +53,13 @@ def recorded(part: Part, job: Job) -> Iterator[Hit]:
 
 
 def _changed(
-    part: Part, job: Job, setting: Setting, path: tuple[str, ...], item: Item, index: Mapping[str, Setting]
-) -> Iterator[Hit]:
+    part: ConfigPart,
+    job: ConfigContext,
+    setting: Setting,
+    path: tuple[str, ...],
+    item: ConfigValue,
+    index: Mapping[str, Setting],
+) -> Iterator[ConfigFinding]:
     if setting.status == "current":
         return
     since = setting.changed.since if setting.changed else None
@@ -82,8 +87,8 @@ def _removed(*, certain: bool, new: bool) -> str:
 
 
 def _unread(
-    part: Part, setting: Setting, path: tuple[str, ...], item: Item, holds: Mapping[str, str | None]
-) -> Iterator[Hit]:
+    part: ConfigPart, setting: Setting, path: tuple[str, ...], item: ConfigValue, holds: Mapping[str, str | None]
+) -> Iterator[ConfigFinding]:
     if not setting.only_when:
         return
     asked = [condition.partition("=") for condition in setting.only_when]
@@ -99,7 +104,7 @@ def _unread(
     )  # fmt: skip
 
 
-def _conditions(part: Part, job: Job) -> dict[str, str | None]:
+def _conditions(part: ConfigPart, job: ConfigContext) -> dict[str, str | None]:
     """Return what the part says about the names that records put conditions on; None where it says nothing."""
     holds: dict[str, str | None] = {}
     fsdp = fsdp_of(part, job) if part.kind in {"accelerate", "fsdp-config"} else None
@@ -118,14 +123,14 @@ def _conditions(part: Part, job: Job) -> dict[str, str | None]:
     return holds
 
 
-def duplicates(part: Part, job: Job) -> Iterator[Hit]:
+def duplicates(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A name given twice: the last one wins, or the file is refused."""
     del job
     for name, first, second in part.duplicates:
         yield hit("config.duplicate-key", part, first, second, key=short(name), first=first, second=second)
 
 
-def unknown_accelerate(part: Part, job: Job) -> Iterator[Hit]:
+def unknown_accelerate(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Accelerate stops at a key that it does not know, and passes over one inside a block."""
     names = known.ACCELERATE if part.value("compute_environment") in (None, "LOCAL_MACHINE") else known.SAGEMAKER
     recorded_names = _names(job, "accelerate-config")
@@ -147,7 +152,7 @@ def unknown_accelerate(part: Part, job: Job) -> Iterator[Hit]:
                 )  # fmt: skip
 
 
-def unknown_deepspeed(part: Part, job: Job) -> Iterator[Hit]:
+def unknown_deepspeed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """DeepSpeed passes over a top-level key that it does not know, and refuses one inside a block."""
     del job
     top = {*known.DEEPSPEED, *known.DEEPSPEED_REMOVED}
@@ -175,7 +180,7 @@ def unknown_deepspeed(part: Part, job: Job) -> Iterator[Hit]:
                 )  # fmt: skip
 
 
-def unknown_arguments(part: Part, job: Job) -> Iterator[Hit]:
+def unknown_arguments(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A call of TrainingArguments with a name that it does not take is a TypeError."""
     if part.name not in {"TrainingArguments", "Seq2SeqTrainingArguments"}:
         return
@@ -192,7 +197,7 @@ def unknown_arguments(part: Part, job: Job) -> Iterator[Hit]:
             )  # fmt: skip
 
 
-def unknown_fsdp(part: Part, job: Job) -> Iterator[Hit]:
+def unknown_fsdp(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """The Trainer reads the keys that it knows and passes over the rest."""
     recorded_names = _names(job, "fsdp-config")
     for name, item in part.root.items():
@@ -205,7 +210,7 @@ def unknown_fsdp(part: Part, job: Job) -> Iterator[Hit]:
         )  # fmt: skip
 
 
-def unknown_lightning(part: Part, job: Job) -> Iterator[Hit]:
+def unknown_lightning(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Lightning's Trainer refuses an argument that it does not take."""
     recorded_names = _names(job, "lightning.Trainer")
     for name, item in part.root.items():
@@ -216,12 +221,14 @@ def unknown_lightning(part: Part, job: Job) -> Iterator[Hit]:
             )  # fmt: skip
 
 
-def _names(job: Job, place: str) -> frozenset[str]:
+def _names(job: ConfigContext, place: str) -> frozenset[str]:
     prefix = place + "."
     return frozenset(s.id.removeprefix(prefix) for s in job.settings if s.id.startswith(prefix))
 
 
-def _near(part: Part, item: Item, name: str, names: object, *, near: str, far: str, **values: str) -> Hit:
+def _near(
+    part: ConfigPart, item: ConfigValue, name: str, names: object, *, near: str, far: str, **values: str
+) -> ConfigFinding:
     close = (
         get_close_matches(name, sorted(names), 1, _CLOSE) if isinstance(names, (frozenset, tuple, list, set)) else []
     )
@@ -231,7 +238,7 @@ def _near(part: Part, item: Item, name: str, names: object, *, near: str, far: s
 
 
 RULES = (
-    Rule(
+    ConfigRule(
         ids=(
             "config.key-renamed",
             "config.key-deprecated",
@@ -246,8 +253,8 @@ RULES = (
         kinds=tuple(_PLACES),
         check=recorded,
     ),
-    Rule(ids=("config.duplicate-key",), kinds=tuple(_PLACES), check=duplicates),
-    Rule(
+    ConfigRule(ids=("config.duplicate-key",), kinds=tuple(_PLACES), check=duplicates),
+    ConfigRule(
         ids=(
             "config.accelerate-unknown-key",
             "config.accelerate-no-such-key",
@@ -257,7 +264,7 @@ RULES = (
         kinds=("accelerate",),
         check=unknown_accelerate,
     ),
-    Rule(
+    ConfigRule(
         ids=(
             "config.deepspeed-unknown-key",
             "config.deepspeed-unread-key",
@@ -268,13 +275,15 @@ RULES = (
         kinds=("deepspeed",),
         check=unknown_deepspeed,
     ),
-    Rule(
+    ConfigRule(
         ids=("config.arguments-unknown", "config.arguments-not-known"),
         kinds=("training-arguments",),
         check=unknown_arguments,
     ),
-    Rule(ids=("config.nested-unknown-key", "config.nested-unread-key"), kinds=("fsdp-config",), check=unknown_fsdp),
-    Rule(
+    ConfigRule(
+        ids=("config.nested-unknown-key", "config.nested-unread-key"), kinds=("fsdp-config",), check=unknown_fsdp
+    ),
+    ConfigRule(
         ids=("config.lightning-unknown-argument", "config.lightning-no-such-argument"),
         kinds=("lightning-trainer",),
         check=unknown_lightning,

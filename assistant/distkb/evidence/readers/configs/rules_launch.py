@@ -6,8 +6,16 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.configs.corrections import Draft
 from distkb.evidence.readers.configs.flags import LAUNCHER_ONLY, normal
-from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, command_size, hit, instead, short
+from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, number
+from distkb.evidence.readers.configs.job import (
+    ConfigContext,
+    ConfigFinding,
+    ConfigRule,
+    command_size,
+    hit,
+    instead,
+    short,
+)
 from distkb.evidence.readers.configs.launch_command import is_open
 from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of
 from distkb.evidence.readers.configs.rules_rendezvous import meeting
@@ -15,7 +23,7 @@ from distkb.evidence.readers.configs.rules_rendezvous import meeting
 _MODES = ("cpu", "multi_gpu", "tpu", "use_deepspeed", "use_fsdp")
 
 
-def is_many_nodes(part: Part) -> bool:
+def is_many_nodes(part: ConfigPart) -> bool:
     """Whether a torchrun command asks for more than one node, as far as it says so."""
     item = part.get("nnodes")
     if item is None:
@@ -26,12 +34,12 @@ def is_many_nodes(part: Part) -> bool:
     return count > 1 if count is not None else item.value is UNKNOWN
 
 
-def _env(part: Part, name: str) -> Item | None:
-    assigned: dict[str, Item] = part.extra.get("assigned", {})
+def _env(part: ConfigPart, name: str) -> ConfigValue | None:
+    assigned: dict[str, ConfigValue] = part.extra.get("assigned", {})
     return assigned.get(name)
 
 
-def standalone(part: Part, job: Job) -> Iterator[Hit]:
+def standalone(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """`--standalone` is one node, and throws away every rendezvous option."""
     if part.name not in TORCHRUN or "standalone" not in part.root:
         return
@@ -48,7 +56,7 @@ def standalone(part: Part, job: Job) -> Iterator[Hit]:
                   flags=", ".join("--" + name.replace("_", "-") for name in unused))  # fmt: skip
 
 
-def rendezvous(part: Part, job: Job) -> Iterator[Hit]:
+def rendezvous(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """On several nodes, every node needs the same address and, with static rendezvous, its own rank."""
     if part.name not in TORCHRUN or not is_many_nodes(part) or "standalone" in part.root or is_open(part):
         return
@@ -77,7 +85,7 @@ def rendezvous(part: Part, job: Job) -> Iterator[Hit]:
             )  # fmt: skip
 
 
-def processes(part: Part, job: Job) -> Iterator[Hit]:
+def processes(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """One process where several are meant, or more processes than visible GPUs."""
     size = command_size(part)
     if (
@@ -106,7 +114,7 @@ def processes(part: Part, job: Job) -> Iterator[Hit]:
                   value=short(visible.shown))  # fmt: skip
 
 
-def _means_many(part: Part, job: Job) -> str:
+def _means_many(part: ConfigPart, job: ConfigContext) -> str:
     """What shows that more than one process per node is meant; empty where nothing does."""
     for sbatch in job.of("sbatch"):
         for name in ("gpus-per-node", "gres", "gpus", "gpus-per-task"):
@@ -124,7 +132,7 @@ def _means_many(part: Part, job: Job) -> str:
     return ""
 
 
-def gpu_count(item: Item | None) -> int | None:
+def gpu_count(item: ConfigValue | None) -> int | None:
     """Return the number in `4`, `gpu:4`, `gpu:a100:4`, `a100:4`; None where there is none."""
     if item is None or item.value is UNKNOWN:
         return None
@@ -133,7 +141,7 @@ def gpu_count(item: Item | None) -> int | None:
     return numbers[-1] if numbers else 1 if str(item.value).startswith("gpu") else None
 
 
-def misplaced(part: Part, job: Job) -> Iterator[Hit]:
+def misplaced(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Options of the launcher behind the script go to the script."""
     del job
     names = LAUNCHER_ONLY.get(part.name, frozenset())
@@ -144,7 +152,7 @@ def misplaced(part: Part, job: Job) -> Iterator[Hit]:
                       script=short(part.words[0].text))  # fmt: skip
 
 
-def nested(part: Part, job: Job) -> Iterator[Hit]:
+def nested(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """One launcher starts another: every process starts all of them again."""
     del job
     if not part.words or part.name == "python":
@@ -155,7 +163,7 @@ def nested(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.two-launchers", part, part.words[0], outer=part.name, inner=inner)
 
 
-def modes(part: Part, job: Job) -> Iterator[Hit]:
+def modes(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Accelerate launch takes one mode, and several machines need an address."""
     if part.name == "torch.distributed.launch":
         yield hit("config.launch-deprecated", part, part.line)
@@ -184,7 +192,7 @@ def modes(part: Part, job: Job) -> Iterator[Hit]:
 
 
 RULES = tuple(
-    Rule(ids=ids, kinds=("command",), check=check)
+    ConfigRule(ids=ids, kinds=("command",), check=check)
     for ids, check in (
         (("config.torchrun-standalone-nodes", "config.torchrun-standalone-rdzv"), standalone),
         (

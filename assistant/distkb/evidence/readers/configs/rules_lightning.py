@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from distkb.evidence.readers.configs import known
-from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number, truth
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, also, hit, short
+from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, number, truth
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, also, hit, short
 
 _FSDP_PRECISIONS = frozenset({"32-true", "16-true", "bf16-true", "16-mixed", "bf16-mixed"})
 _ALIASES = {
@@ -16,7 +16,7 @@ _ALIASES = {
 }  # fmt: skip
 
 
-def strategy_name(part: Part) -> str:
+def strategy_name(part: ConfigPart) -> str:
     """Return the family of a Trainer's strategy: fsdp, ddp, deepspeed, or the word as written."""
     item = part.get("strategy")
     if item is None:
@@ -29,7 +29,7 @@ def strategy_name(part: Part) -> str:
     return lowered if isinstance(item.value, str) else ""
 
 
-def _class_of(part: Part, job: Job) -> Part | None:
+def _class_of(part: ConfigPart, job: ConfigContext) -> ConfigPart | None:
     """Return the strategy class that a Trainer of the same file is given, if it can be told."""
     found = [other for other in job.of("lightning-strategy") if other.source is part.source]
     item = part.get("strategy")
@@ -39,7 +39,7 @@ def _class_of(part: Part, job: Job) -> Part | None:
     return named[0] if len(named) == 1 else found[0] if len(found) == 1 else None
 
 
-def strategy(part: Part, job: Job) -> Iterator[Hit]:
+def strategy(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A name that is not registered, FSDP without a GPU, or one device for a distributed strategy."""
     del job
     item = part.get("strategy")
@@ -57,7 +57,7 @@ def strategy(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.lightning-one-device", part, devices, item, strategy=family)
 
 
-def precision(part: Part, job: Job) -> Iterator[Hit]:
+def precision(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A precision that FSDP does not take, or one that is also set in the strategy."""
     item = part.get("precision")
     if item is None or item.value is UNKNOWN or strategy_name(part) != "fsdp":
@@ -71,7 +71,7 @@ def precision(part: Part, job: Job) -> Iterator[Hit]:
         yield also(hit("config.lightning-precision-twice", part, item, value=short(item.shown)), cls, mixed)
 
 
-def clipping(part: Part, job: Job) -> Iterator[Hit]:
+def clipping(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """FSDP refuses to clip by norm through the Trainer."""
     del job
     item = part.get("gradient_clip_val")
@@ -82,7 +82,7 @@ def clipping(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.lightning-fsdp-clip-norm", part, item, part.get("strategy"), value=item.shown)
 
 
-def accumulation(part: Part, job: Job) -> Iterator[Hit]:
+def accumulation(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Lightning refuses a DeepSpeed file that sets accumulation: the Trainer does."""
     if strategy_name(part) != "deepspeed":
         return
@@ -92,7 +92,7 @@ def accumulation(part: Part, job: Job) -> Iterator[Hit]:
             yield also(hit("config.lightning-deepspeed-accumulation", part, part.get("strategy")), other, steps)
 
 
-def sampler(part: Part, job: Job) -> Iterator[Hit]:
+def sampler(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Without Lightning's sampler every rank sees every sample, unless the script divides the data itself."""
     del job
     item = part.get("use_distributed_sampler")
@@ -100,7 +100,7 @@ def sampler(part: Part, job: Job) -> Iterator[Hit]:
         yield hit("config.lightning-no-sampler", part, item)
 
 
-def slurm(part: Part, job: Job) -> Iterator[Hit]:
+def slurm(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Under Slurm, devices and num_nodes must be what the job was given."""
     for sbatch in job.of("sbatch"):
         tasks = sbatch.first("ntasks-per-node", "tasks-per-node")
@@ -123,11 +123,11 @@ def slurm(part: Part, job: Job) -> Iterator[Hit]:
             yield also(hit("config.lightning-slurm-nodes", part, nodes, nodes=have, num_nodes=asked), sbatch, given)
 
 
-def _tasks(part: Part, devices: Item | None, tasks: Item, count: int) -> Hit:
+def _tasks(part: ConfigPart, devices: ConfigValue | None, tasks: ConfigValue, count: int) -> ConfigFinding:
     return hit("config.lightning-slurm-tasks", part, devices, devices=count, tasks=tasks.shown)
 
 
-def classes(part: Part, job: Job) -> Iterator[Hit]:
+def classes(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Arguments of a strategy class that another argument switches off."""
     del job
     if part.name == "FSDPStrategy" and "auto_wrap_policy" not in part.root and "**" not in part.root:
@@ -142,7 +142,7 @@ def classes(part: Part, job: Job) -> Iterator[Hit]:
 
 RULES = (
     *(
-        Rule(ids=ids, kinds=("lightning-trainer",), check=check)
+        ConfigRule(ids=ids, kinds=("lightning-trainer",), check=check)
         for ids, check in (
             (
                 (
@@ -166,7 +166,7 @@ RULES = (
             ),
         )
     ),
-    Rule(
+    ConfigRule(
         ids=("config.lightning-fsdp-no-wrap-policy", "config.lightning-deepspeed-ignored"),
         kinds=("lightning-strategy",),
         check=classes,

@@ -9,13 +9,13 @@ from functools import lru_cache
 from distkb.catalogue.conditions import Condition, parse
 from distkb.catalogue.settings import Refusal
 from distkb.evidence.readers.configs.conditions import holds, items
-from distkb.evidence.readers.configs.item import Item, Part
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit, short
+from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, short
 
 _parsed = lru_cache(maxsize=None)(parse)
 
 
-def refused(part: Part, job: Job) -> Iterator[Hit]:
+def refused(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """What the tool that reads this file refuses: a value, two settings together, or one without another."""
     seen: set[tuple[str, ...]] = set()
     for refusal in job.refusals:
@@ -28,9 +28,9 @@ def refused(part: Part, job: Job) -> Iterator[Hit]:
                 yield _told(part, refusal, when, rule.unless)
 
 
-def _told(part: Part, refusal: Refusal, when: list[Condition], unless: tuple[str, ...]) -> Hit:
+def _told(part: ConfigPart, refusal: Refusal, when: list[Condition], unless: tuple[str, ...]) -> ConfigFinding:
     shown = [(path, item) for c in when if not c.negated for path in _paths(c) for item in items(part, path)[:1]]
-    places: list[Item | int] = [item for _, item in shown] or [part.line]
+    places: list[ConfigValue | int] = [item for _, item in shown] or [part.line]
     begins, tool = refusal.findings, refusal.tool
     named = list(dict.fromkeys(_setting(path, item) for path, item in shown))
     last = when[-1]
@@ -53,7 +53,7 @@ def _paths(condition: Condition) -> tuple[str, ...]:
     return condition.paths + (condition.values if condition.operator in {"%", "<>"} else ())
 
 
-def _setting(path: str, item: Item) -> str:
+def _setting(path: str, item: ConfigValue) -> str:
     name = path.rstrip("#").removesuffix("[]").removesuffix("{}").replace("[].", ".")
     return f"{name}: {'…' if isinstance(item.value, (dict, tuple)) else short(item.shown)}"
 
@@ -77,7 +77,7 @@ def _condition(text: str) -> str:
 
 
 RULES = (
-    Rule(
+    ConfigRule(
         ids=(
             "config.trainer-excludes",
             "config.trainer-indivisible",
@@ -88,7 +88,7 @@ RULES = (
         kinds=("axolotl", "llama-factory"),
         check=refused,
     ),
-    Rule(
+    ConfigRule(
         ids=(
             "config.deepspeed-excludes",
             "config.deepspeed-needs",

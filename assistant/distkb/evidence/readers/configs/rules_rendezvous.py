@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.configs.corrections import ASKED_NODE, FIRST_NODE, Draft
-from distkb.evidence.readers.configs.item import Part
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit, instead, short
+from distkb.evidence.readers.configs.item import ConfigPart
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, instead, short
 from distkb.evidence.readers.configs.launch_command import assigned, expansions, is_open
 from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of, is_on_several
 
@@ -26,11 +26,11 @@ _ENDPOINT = {
 }  # fmt: skip
 
 
-def _node(part: Part, job: Job) -> str:
+def _node(part: ConfigPart, job: ConfigContext) -> str:
     return ASKED_NODE if allocation_of(part, job) is None and not part.wrappers else FIRST_NODE
 
 
-def meeting(part: Part, job: Job) -> Draft:
+def meeting(part: ConfigPart, job: ConfigContext) -> Draft:
     """Return the command with an address at which all nodes can meet."""
     node, draft = _node(part, job), Draft(part)
     static = part.name in TORCHRUN and part.value("rdzv_backend") in (None, "static")
@@ -40,7 +40,7 @@ def meeting(part: Part, job: Job) -> Draft:
     return draft.drop("rdzv_endpoint").put(key, f'"{node}"')
 
 
-def loopback(part: Part, job: Job) -> Iterator[Hit]:
+def loopback(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Localhost is another machine on every node."""
     if not is_on_several(part, job):
         return
@@ -56,7 +56,7 @@ def loopback(part: Part, job: Job) -> Iterator[Hit]:
         yield instead(found, Draft(part).with_variable("MASTER_ADDR", FIRST_NODE))
 
 
-def own_name(part: Part, job: Job) -> Iterator[Hit]:
+def own_name(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A name that each task asks its own machine for differs from node to node; a list of nodes is no name."""
     if not is_on_several(part, job):
         return
@@ -80,7 +80,7 @@ def own_name(part: Part, job: Job) -> Iterator[Hit]:
         yield instead(found, Draft(part).with_variable("MASTER_ADDR", FIRST_NODE))
 
 
-def identity(part: Part, job: Job) -> Iterator[Hit]:
+def identity(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """All nodes join under one id, and no other job does."""
     if part.name not in TORCHRUN or "standalone" in part.root or not is_on_several(part, job):
         return
@@ -105,7 +105,7 @@ def identity(part: Part, job: Job) -> Iterator[Hit]:
 
 
 RULES = tuple(
-    Rule(ids=ids, kinds=("command",), check=check)
+    ConfigRule(ids=ids, kinds=("command",), check=check)
     for ids, check in (
         (("config.loopback-endpoint", "config.loopback-master"), loopback),
         (("config.endpoint-own-name", "config.endpoint-nodelist"), own_name),

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from distkb.evidence.readers.configs.corrections import PER_TASK, Draft
-from distkb.evidence.readers.configs.item import UNKNOWN, Item, Part, number
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, hit, instead, short
+from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, number
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, instead, short
 from distkb.evidence.readers.configs.launch_command import assigned, expansions
 from distkb.evidence.readers.configs.placement import (
     TORCHRUN,
@@ -18,7 +18,7 @@ from distkb.evidence.readers.configs.placement import (
 )
 from distkb.evidence.readers.configs.rules_rendezvous import OWN_NAME
 from distkb.evidence.readers.configs.shell_file import Submitted
-from distkb.evidence.readers.configs.shell_words import NAME, Piece
+from distkb.evidence.readers.configs.shell_words import NAME, WordPart
 
 _PER_NODE = frozenset({"node_rank", "machine_rank", "local_addr"})
 """Options that have to differ from node to node."""
@@ -27,7 +27,7 @@ _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK")
 _LITERAL = re.compile(r"\$\{?[A-Za-z_]|\$\(")
 
 
-def _early(item: Item, name: str) -> Piece | None:
+def _early(item: ConfigValue, name: str) -> WordPart | None:
     """Return what a value takes from the shell outside that differs from task to task."""
     for piece in expansions(item):
         if piece.scope == "task":
@@ -37,12 +37,12 @@ def _early(item: Item, name: str) -> Piece | None:
     return None
 
 
-def needs_no_rank(command: Part) -> bool:
+def needs_no_rank(command: ConfigPart) -> bool:
     """Whether torchrun numbers the nodes by itself, as every rendezvous but the static one does."""
     return command.name in TORCHRUN and command.value("rdzv_backend") not in (None, "static")
 
 
-def early(part: Part, job: Job) -> Iterator[Hit]:
+def early(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """What differs from task to task must be put in by the shell of each task."""
     del job
     if srun_of(part) is None:
@@ -56,7 +56,7 @@ def early(part: Part, job: Job) -> Iterator[Hit]:
         draft = Draft(part, frees=True)
         per_node = {"node_rank": "$SLURM_NODEID", "machine_rank": "$SLURM_NODEID"}
         yield instead(found, draft.per_task(**{name: per_node.get(name, f'"{piece.text}"')}).text())
-    own: dict[str, Item] = part.extra.get("per_task", {})
+    own: dict[str, ConfigValue] = part.extra.get("per_task", {})
     for name, item in own.items():
         piece = _early(item, name)
         if piece is not None:
@@ -64,12 +64,12 @@ def early(part: Part, job: Job) -> Iterator[Hit]:
             yield instead(found, Draft(part, frees=True).text())
 
 
-def _plain(piece: Piece) -> str:
+def _plain(piece: WordPart) -> str:
     found = PER_TASK.match(piece.text)
     return f"${found[1]}" if found else short(piece.text)
 
 
-def literal(part: Part, job: Job) -> Iterator[Hit]:
+def literal(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A `$` that reaches the program as it is, because no shell is between."""
     del job
     if part.extra.get("inner"):
@@ -82,7 +82,7 @@ def literal(part: Part, job: Job) -> Iterator[Hit]:
             yield instead(found, Draft(part).per_task(**{name: item.text}).text())
 
 
-def exported(part: Part, job: Job) -> Iterator[Hit]:
+def exported(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A text in single quotes sees only the variables that are exported."""
     del job
     seen: set[str] = set()
@@ -97,7 +97,7 @@ def exported(part: Part, job: Job) -> Iterator[Hit]:
             yield instead(found, f"export {variable}")
 
 
-def ranks(part: Part, job: Job) -> Iterator[Hit]:
+def ranks(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Every task of srun gets what the batch shell exports: one RANK for all."""
     if part.name != "python":
         return
@@ -108,7 +108,7 @@ def ranks(part: Part, job: Job) -> Iterator[Hit]:
         return
     if tasks is None and (allocation is None or (nodes_of(allocation) or 1) < 2):
         return
-    own: dict[str, Item] = part.extra.get("per_task", {})
+    own: dict[str, ConfigValue] = part.extra.get("per_task", {})
     given = {
         name: item
         for name, item in assigned(part).items()
@@ -128,11 +128,11 @@ def ranks(part: Part, job: Job) -> Iterator[Hit]:
         yield instead(found, Draft(part).with_variable("WORLD_SIZE", size))
 
 
-def _same_for_all(item: Item) -> bool:
+def _same_for_all(item: ConfigValue) -> bool:
     return item.value is not UNKNOWN or any(p.scope != "task" and PER_TASK.match(p.text) for p in expansions(item))
 
 
-def submitted(part: Part, job: Job) -> Iterator[Hit]:
+def submitted(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A heredoc without quotes is filled in where `sbatch` is called: there is no job yet."""
     del job
     outside: Submitted | None = part.extra.get("submitted")
@@ -153,11 +153,11 @@ def _asks_slurm(text: str) -> bool:
     return _SLURM_NAME.match(text) is not None
 
 
-def _known_in_the_job(outside: Submitted) -> list[Piece]:
+def _known_in_the_job(outside: Submitted) -> list[WordPart]:
     """Return what only the job can put in: what Slurm says, and the job's own variables that hold such things."""
     own: set[str] = set()
 
-    def is_early(piece: Piece) -> bool:
+    def is_early(piece: WordPart) -> bool:
         name = NAME.match(piece.text.lstrip("${"))
         return _asks_slurm(piece.text) or (name is not None and name[0] in own and not piece.text.startswith("$("))
 
@@ -169,7 +169,7 @@ def _known_in_the_job(outside: Submitted) -> list[Piece]:
     return [piece for piece in outside.pieces if is_early(piece)]
 
 
-def _protected(outside: Submitted, early: Sequence[Piece]) -> str:
+def _protected(outside: Submitted, early: Sequence[WordPart]) -> str:
     """Return the command that submits the job, with a backslash before what the job is to put in."""
     signs = '[$`"]' if outside.in_quotes else "[$`]"
     text = outside.statement
@@ -179,7 +179,7 @@ def _protected(outside: Submitted, early: Sequence[Piece]) -> str:
     return text
 
 
-def late(part: Part, job: Job) -> Iterator[Hit]:
+def late(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Slurm stops reading `#SBATCH` lines at the first command."""
     del job
     lines: tuple[int, ...] = part.extra.get("late", ())
@@ -189,7 +189,7 @@ def late(part: Part, job: Job) -> Iterator[Hit]:
 
 RULES = (
     *(
-        Rule(ids=ids, kinds=("command",), check=check)
+        ConfigRule(ids=ids, kinds=("command",), check=check)
         for ids, check in (
             (("config.srun-expanded-early",), early),
             (("config.srun-never-expanded",), literal),
@@ -197,6 +197,6 @@ RULES = (
             (("config.rank-exported", "config.world-size-differs"), ranks),
         )
     ),
-    Rule(ids=("config.sbatch-expanded-at-submission",), kinds=("sbatch",), check=submitted),
-    Rule(ids=("config.sbatch-line-ignored",), kinds=("sbatch",), check=late),
+    ConfigRule(ids=("config.sbatch-expanded-at-submission",), kinds=("sbatch",), check=submitted),
+    ConfigRule(ids=("config.sbatch-line-ignored",), kinds=("sbatch",), check=late),
 )

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distkb.evidence.readers.configs.corrections import Draft
-from distkb.evidence.readers.configs.item import Item, Part, number
-from distkb.evidence.readers.configs.job import Hit, Job, Rule, command_size, hit, instead, short
+from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, number
+from distkb.evidence.readers.configs.job import (
+    ConfigContext,
+    ConfigFinding,
+    ConfigRule,
+    command_size,
+    hit,
+    instead,
+    short,
+)
 from distkb.evidence.readers.configs.launch_command import expansions, is_open
 from distkb.evidence.readers.configs.placement import (
     AGENTS,
@@ -24,7 +32,7 @@ from distkb.evidence.readers.configs.rules_rendezvous import OWN_NAME
 from distkb.evidence.readers.configs.rules_shell import needs_no_rank
 
 
-def tasks(part: Part, job: Job) -> Iterator[Hit]:
+def tasks(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Torchrun and accelerate launch are started once per node: they start the ranks themselves."""
     for command in commands_of(part, job):
         if command.name not in AGENTS or srun_of(command) is None:
@@ -36,7 +44,7 @@ def tasks(part: Part, job: Job) -> Iterator[Hit]:
             yield instead(found, Draft(command).start_everywhere().text())
 
 
-def started(part: Part, job: Job) -> Iterator[Hit]:
+def started(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Without srun, only the first node runs the command."""
     nodes, (per_node, item) = nodes_of(part), tasks_per_node(part)
     for command in commands_of(part, job):
@@ -54,7 +62,7 @@ def started(part: Part, job: Job) -> Iterator[Hit]:
             yield instead(found, f"srun {Draft(command).text()}")
 
 
-def counts(part: Part, job: Job) -> Iterator[Hit]:
+def counts(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Nodes and GPUs that the job asks for, against what the command starts."""
     nodes, gpus, gpu_item = nodes_of(part), *_gpus(part)
     for command in commands_of(part, job):
@@ -71,7 +79,7 @@ def counts(part: Part, job: Job) -> Iterator[Hit]:
             yield hit("config.sbatch-idle-gpus", part, gpu_item, shown, n=per_node, gpus=gpus)
 
 
-def _nodes_differ(part: Part, command: Part, nodes: int | None) -> Iterator[Hit]:
+def _nodes_differ(part: ConfigPart, command: ConfigPart, nodes: int | None) -> Iterator[ConfigFinding]:
     """Compare the nodes that a launcher waits for with those on which it is started."""
     started_on, fewer = step_nodes(command, part)
     key = {"accelerate": "num_machines"}.get(command.name, "nnodes")
@@ -94,7 +102,7 @@ def _nodes_differ(part: Part, command: Part, nodes: int | None) -> Iterator[Hit]
     yield instead(found, draft.put(key, '"$SLURM_NNODES"').text())
 
 
-def mpi(part: Part, job: Job) -> Iterator[Hit]:
+def mpi(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """`mpirun` starts torchrun once for each of its processes, and each starts the ranks of a whole node."""
     del job
     wrapper = next((w for w in part.wrappers if w.name in ("mpirun", "mpiexec")), None)
@@ -108,7 +116,7 @@ def mpi(part: Part, job: Job) -> Iterator[Hit]:
         yield instead(found, Draft(part).once_per_node(nodes).text())
 
 
-def _gpus(part: Part) -> tuple[int | None, Item | None]:
+def _gpus(part: ConfigPart) -> tuple[int | None, ConfigValue | None]:
     """Return the GPUs per node, and the option that says so."""
     for name in ("gpus-per-node", "gres"):
         item = part.get(name)
@@ -119,7 +127,7 @@ def _gpus(part: Part) -> tuple[int | None, Item | None]:
     return (None if count is None else count // nodes), total
 
 
-def fixed(part: Part, job: Job) -> Iterator[Hit]:
+def fixed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """All nodes run one command, so a node rank that is written in it is the same on all."""
     for command in commands_of(part, job):
         rank = command.get("node_rank") or command.get("machine_rank")
@@ -130,14 +138,14 @@ def fixed(part: Part, job: Job) -> Iterator[Hit]:
             key = "machine_rank" if command.name == "accelerate" else "node_rank"
             found = hit("config.srun-fixed-node-rank", part, rank, command.line, rank=rank.shown, nodes=nodes)
             yield instead(found, Draft(command).per_task(**{key: "$SLURM_NODEID"}).text())
-        inside: dict[str, Item] = command.extra.get("per_task", {})
+        inside: dict[str, ConfigValue] = command.extra.get("per_task", {})
         address = inside.get("MASTER_ADDR")
         own = any(OWN_NAME.search(p.text) for p in expansions(address) if p.scope == "task")
         if address is not None and own:
             yield hit("config.master-addr-own-name", part, address, value=short(address.text))
 
 
-def plain_python(part: Part, job: Job) -> Iterator[Hit]:
+def plain_python(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """`srun python` starts one process per task, so the tasks must be as many as the GPUs."""
     gpus, gpu_item = _gpus(part)
     lightning = job.of("lightning-trainer")
@@ -152,7 +160,7 @@ def plain_python(part: Part, job: Job) -> Iterator[Hit]:
 
 RULES = (
     *(
-        Rule(ids=ids, kinds=("sbatch",), check=check)
+        ConfigRule(ids=ids, kinds=("sbatch",), check=check)
         for ids, check in (
             (("config.sbatch-tasks-with-launcher",), tasks),
             (("config.sbatch-without-srun", "config.sbatch-python-without-srun"), started),
@@ -169,5 +177,5 @@ RULES = (
             (("config.srun-one-task",), plain_python),
         )
     ),
-    Rule(ids=("config.mpirun-tasks-with-launcher",), kinds=("command",), check=mpi),
+    ConfigRule(ids=("config.mpirun-tasks-with-launcher",), kinds=("command",), check=mpi),
 )

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from distkb.evidence.readers.configs.flags import JOINED, STARTERS, WRAPPERS
-from distkb.evidence.readers.configs.item import Item, Part, Source
-from distkb.evidence.readers.configs.launch_command import Line, as_item, held_by, launcher_of, options_of
+from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, Source
+from distkb.evidence.readers.configs.launch_command import LaunchLine, as_item, held_by, launcher_of, options_of
 from distkb.evidence.readers.configs.shell_values import Values, amount
-from distkb.evidence.readers.configs.shell_words import Command, Piece, Text, Word, commands
+from distkb.evidence.readers.configs.shell_words import ShellCommand, Text, Word, WordPart, commands
 from distkb.evidence.readers.configs.slurm_options import options, sbatch_options, slurm_variables
 
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<plus>\+?)=", re.DOTALL)
@@ -36,8 +36,8 @@ _MAX_DEPTH = 3
 class Submitted(msgspec.Struct, frozen=True, kw_only=True):
     """A job that another script submits as text: what that script's shell puts into it before Slurm sees it."""
 
-    pieces: tuple[Piece, ...]
-    assigned: Mapping[str, tuple[Piece, ...]]
+    pieces: tuple[WordPart, ...]
+    assigned: Mapping[str, tuple[WordPart, ...]]
     """What the job itself gives to its variables."""
     statement: str
     """The command that holds the text, as it is written."""
@@ -48,13 +48,13 @@ class Submitted(msgspec.Struct, frozen=True, kw_only=True):
 class _Written(NamedTuple):
     """Text that a command holds for another to read."""
 
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[WordPart, ...] = ()
     statement: str = ""
 
 
-def read_shell(source: Source) -> list[Part]:
+def read_shell(source: Source) -> list[ConfigPart]:
     """Return the options of every job and every launch command as one part each, in the order of the lines."""
-    text = Text([Piece(text="\n".join(source.lines), line=1)])
+    text = Text([WordPart(text="\n".join(source.lines), line=1)])
     reader = _Reader(source, [], Values(), scope="login", depth=0)
     reader.read(text)
     return reader.parts
@@ -63,7 +63,7 @@ def read_shell(source: Source) -> list[Part]:
 class _Reader:
     """Reads one script: a file, a heredoc, or the text of a `bash -c`."""
 
-    def __init__(self, source: Source, parts: list[Part], values: Values, *, scope: str, depth: int) -> None:
+    def __init__(self, source: Source, parts: list[ConfigPart], values: Values, *, scope: str, depth: int) -> None:
         self.source = source
         self.parts = parts
         self.values = values
@@ -72,8 +72,8 @@ class _Reader:
         self.script = len(parts)
         """Tells the scripts of one file apart."""
         self.blocks = 0
-        self.wrappers: tuple[Part, ...] = ()
-        self.per_task: dict[str, Item] = {}
+        self.wrappers: tuple[ConfigPart, ...] = ()
+        self.per_task: dict[str, ConfigValue] = {}
         self.files: dict[str, _Written] = {}
         self.outer: tuple[Word, ...] = ()
         self.text = Text([])
@@ -83,13 +83,13 @@ class _Reader:
         """Read a script; `given` are the options of the `sbatch` that submits it."""
         self.text = text
         root, late = sbatch_options(text)
-        root |= {name: Item(value=amount(w), line=w.line, text=w.text) for name, w in options(given)}
+        root |= {name: ConfigValue(value=amount(w), line=w.line, text=w.text) for name, w in options(given)}
         if root:
             self.scope = "batch"
             first = min(item.line for item in root.values())
             extra = {"script": self.script, "late": late}
             self.parts.append(
-                Part(kind="sbatch", source=self.source, root=root, line=first, name="sbatch", extra=extra)
+                ConfigPart(kind="sbatch", source=self.source, root=root, line=first, name="sbatch", extra=extra)
             )
             self.values.slurm = slurm_variables(root)
         for command in commands(text):
@@ -97,7 +97,7 @@ class _Reader:
                 break
             self._command(command)
 
-    def _command(self, command: Command) -> None:
+    def _command(self, command: ShellCommand) -> None:
         words = self._without_keywords(list(command.words))
         if not words or (words[0].text in _DECLARES and self._declare(words[1:])):
             return
@@ -174,9 +174,9 @@ class _Reader:
         if self.scope == "task":
             self.per_task[found["name"]] = item
 
-    def _run(self, words: list[Word], local: tuple[Word, ...], command: Command) -> None:
+    def _run(self, words: list[Word], local: tuple[Word, ...], command: ShellCommand) -> None:
         """Take what wraps a command off it, and read what is launched."""
-        wrappers: list[Part] = []
+        wrappers: list[ConfigPart] = []
         index = 0
         while index < len(words):
             word = words[index]
@@ -208,7 +208,7 @@ class _Reader:
         if index < len(words):
             self._launch(words, index, local, wrappers, command)
 
-    def _heredoc(self, command: Command) -> _Written:
+    def _heredoc(self, command: ShellCommand) -> _Written:
         if command.heredoc is None:
             return _Written()
         pieces = tuple(
@@ -218,21 +218,21 @@ class _Reader:
         )
         return _Written(pieces, self._statement(command, command.heredoc.end))
 
-    def _statement(self, command: Command, end: int) -> str:
+    def _statement(self, command: ShellCommand, end: int) -> str:
         """Return a command as it is written, without the keyword before it."""
         text = "".join(piece.text for piece in self.text.pieces(command.span[0], end)).rstrip()
         while text.partition(" ")[0] in _KEYWORDS:
             text = text.partition(" ")[2].lstrip()
         return text
 
-    def _joined(self, words: list[Word], index: int, wrappers: list[Part]) -> None:
+    def _joined(self, words: list[Word], index: int, wrappers: list[ConfigPart]) -> None:
         """`ssh host …` gives its words to a shell of the other machine as one text."""
-        blank = Piece(text=" ", line=words[0].line)
+        blank = WordPart(text=" ", line=words[0].line)
         pieces = [p for word in words[index:] for p in (*word.pieces, blank)]
         self._inner(pieces, wrappers, outer=())
 
     def _shell(
-        self, words: list[Word], index: int, local: tuple[Word, ...], wrappers: list[Part], command: Command
+        self, words: list[Word], index: int, local: tuple[Word, ...], wrappers: list[ConfigPart], command: ShellCommand
     ) -> bool:
         """Read what a shell is given: a text behind -c, a heredoc, or a file that this script has written."""
         if words[index].text.removeprefix("./") in self.files:
@@ -256,8 +256,8 @@ class _Reader:
 
     def _inner(
         self,
-        pieces: Sequence[Piece],
-        wrappers: list[Part],
+        pieces: Sequence[WordPart],
+        wrappers: list[ConfigPart],
         *,
         outer: tuple[Word, ...],
         arguments: Sequence[Word] = (),
@@ -280,7 +280,7 @@ class _Reader:
                 break
             inner._command(command)
 
-    def _submitted(self, words: list[Word], command: Command) -> None:
+    def _submitted(self, words: list[Word], command: ShellCommand) -> None:
         """Read the job that an `sbatch` in a script submits: from a heredoc, from --wrap, or a file written before."""
         if self.depth >= _MAX_DEPTH:
             return
@@ -308,7 +308,7 @@ class _Reader:
             self.parts[at] = msgspec.structs.replace(part, extra=extra)
 
     def _launch(
-        self, words: list[Word], index: int, local: tuple[Word, ...], wrappers: list[Part], command: Command
+        self, words: list[Word], index: int, local: tuple[Word, ...], wrappers: list[ConfigPart], command: ShellCommand
     ) -> None:
         everything = (*self.wrappers, *wrappers)
         name, skip = launcher_of([word.text for word in words[index:]], wrapped=bool(everything))
@@ -330,7 +330,7 @@ class _Reader:
             "per_task": dict(self.per_task),
             "script": self.script,
             "block": bool(self.blocks),
-            "line": Line(
+            "line": LaunchLine(
                 head=(*local, *words[:index]),
                 launcher=tuple(words[index : index + skip]),
                 options=tuple(words[index + skip : end]),

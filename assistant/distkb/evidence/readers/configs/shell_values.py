@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from distkb.evidence.readers.configs.shell_words import Piece, Word
+from distkb.evidence.readers.configs.shell_words import Word, WordPart
 
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)\}|\{(\w+)\[([@*]|\d{1,4})\]\})")
 _ALL = ("$@", "$*")
@@ -108,7 +108,7 @@ class Values:
         pieces = tuple(p for one in (*old.words[:1], *words[:1]) for p in one.pieces)
         return (msgspec.structs.replace(old.words[0], pieces=pieces),)
 
-    def put_in(self, piece: Piece, scope: str) -> tuple[Piece, ...]:
+    def put_in(self, piece: WordPart, scope: str) -> tuple[WordPart, ...]:
         """Return what a shell puts in place of an expansion in quotes, as far as that is known."""
         words = self._put_in(piece, scope)
         return tuple(p for word in words for p in word.pieces) if words else ()
@@ -118,7 +118,7 @@ class Values:
         if word.items is not None or word.is_plain:
             return [word]
         done: list[Word] = []
-        current: list[Piece] = []
+        current: list[WordPart] = []
         for piece in word.pieces:
             if not piece.expands:
                 current.append(piece)
@@ -137,7 +137,7 @@ class Values:
             done.append(Word(pieces=tuple(current), line=_line(current, word)))
         return done
 
-    def _put_in(self, piece: Piece, scope: str) -> list[Word]:
+    def _put_in(self, piece: WordPart, scope: str) -> list[Word]:
         """Return the words that stand in place of an expansion; the expansion itself where they are not known."""
         if piece.scope:
             return [Word(pieces=(piece,), line=piece.line)]
@@ -145,12 +145,12 @@ class Values:
         unknown = [Word(pieces=(itself,), line=piece.line)]
         if piece.text.startswith("$((") and piece.text.endswith("))"):
             number = self.sum(piece.text[3:-2])
-            stands = (Piece(text=str(number), line=piece.line),) if number is not None else ()
+            stands = (WordPart(text=str(number), line=piece.line),) if number is not None else ()
             return [Word(pieces=(msgspec.structs.replace(itself, stands_for=stands),), line=piece.line)]
         found = _REFERENCE.fullmatch(piece.text)
         name = "@" if piece.text in _ALL else "" if found is None else found[1] or found[2] or found[3]
         if name in self.slurm and name not in self.known:
-            stands = (Piece(text=str(self.slurm[name]), line=piece.line),)
+            stands = (WordPart(text=str(self.slurm[name]), line=piece.line),)
             return [Word(pieces=(msgspec.structs.replace(itself, stands_for=stands),), line=piece.line)]
         variable = self.known.get(name)
         if variable is None or variable.words is None:
@@ -200,7 +200,7 @@ class Values:
 
 def amount(word: Word) -> int | None:
     """Return the number that a word comes to, if it is one."""
-    pieces: list[Piece] = list(word.pieces)
+    pieces: list[WordPart] = list(word.pieces)
     for _ in range(8):
         if not any(piece.expands for piece in pieces):
             break
@@ -226,7 +226,7 @@ def _calculated(node: ast.expr) -> int | None:
     return left // right if isinstance(node.op, ast.Div) and right else None
 
 
-def _is_list(piece: Piece) -> bool:
+def _is_list(piece: WordPart) -> bool:
     return piece.text.endswith(("[@]}", "[*]}")) or piece.text in _ALL
 
 
@@ -242,7 +242,7 @@ def _joined(words: Sequence[Word]) -> Word:
 def _split(word: Word) -> list[Word]:
     """Split what an expansion without quotes puts in, as a shell does at blanks."""
     done: list[Word] = []
-    current: list[Piece] = []
+    current: list[WordPart] = []
     for piece in word.pieces:
         if piece.expands:
             current.append(piece)
@@ -258,5 +258,5 @@ def _split(word: Word) -> list[Word]:
     return done
 
 
-def _line(pieces: Sequence[Piece], word: Word) -> int:
+def _line(pieces: Sequence[WordPart], word: Word) -> int:
     return pieces[0].line if pieces else word.line

@@ -22,7 +22,7 @@ _MAX_COMMAND = 20_000
 _MAX_WORDS = 2_000
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
+class WordPart(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a word."""
 
     text: str
@@ -35,10 +35,10 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """Which shell puts it in: that of the login node, of the batch script, or of each task."""
     lost: bool = False
     """Whether it names a variable of the shell outside that was not exported."""
-    stands_for: tuple[Piece, ...] = ()
+    stands_for: tuple[WordPart, ...] = ()
     """What a variable was given, where that is known and not known as plain text."""
 
-    def all(self) -> Iterator[Piece]:
+    def all(self) -> Iterator[WordPart]:
         """Yield the piece and everything that it stands for."""
         yield self
         for piece in self.stands_for:
@@ -48,7 +48,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 class Word(msgspec.Struct, frozen=True, kw_only=True):
     """One word of a command."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[WordPart, ...]
     line: int
     items: tuple[Word, ...] | None = None
     """The words of `NAME=(…)`."""
@@ -81,13 +81,13 @@ def in_quotes(text: str) -> str:
 class Heredoc(msgspec.Struct, frozen=True, kw_only=True):
     """The lines that a command reads from the script itself."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[WordPart, ...]
     """One literal piece where its mark is quoted, as nothing is expanded then."""
     end: int
     """Where its text goes on behind the mark."""
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
+class ShellCommand(msgspec.Struct, frozen=True, kw_only=True):
     """The words between two operators."""
 
     words: tuple[Word, ...]
@@ -103,8 +103,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 class Text:
     """Shell text with the line of every character; what another shell has put in already is one character."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
-        self.opaque: dict[int, Piece] = {}
+    def __init__(self, pieces: Sequence[WordPart]) -> None:
+        self.opaque: dict[int, WordPart] = {}
         self.lines: list[int] = []
         chars: list[str] = []
         for piece in pieces:
@@ -121,7 +121,7 @@ class Text:
         self.chars = "".join(chars)
         self.unclosed: set[str] = set()
 
-    def pieces(self, begin: int, end: int) -> Iterator[Piece]:
+    def pieces(self, begin: int, end: int) -> Iterator[WordPart]:
         """Yield what stands between two places."""
         while begin < end:
             known = self.opaque.get(begin)
@@ -130,7 +130,7 @@ class Text:
                 begin += 1
                 continue
             stop = min((at for at in self.opaque if begin < at < end), default=end)
-            yield Piece(text=self.chars[begin:stop], line=self.line(begin))
+            yield WordPart(text=self.chars[begin:stop], line=self.line(begin))
             begin = stop
 
     def line(self, at: int) -> int:
@@ -167,7 +167,7 @@ class Text:
         return -1
 
 
-def commands(text: Text) -> Iterator[Command]:
+def commands(text: Text) -> Iterator[ShellCommand]:
     """Yield the commands of a text in the order in which they stand there; keywords are words of their own."""
     yield from _Lexer(text).commands()
 
@@ -181,8 +181,8 @@ class _Lexer:
         """Marks of heredocs whose lines come after this line: mark, quoted, tabs removed."""
         self.heredocs: list[Heredoc] = []
 
-    def commands(self) -> Iterator[Command]:
-        held: list[tuple[Command, int]] = []
+    def commands(self) -> Iterator[ShellCommand]:
+        held: list[tuple[ShellCommand, int]] = []
         while self.at < len(self.chars):
             command, marks, operator = self._command()
             if command.words or marks:
@@ -193,7 +193,7 @@ class _Lexer:
             held = []
         yield from self._released(held)
 
-    def _released(self, held: list[tuple[Command, int]]) -> Iterator[Command]:
+    def _released(self, held: list[tuple[ShellCommand, int]]) -> Iterator[ShellCommand]:
         """Give every command of a line its heredoc, whose lines stand below that line."""
         bodies, self.heredocs = self.heredocs, []
         for command, marks in held:
@@ -201,7 +201,7 @@ class _Lexer:
             bodies = bodies[marks:]
             yield msgspec.structs.replace(command, heredoc=heredoc)
 
-    def _command(self) -> tuple[Command, int, str]:
+    def _command(self) -> tuple[ShellCommand, int, str]:
         """Take one command; return it with the number of its heredocs and the operator behind it."""
         words: list[Word] = []
         marks, into, begin, end, operator = 0, "", self.at, self.at, "\n"
@@ -236,7 +236,7 @@ class _Lexer:
                     operator = ";"
                     break
         piped = operator in ("|", "|&")
-        return Command(words=tuple(words), into=into, piped=piped, span=(begin, end)), marks, operator
+        return ShellCommand(words=tuple(words), into=into, piped=piped, span=(begin, end)), marks, operator
 
     def _until_line_end(self) -> int:
         end = self.chars.find("\n", self.at)
@@ -271,18 +271,18 @@ class _Lexer:
                     break
                 at = stop + 1
             self.at = min(after, len(self.chars))
-            pieces = [Piece(text=self.chars[begin:end], line=self.text.line(begin))] if quoted else []
+            pieces = [WordPart(text=self.chars[begin:end], line=self.text.line(begin))] if quoted else []
             self.heredocs.append(Heredoc(pieces=tuple(pieces or self._interpolated(begin, end)), end=self.at))
         self.waiting = []
 
-    def _interpolated(self, begin: int, end: int) -> list[Piece]:
-        pieces: list[Piece] = []
+    def _interpolated(self, begin: int, end: int) -> list[WordPart]:
+        pieces: list[WordPart] = []
         at = begin
         while at < end:
             at = self._inside(at, end, pieces, "\\$`\n")
         return pieces
 
-    def _inside(self, at: int, end: int, pieces: list[Piece], escaped: str) -> int:
+    def _inside(self, at: int, end: int, pieces: list[WordPart], escaped: str) -> int:
         """Take one expansion, or the text up to the next, in a place where quotes mean nothing."""
         sign = self.chars[at]
         if sign == "\\" and at + 1 < end and self.chars[at + 1] in escaped:
@@ -299,11 +299,11 @@ class _Lexer:
         _add(pieces, self.chars[at:stop], self.text.line(at), quoted=True)
         return stop
 
-    def _piece(self, at: int, end: int, *, quoted: bool) -> Piece:
+    def _piece(self, at: int, end: int, *, quoted: bool) -> WordPart:
         known = self.text.opaque.get(at)
         if known is not None:
             return known
-        return Piece(text=self.chars[at:end], line=self.text.line(at), expands=True, quoted=quoted)
+        return WordPart(text=self.chars[at:end], line=self.text.line(at), expands=True, quoted=quoted)
 
     def _expansion(self, at: int) -> int:
         """Return where an expansion that begins here ends; 0 where none begins."""
@@ -320,7 +320,7 @@ class _Lexer:
         return found.end() if found else 0
 
     def _word(self) -> Word:
-        pieces: list[Piece] = []
+        pieces: list[WordPart] = []
         begin = self.at
         items: tuple[Word, ...] | None = None
         while self.at < len(self.chars):
@@ -355,14 +355,14 @@ class _Lexer:
         self.at = max(self.at, begin + 1)
         return Word(pieces=tuple(pieces), line=self.text.line(begin), items=items)
 
-    def _double(self, pieces: list[Piece]) -> None:
+    def _double(self, pieces: list[WordPart]) -> None:
         """Take what stands in double quotes."""
         self.at += 1
         size = len(pieces)
         while self.at < len(self.chars) and self.chars[self.at] != '"':
             self.at = self._inside(self.at, len(self.chars), pieces, '\\$`"\n')
         if len(pieces) == size:
-            pieces.append(Piece(text="", line=self.text.line(self.at), quoted=True))
+            pieces.append(WordPart(text="", line=self.text.line(self.at), quoted=True))
         self.at += 1
 
     def _array(self) -> tuple[Word, ...]:
@@ -383,7 +383,7 @@ class _Lexer:
         return tuple(words)
 
 
-def _add(pieces: list[Piece], text: str, line: int, *, quoted: bool) -> None:
+def _add(pieces: list[WordPart], text: str, line: int, *, quoted: bool) -> None:
     """Add written text, with a piece of its own for each line."""
     for part in text.splitlines(keepends=True) or [text]:
         last = pieces[-1] if pieces else None
@@ -391,5 +391,5 @@ def _add(pieces: list[Piece], text: str, line: int, *, quoted: bool) -> None:
         if joins and last is not None and not last.text.endswith("\n"):
             pieces[-1] = msgspec.structs.replace(last, text=last.text + part)
         else:
-            pieces.append(Piece(text=part, line=line, quoted=quoted))
+            pieces.append(WordPart(text=part, line=line, quoted=quoted))
         line += part.endswith("\n")

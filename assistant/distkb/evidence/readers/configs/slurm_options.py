@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from distkb.evidence.readers.configs.item import Item, number
+from distkb.evidence.readers.configs.item import ConfigValue, number
 from distkb.evidence.readers.configs.shell_values import amount
-from distkb.evidence.readers.configs.shell_words import Piece, Text, Word, commands
+from distkb.evidence.readers.configs.shell_words import Text, Word, WordPart, commands
 
 _SBATCH = ("#SBATCH ", "#SBATCH\t")
 _SHORT = {
@@ -18,9 +18,9 @@ _SHORT = {
 _SAME = {"tasks-per-node": "ntasks-per-node"}
 
 
-def sbatch_options(text: Text) -> tuple[dict[str, Item], tuple[int, ...]]:
+def sbatch_options(text: Text) -> tuple[dict[str, ConfigValue], tuple[int, ...]]:
     """Return the options of the `#SBATCH` lines, and the lines that Slurm does not read, behind the first command."""
-    root: dict[str, Item] = {}
+    root: dict[str, ConfigValue] = {}
     late: list[int] = []
     begun, at = False, 0
     for line in text.chars.split("\n"):
@@ -31,7 +31,9 @@ def sbatch_options(text: Text) -> tuple[dict[str, Item], tuple[int, ...]]:
                 begin = at + line.index("#SBATCH") + len("#SBATCH")
                 for command in commands(Text(tuple(text.pieces(begin, at + len(line))))):
                     for name, word in options(command.words):
-                        root[name] = Item(value=_value(word), line=text.line(at), text=word.text, pieces=word.pieces)
+                        root[name] = ConfigValue(
+                            value=_value(word), line=text.line(at), text=word.text, pieces=word.pieces
+                        )
         elif line.strip() and not line.lstrip().startswith("#"):
             begun = True
         at += len(line) + 1
@@ -69,7 +71,7 @@ def options(words: Sequence[Word]) -> Iterator[tuple[str, Word]]:
 
 def behind(word: Word, count: int) -> Word:
     """Return a word without its first characters, which are plain."""
-    pieces: list[Piece] = []
+    pieces: list[WordPart] = []
     for piece in word.pieces:
         taken = 0 if piece.expands else min(count, len(piece.text))
         count -= taken
@@ -78,7 +80,7 @@ def behind(word: Word, count: int) -> Word:
     return msgspec.structs.replace(word, pieces=tuple(pieces), line=pieces[0].line if pieces else word.line)
 
 
-def slurm_variables(root: Mapping[str, Item]) -> dict[str, int]:
+def slurm_variables(root: Mapping[str, ConfigValue]) -> dict[str, int]:
     """Return the sizes that a batch script finds in its environment, as far as its options say them."""
     nodes, tasks, per_node = (_count(root, name) for name in ("nodes", "ntasks", "ntasks-per-node"))
     if nodes is None and "nodes" not in root and tasks is None and per_node is None:
@@ -90,6 +92,6 @@ def slurm_variables(root: Mapping[str, Item]) -> dict[str, int]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _count(root: Mapping[str, Item], name: str) -> int | None:
+def _count(root: Mapping[str, ConfigValue], name: str) -> int | None:
     item = root.get(name)
     return None if item is None else number(item.value)

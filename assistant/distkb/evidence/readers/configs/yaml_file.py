@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from distkb.evidence.readers.configs.item import MAX_DEPTH, MAX_NODES, UNKNOWN, Item, UnreadableConfigError
+from distkb.evidence.readers.configs.item import MAX_DEPTH, MAX_NODES, UNKNOWN, ConfigValue, UnreadableConfigError
 
 Duplicates = list[tuple[str, int, int]]
 
 
-def read_yaml(text: str) -> tuple[Item, Duplicates]:
+def read_yaml(text: str) -> tuple[ConfigValue, Duplicates]:
     """Return the root of the first document and the names that are given twice.
 
     Raises:
@@ -38,7 +38,7 @@ class _Open:
     """A mapping or list whose end has not been read."""
 
     def __init__(self, *, mapping: bool, line: int) -> None:
-        self.items: dict[str, Item] | list[Item] = {} if mapping else []
+        self.items: dict[str, ConfigValue] | list[ConfigValue] = {} if mapping else []
         self.line = line
         self.name: tuple[str, int] | None = None
         self.anchor: str | None = None
@@ -51,18 +51,20 @@ class _Builder:
         import yaml
 
         self.stack: list[_Open] = []
-        self.root: Item | None = None
+        self.root: ConfigValue | None = None
         self.nodes = 0
         self.duplicates: Duplicates = []
-        self.scalars: dict[str, Item] = {}
+        self.scalars: dict[str, ConfigValue] = {}
         self.loader: Any = yaml.SafeLoader("")
 
-    def build(self, events: Any) -> tuple[Item, Duplicates]:
+    def build(self, events: Any) -> tuple[ConfigValue, Duplicates]:
         for event in events:
             kind = type(event).__name__
             line = event.start_mark.line + 1
             if kind == "AliasEvent":
-                self._add(self.scalars.get(event.anchor, Item(value=UNKNOWN, line=line, text=f"*{event.anchor}")), line)
+                self._add(
+                    self.scalars.get(event.anchor, ConfigValue(value=UNKNOWN, line=line, text=f"*{event.anchor}")), line
+                )
             elif kind == "ScalarEvent":
                 item = self._scalar(event, line)
                 if event.anchor:
@@ -73,7 +75,7 @@ class _Builder:
             elif kind in {"MappingEndEvent", "SequenceEndEvent"}:
                 done = self.stack.pop()
                 value = done.items if isinstance(done.items, dict) else tuple(done.items)
-                self._add(Item(value=value, line=done.line), done.line)
+                self._add(ConfigValue(value=value, line=done.line), done.line)
             elif kind == "DocumentEndEvent":
                 break
             self._check()
@@ -88,7 +90,7 @@ class _Builder:
         if len(self.stack) > MAX_DEPTH:
             raise UnreadableConfigError("too-large-config", f"nested deeper than {MAX_DEPTH}")
 
-    def _add(self, item: Item, line: int) -> None:
+    def _add(self, item: ConfigValue, line: int) -> None:
         if not self.stack:
             self.root = item
             return
@@ -102,16 +104,16 @@ class _Builder:
             parent.name = None
             if name in parent.items:
                 self.duplicates.append((name, parent.items[name].line, at))
-            parent.items[name] = Item(value=item.value, line=at, text=item.text, quoted=item.quoted)
+            parent.items[name] = ConfigValue(value=item.value, line=at, text=item.text, quoted=item.quoted)
 
-    def _scalar(self, event: Any, line: int) -> Item:
+    def _scalar(self, event: Any, line: int) -> ConfigValue:
         import yaml
 
         quoted = event.style not in (None, "")
         if quoted or event.tag is not None or len(event.value) > 200:
-            return Item(value=event.value, line=line, text=event.value, quoted=quoted)
+            return ConfigValue(value=event.value, line=line, text=event.value, quoted=quoted)
         tag = self.loader.resolve(yaml.ScalarNode, event.value, (True, False))
         value: Any = event.value
         if tag.rpartition(":")[2] in {"bool", "int", "float", "null"}:
             value = self.loader.construct_object(yaml.ScalarNode(tag, event.value))
-        return Item(value=value, line=line, text=event.value)
+        return ConfigValue(value=value, line=line, text=event.value)

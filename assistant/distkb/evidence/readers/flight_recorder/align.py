@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from distkb.evidence.readers.flight_recorder.calls import Difference, difference
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, SCHEDULED, STARTED, RankDump, Tables, Track
-from distkb.evidence.readers.flight_recorder.groups import Group
+from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 
 _MAX_MISMATCHES = 8
@@ -24,7 +24,7 @@ _SHIFTS = (1, 2, 3, -1, -2, -3)
 class Aligner:
     """The comparison of one group."""
 
-    def __init__(self, group: Group, dumps: Mapping[int, RankDump], tables: Tables) -> None:
+    def __init__(self, group: ProcessGroup, dumps: Mapping[int, RankDump], tables: Tables) -> None:
         self.group = group
         self.dumps = dumps
         self.tables = tables
@@ -301,7 +301,7 @@ def _position(track: Track, sequence: int) -> int | None:
     return at if at < len(track) and track.sequence[at] == sequence else None
 
 
-def most_common_place(group: Group, ranks: tuple[int, ...], sequence: int) -> int:
+def most_common_place(group: ProcessGroup, ranks: tuple[int, ...], sequence: int) -> int:
     """Return the number of the place from which most of the ranks made a call; 0 where none is recorded."""
     places: Counter[int] = Counter()
     for rank in ranks:

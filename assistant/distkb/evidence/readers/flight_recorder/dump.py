@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from distkb.evidence.readers.flight_recorder.calls import CALL_FIELDS, Call, Lists, once, parse_call
 from distkb.evidence.readers.flight_recorder.pickle_stream import Stream
-from distkb.evidence.readers.flight_recorder.place import Place, number_of, text_of, user_place
-from distkb.evidence.readers.flight_recorder.runs import Run, integer
+from distkb.evidence.readers.flight_recorder.place import CallSite, number_of, text_of, user_place
+from distkb.evidence.readers.flight_recorder.runs import EntryBlock, integer
 
 SCHEDULED, STARTED, COMPLETED = 0, 1, 2
 _STATES = {"scheduled": SCHEDULED, "started": STARTED, "completed": COMPLETED}
@@ -42,9 +42,9 @@ class Tables:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.places: list[Place | None] = [None]
+        self.places: list[CallSite | None] = [None]
         self._calls: dict[Call, int] = {}
-        self._places: dict[Place, int] = {}
+        self._places: dict[CallSite, int] = {}
         self._members: dict[str, tuple[int, ...]] = {}
         self._columns: dict[bytes, Any] = {}
         self.lists: Lists = {}
@@ -64,7 +64,7 @@ class Tables:
             self.calls.append(call)
         return number
 
-    def place(self, place: Place | None) -> int:
+    def place(self, place: CallSite | None) -> int:
         """Return the number of a place; 0 for none."""
         if place is None:
             return 0
@@ -194,7 +194,7 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
     for item in document.get("entries") or ():
         if left <= 0:
             raise NotADumpError("too-many-entries")
-        if type(item) is Run and kinds is not None:
+        if type(item) is EntryBlock and kinds is not None:
             left -= len(item)
             first.append(_add_run(dump, item, kinds))
         elif isinstance(item, dict):
@@ -235,7 +235,7 @@ def _read_groups(dump: RankDump, groups: Any, status: Any, tables: Tables) -> No
             dump.enqueued[str(name)[:40]] = called
 
 
-def _add_run(dump: RankDump, run: Run, kinds: _Kinds) -> int:
+def _add_run(dump: RankDump, run: EntryBlock, kinds: _Kinds) -> int:
     """Add the entries of a run; returns the number of the oldest."""
     if run.columns is None:
         run.columns = _columns(run, kinds)
@@ -246,7 +246,9 @@ def _add_run(dump: RankDump, run: Run, kinds: _Kinds) -> int:
     return int(oldest)
 
 
-def _columns(run: Run, kinds: _Kinds) -> tuple[int, list[tuple[tuple[GroupKey, bool], Track]], dict[GroupKey, str]]:
+def _columns(
+    run: EntryBlock, kinds: _Kinds
+) -> tuple[int, list[tuple[tuple[GroupKey, bool], Track]], dict[GroupKey, str]]:
     """Return the number of the oldest entry, the entries track by track, and the rank's numbers of the groups."""
     records = [integer[piece] for piece in run.numbers[0]]
     found = list(map(kinds.__getitem__, zip(*run.rest, strict=True)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from distkb.evidence.readers.flight_recorder.calls import Call
 from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables
-from distkb.evidence.readers.flight_recorder.groups import Group
+from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 
 _OPERATIONS = frozenset(("all_to_all", "all_to_allv", "all_to_all_single", "all_to_all_v_single"))
@@ -15,7 +15,7 @@ _BUDGET = 2_000_000
 """Calls that are looked at; of many ranks only the last ones."""
 
 
-def uneven(group: Group, dumps: Mapping[int, RankDump], tables: Tables) -> Problem | None:
+def uneven(group: ProcessGroup, dumps: Mapping[int, RankDump], tables: Tables) -> Problem | None:
     """Return the first all_to_all over all members that does not send as many elements as it receives."""
     numbers = {number for number, call in enumerate(tables.calls) if call.op in _OPERATIONS and call.inputs}
     if not numbers or not group.members_known or not all(rank in dumps for rank in group.members):

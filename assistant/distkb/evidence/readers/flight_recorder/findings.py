@@ -8,7 +8,7 @@ from pathlib import PurePath
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.readers.flight_recorder.align import most_common_place
 from distkb.evidence.readers.flight_recorder.dump import STATE_NAMES, Tables, Track
-from distkb.evidence.readers.flight_recorder.place import Place
+from distkb.evidence.readers.flight_recorder.place import CallSite
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import listed
@@ -35,7 +35,7 @@ LOOKED_FOR = (*IDS.values(), CALL_LEFT_OUT, ALL_COMPLETE, NOT_STARTED)
 HANGS = frozenset(("exchange", "op", "behind", "never", "running", "cross", "peer"))
 
 
-class Words:
+class CallWords:
     """Says calls and places in words that are the same in every language."""
 
     def __init__(self, tables: Tables) -> None:
@@ -62,7 +62,7 @@ class Words:
 
     def quote(self, track: Track, position: int, rank: int) -> Quote:
         """Return a call as evidence: its line in the user's program, and what was recorded of it."""
-        place: Place | None = self._tables.places[track.places[position]]
+        place: CallSite | None = self._tables.places[track.places[position]]
         state = STATE_NAMES[track.states[position]]
         call = self._tables.calls[track.calls[position]]
         text = f"{self.call(track, position, 0)} {call.tensors()}, {state}"
@@ -76,7 +76,7 @@ class Words:
 
 def observations(problems: Sequence[Problem], tables: Tables) -> tuple[Observation, ...]:
     """Return the findings in the order of the problems; an explanation follows what it explains."""
-    words = Words(tables)
+    words = CallWords(tables)
     found: list[Observation] = []
     for problem in problems:
         found.append(_observation(problem, words))
@@ -96,7 +96,7 @@ def _track(problem: Problem, at: At) -> Track:
     return (problem.group.peers if at.is_peer else problem.group.tracks)[at.rank]
 
 
-def _observation(problem: Problem, words: Words) -> Observation:
+def _observation(problem: Problem, words: CallWords) -> Observation:
     values = {
         "group": quote_text(problem.group.label),
         "ranks": listed(problem.culprits) or NONE,
@@ -137,7 +137,7 @@ def _observation(problem: Problem, words: Words) -> Observation:
     return Observation(id=IDS[problem.kind], source="probe", values=values, quotes=tuple(quotes))
 
 
-def _left_out(problem: Problem, words: Words) -> Observation:
+def _left_out(problem: Problem, words: CallWords) -> Observation:
     """Say that one call explains the mismatch: one side made it and the other did not."""
     if problem.left_out > 0:
         at, lacking, making = problem.expected, problem.culprits, problem.others
@@ -154,7 +154,7 @@ def _left_out(problem: Problem, words: Words) -> Observation:
     return Observation(id=CALL_LEFT_OUT, source="probe", values=values)
 
 
-def _not_started(problem: Problem, words: Words) -> Observation:
+def _not_started(problem: Problem, words: CallWords) -> Observation:
     quiet = [int(rank) for rank in problem.detail["not_started"].split(",")]
     at = problem.expected
     values = {

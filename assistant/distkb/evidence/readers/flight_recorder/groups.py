@@ -11,7 +11,7 @@ _DEFAULT = "default_pg"
 _UNNAMED = ("", "undefined")
 
 
-class Group:
+class ProcessGroup:
     """One process group: who belongs to it, and what each of them called in it."""
 
     __slots__ = ("enqueued", "key", "label", "members", "members_known", "peers", "starts", "tracks")
@@ -35,19 +35,19 @@ class Group:
         return bool(self.tracks or self.peers)
 
 
-def join(dumps: Mapping[int, RankDump]) -> list[Group]:
+def join(dumps: Mapping[int, RankDump]) -> list[ProcessGroup]:
     """Return the groups that were used, the default group first.
 
     Groups of one name with other ranks are other groups: names are counted on each rank by itself.
     """
-    groups: dict[tuple[GroupKey, tuple[int, ...]], Group] = {}
+    groups: dict[tuple[GroupKey, tuple[int, ...]], ProcessGroup] = {}
     world: set[int] = set(dumps)
     for dump in dumps.values():
         for key, members in dump.members.items():
             if key.name == "" or key.desc == _DEFAULT:
                 world.update(members)
             if members and key.name:
-                groups.setdefault((key, members), Group(key, members))
+                groups.setdefault((key, members), ProcessGroup(key, members))
     for rank in sorted(dumps):
         dump = dumps[rank]
         for key, track in dump.collectives.items():
@@ -67,7 +67,7 @@ def join(dumps: Mapping[int, RankDump]) -> list[Group]:
     return used
 
 
-def _read_status(group: Group, dumps: Mapping[int, RankDump]) -> None:
+def _read_status(group: ProcessGroup, dumps: Mapping[int, RankDump]) -> None:
     """Take each member's last collective from its status; ranks without entries number the group as the others do."""
     members = [rank for rank in group.members if rank in dumps]
     own = {rank: number for rank in members if (number := dumps[rank].numbers.get(group.key))}
@@ -78,16 +78,16 @@ def _read_status(group: Group, dumps: Mapping[int, RankDump]) -> None:
             group.enqueued[rank] = dumps[rank].enqueued[number]
 
 
-def _group(groups: dict[tuple[GroupKey, tuple[int, ...]], Group], dump: RankDump, key: GroupKey) -> Group:
+def _group(groups: dict[tuple[GroupKey, tuple[int, ...]], ProcessGroup], dump: RankDump, key: GroupKey) -> ProcessGroup:
     members = dump.members.get(key, ())
     if not members:
         members = next((ranks for other, ranks in dump.members.items() if other.name == key.name and key.name), ())
     if dump.rank not in members:
         members = ()
-    return groups.setdefault((key, members), Group(key, members))
+    return groups.setdefault((key, members), ProcessGroup(key, members))
 
 
-def _label(groups: list[Group]) -> None:
+def _label(groups: list[ProcessGroup]) -> None:
     """Name the groups by what the user called them, with their ranks where that names several."""
     counts: dict[str, int] = {}
     for group in groups:

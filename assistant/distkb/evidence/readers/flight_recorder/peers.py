@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from distkb.evidence.readers.flight_recorder.calls import Call
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, RankDump, Tables
-from distkb.evidence.readers.flight_recorder.groups import Group
+from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 
 _MAX_FOUND = 4
@@ -21,7 +21,7 @@ class _Operation(NamedTuple):
     call: Call
 
 
-def unmatched(group: Group, dumps: Mapping[int, RankDump], tables: Tables) -> list[Problem]:
+def unmatched(group: ProcessGroup, dumps: Mapping[int, RankDump], tables: Tables) -> list[Problem]:
     """Return sends without a receive, receives without a send, and pairs whose sizes differ."""
     sends: dict[tuple[int, int], list[_Operation]] = defaultdict(list)
     receives: dict[tuple[int, int], list[_Operation]] = defaultdict(list)
@@ -48,7 +48,7 @@ def unmatched(group: Group, dumps: Mapping[int, RankDump], tables: Tables) -> li
 
 
 def _pair(
-    group: Group,
+    group: ProcessGroup,
     dumps: Mapping[int, RankDump],
     pair: tuple[int, int],
     sends: list[_Operation],
@@ -70,11 +70,11 @@ def _pair(
     return _problem(group, left[0], None, ends) if left else None
 
 
-def _global(group: Group, end: int) -> int:
+def _global(group: ProcessGroup, end: int) -> int:
     return group.members[end] if group.members_known and 0 <= end < len(group.members) else end
 
 
-def _problem(group: Group, one: _Operation, other: _Operation | None, ends: list[int]) -> Problem:
+def _problem(group: ProcessGroup, one: _Operation, other: _Operation | None, ends: list[int]) -> Problem:
     track = group.peers[one.rank]
     peer = ends[1] if one.call.op == "send" else ends[0]
     return Problem(

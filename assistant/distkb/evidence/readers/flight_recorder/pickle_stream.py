@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from distkb.evidence.readers.flight_recorder.runs import Alike, Layout, Run, cut, layout_of, learn_clocks
+from distkb.evidence.readers.flight_recorder.runs import Alike, DumpLayout, EntryBlock, cut, layout_of, learn_clocks
 
 MAX_OPCODES = 4_000_000
 """One second or two, and 250 MB. Of torch's own dumps a few thousand are needed: their entries are cut up otherwise."""
@@ -70,15 +70,15 @@ class Stream:
         """While pieces are read a second time: nothing new is learned from them."""
         self._strings: frozenset[int] = frozenset()
         self._references: dict[str, bytes] = {}
-        self._layouts: dict[tuple[str, ...], Layout | None] = {}
+        self._layouts: dict[tuple[str, ...], DumpLayout | None] = {}
         self._left = MAX_OPCODES
 
     def load(self) -> Any:
-        """Return the document; lists of entries hold dicts and `Run`s. Raises BadPickleError."""
+        """Return the document; lists of entries hold dicts and `EntryBlock`s. Raises BadPickleError."""
         return self._run(self._data)
 
     def fields(self, piece: bytes) -> dict[str, Any]:
-        """Return the keys and values of one piece of a `Run`. Raises BadPickleError."""
+        """Return the keys and values of one piece of a `EntryBlock`. Raises BadPickleError."""
         value: dict[str, Any] = self._again(b"}(" + piece + b"u.", None)
         return value
 
@@ -155,7 +155,7 @@ class Stream:
             self._strings = strings
             self._layouts[keys] = layout_of(keys, self._references, strings)
 
-    def run_at(self, data: bytes, at: int) -> Run | None:
+    def run_at(self, data: bytes, at: int) -> EntryBlock | None:
         """Return entries of one layout that follow from `at`: as many as a window holds."""
         if self._quiet:
             return None
@@ -167,7 +167,7 @@ class Stream:
                 self._signature = hash((self._signature, found.serial))
         return found
 
-    def _found_at(self, data: bytes, at: int) -> Run | None:
+    def _found_at(self, data: bytes, at: int) -> EntryBlock | None:
         if self._signature is not None:
             for index, value in self._opened:
                 self._signature = hash((self._signature, index, _comparable(value)))
@@ -190,7 +190,7 @@ class Stream:
         return None
 
 
-def _is_same(layout: Layout, run: Run, piece: bytes) -> bool:
+def _is_same(layout: DumpLayout, run: EntryBlock, piece: bytes) -> bool:
     """Return whether the bytes differ from those of another rank's run in clocks only."""
     if not run.times:
         return learn_clocks(layout, run, piece)
@@ -327,7 +327,7 @@ class _Machine:
 
     def top(self) -> Any:
         value = self.stack[-1]
-        if value is _MARK or type(value) is Run:
+        if value is _MARK or type(value) is EntryBlock:
             raise BadPickleError("memo")
         return value
 

@@ -14,7 +14,7 @@ _LIBRARY = re.compile(
 _TORCH = re.compile(r"[\\/]torch[\\/]|^torch[\\/]|^<|\.(?:cpp|cc|c|h|hpp|cu)$")
 
 
-class Place(NamedTuple):
+class CallSite(NamedTuple):
     """The line of the user's program that made a call."""
 
     path: str
@@ -22,7 +22,7 @@ class Place(NamedTuple):
     function: str
 
 
-def user_place(frames: Any) -> Place | None:
+def user_place(frames: Any) -> CallSite | None:
     """Return the innermost frame of the user's own code; else the innermost outside torch; else the innermost."""
     if not isinstance(frames, (list, tuple)):
         return None
@@ -32,10 +32,10 @@ def user_place(frames: Any) -> Place | None:
     return next(own, next(iter(outside_torch), next(iter(places), None)))
 
 
-def _place(frame: Any) -> Place | None:
+def _place(frame: Any) -> CallSite | None:
     if not isinstance(frame, dict) or not isinstance(frame.get("filename"), str):
         return None
-    return Place(frame["filename"][:400], number_of(frame.get("line")), text_of(frame.get("name")))
+    return CallSite(frame["filename"][:400], number_of(frame.get("line")), text_of(frame.get("name")))
 
 
 def text_of(value: Any) -> str:

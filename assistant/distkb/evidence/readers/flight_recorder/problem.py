@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from distkb.evidence.readers.flight_recorder.groups import Group
+from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 
 Kind = Literal[
     "op",
@@ -37,7 +37,7 @@ class Problem:
     """One problem; `culprits` are the ranks that differ, `others` those that wait or agree."""
 
     kind: Kind
-    group: Group
+    group: ProcessGroup
     sequence: int
     culprits: tuple[int, ...]
     others: tuple[int, ...] = ()
@@ -49,7 +49,7 @@ class Problem:
     """Sequence numbers after this one at which the same ranks differ too."""
     left_out: int = 0
     """Above 0: the culprits' calls are the others' that many numbers later; below 0: they made so many more."""
-    other_group: Group | None = None
+    other_group: ProcessGroup | None = None
     order: int = 1 << 62
     """Smallest number of the entry in any rank's own order: the earliest problem is the first cause."""
     is_consequence: bool = False

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 _serials = count()
 
 
-class Run:
+class EntryBlock:
     """Entries in a row that were cut up, one item an entry in every column."""
 
     __slots__ = ("_count", "columns", "length", "masked", "numbers", "puts", "rest", "serial", "times")
 
-    def __init__(self, layout: Layout, rows: list[tuple[bytes, ...]], length: int, puts: int = 0) -> None:
+    def __init__(self, layout: DumpLayout, rows: list[tuple[bytes, ...]], length: int, puts: int = 0) -> None:
         columns = tuple(zip(*rows, strict=True))
         self.numbers: tuple[tuple[bytes, ...], ...] = tuple(columns[i] for i in layout.numbers)
         """Columns of `NUMBERS`, as `integer` decodes them."""
@@ -108,7 +108,7 @@ def _list(item: bytes, *, plain: bool) -> bytes:
     return rb"(?:h.|j.{4}|\]\x94(?:\(" + item + rb"*e|" + item + rb"a)?)"
 
 
-class Layout(NamedTuple):
+class DumpLayout(NamedTuple):
     """How the entries of a dump with these keys are written."""
 
     entry: re.Pattern[bytes]
@@ -131,14 +131,14 @@ class Alike:
     """
 
     def __init__(self) -> None:
-        self._runs: dict[int, dict[Numbers, Run]] = {}
+        self._runs: dict[int, dict[Numbers, EntryBlock]] = {}
         self._kept = 0
 
-    def runs(self, signature: int) -> dict[Numbers, Run]:
+    def runs(self, signature: int) -> dict[Numbers, EntryBlock]:
         """Return the runs that were read with a memo of this signature, by the numbers of their first entries."""
         return self._runs.setdefault(signature, {})
 
-    def keep(self, signature: int, numbers: Numbers, run: Run) -> None:
+    def keep(self, signature: int, numbers: Numbers, run: EntryBlock) -> None:
         """Keep a run for the ranks to come; all are dropped when they are too many."""
         if self._kept >= _MAX_KEPT:
             self._runs.clear()
@@ -147,7 +147,7 @@ class Alike:
         self.runs(signature).setdefault(numbers, run)
 
 
-def cut(layout: Layout, data: bytes, at: int, numbers: Numbers, length: int) -> Run:
+def cut(layout: DumpLayout, data: bytes, at: int, numbers: Numbers, length: int) -> EntryBlock:
     """Return the entries from `at` to the end of the window, or to the next record number that begins a run.
 
     Runs begin at the same numbers on all ranks, wherever the ring buffer of each begins. `length` is that of the first
@@ -162,7 +162,7 @@ def cut(layout: Layout, data: bytes, at: int, numbers: Numbers, length: int) -> 
         rows = matches(layout.entry, data, at, end)[:most] or matches(layout.entry, data, at, at + length)
         whole = b"".join([row[0] for row in rows])
     puts = _TOKEN.findall(whole).count(b"\x94") if b"\x94" in whole else 0
-    return Run(layout, rows, len(whole), puts)
+    return EntryBlock(layout, rows, len(whole), puts)
 
 
 def matches(entry: re.Pattern[bytes], data: bytes, at: int, end: int = 1 << 62) -> list[tuple[bytes, ...]]:
@@ -178,7 +178,7 @@ def matches(entry: re.Pattern[bytes], data: bytes, at: int, end: int = 1 << 62) 
 
 def layout_of(
     keys: tuple[Any, ...], references: dict[str, bytes], strings: frozenset[int] = frozenset()
-) -> Layout | None:
+) -> DumpLayout | None:
     """Return the expression for entries with these keys; None where a key is not written as a reference.
 
     `strings` are the lengths of strings that may be written out; empty for what torch writes.
@@ -210,7 +210,7 @@ def layout_of(
         pattern += re.escape(references[key]) + value
     opening = rb"\}" + (b"\x94" if strings else b"") + rb"\("
     pattern = b"(" + opening + pattern + (b")u)" if is_open else b"u)")
-    return Layout(
+    return DumpLayout(
         re.compile(pattern, re.DOTALL),
         tuple(numbers[name] for name in NUMBERS),
         tuple(rest),
@@ -230,15 +230,15 @@ class _Integers(dict[bytes, int]):
 
 
 integer = _Integers()
-"""Value of the bytes of a number of a `Run`."""
+"""Value of the bytes of a number of a `EntryBlock`."""
 
 
-def learn_clocks(layout: Layout, run: Run, piece: bytes) -> bool:
+def learn_clocks(layout: DumpLayout, run: EntryBlock, piece: bytes) -> bool:
     """Return whether the entries of a piece are those of the run but for clocks; the run then knows where these are."""
     rows = matches(layout.entry, piece, 0)
     if sum(len(row[0]) for row in rows) != run.length:
         return False
-    other = Run(layout, rows, run.length, run.puts)
+    other = EntryBlock(layout, rows, run.length, run.puts)
     if other.numbers != run.numbers or other.rest != run.rest:
         return False
     clocks = bytearray(b"\xff" * run.length)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.dump import SCHEDULED
-from distkb.evidence.readers.flight_recorder.groups import Group
+from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 
 
@@ -27,7 +27,7 @@ class Wait(NamedTuple):
     record: int
 
 
-def standing(groups: Sequence[Group]) -> dict[int, Wait]:
+def standing(groups: Sequence[ProcessGroup]) -> dict[int, Wait]:
     """Return for every rank the oldest collective, in its own order, that has not completed."""
     found: dict[int, Wait] = {}
     for index, group in enumerate(groups):
@@ -41,7 +41,7 @@ def standing(groups: Sequence[Group]) -> dict[int, Wait]:
     return found
 
 
-def crossing(groups: Sequence[Group], waits: Mapping[int, Wait]) -> list[Problem]:
+def crossing(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait]) -> list[Problem]:
     """Return the circles of waiting that lead through two groups or more."""
     edges = _edges(groups, waits)
     problems = []
@@ -56,7 +56,7 @@ def crossing(groups: Sequence[Group], waits: Mapping[int, Wait]) -> list[Problem
     return problems
 
 
-def _edges(groups: Sequence[Group], waits: Mapping[int, Wait]) -> dict[Point, set[Point]]:
+def _edges(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait]) -> dict[Point, set[Point]]:
     """Return for each point the points in which those stand who have not come to it."""
     edges: dict[Point, set[Point]] = {wait.point: set() for wait in waits.values()}
     for point, targets in edges.items():
@@ -68,7 +68,7 @@ def _edges(groups: Sequence[Group], waits: Mapping[int, Wait]) -> dict[Point, se
     return edges
 
 
-def _came_first(group: Group, rank: int, point: Point, wait: Wait) -> bool:
+def _came_first(group: ProcessGroup, rank: int, point: Point, wait: Wait) -> bool:
     """Whether a rank made the call of a point before the one that it waits in, or has begun it beside that one."""
     track = group.tracks.get(rank)
     at = 0 if track is None else bisect_left(track.sequence, point.sequence)
@@ -97,7 +97,7 @@ def _circle(start: Point, edges: Mapping[Point, set[Point]]) -> list[Point] | No
     return None
 
 
-def _problem(groups: Sequence[Group], waits: Mapping[int, Wait], one: Point, other: Point) -> Problem:
+def _problem(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], one: Point, other: Point) -> Problem:
     here = tuple(sorted(rank for rank, wait in waits.items() if wait.point == one))
     there = tuple(sorted(rank for rank, wait in waits.items() if wait.point == other))
     return Problem(
@@ -113,7 +113,9 @@ def _problem(groups: Sequence[Group], waits: Mapping[int, Wait], one: Point, oth
     )
 
 
-def mark_consequences(problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[Group]) -> list[Problem]:
+def mark_consequences(
+    problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup]
+) -> list[Problem]:
     """Return the problems without those that a circle explains; those that follow from another group are marked."""
     circles = [problem for problem in problems if problem.kind == "cross"]
     in_peers: frozenset[int] = frozenset()
@@ -148,7 +150,7 @@ def _mark_peers(problems: Sequence[Problem], waits: Mapping[int, Wait], index: M
             )
 
 
-def _waiting_in_peers(groups: Sequence[Group], waits: Mapping[int, Wait]) -> frozenset[int]:
+def _waiting_in_peers(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait]) -> frozenset[int]:
     """Return the ranks whose oldest open call is a send or receive: they come to nothing else before it."""
     found = set()
     for group in groups:
@@ -159,7 +161,7 @@ def _waiting_in_peers(groups: Sequence[Group], waits: Mapping[int, Wait]) -> fro
     return frozenset(found)
 
 
-def _is_held(groups: Sequence[Group], point: Point) -> bool:
+def _is_held(groups: Sequence[ProcessGroup], point: Point) -> bool:
     """Whether some member has not come to a call, as far as its entries and its status tell."""
     group = groups[point.group]
     for rank in group.members:

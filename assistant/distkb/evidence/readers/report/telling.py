@@ -14,7 +14,7 @@ from distkb.catalogue.effort import ROW
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from distkb.evidence.readers.report.read import Parts
+    from distkb.evidence.readers.report.read_report import Parts
 
 MIN_WORDS = 4
 """Below that many words the whole report is used."""

@@ -61,7 +61,7 @@ _ASIDE_KO = re.compile(
 )
 
 
-class Said(msgspec.Struct, frozen=True):
+class SaidFact(msgspec.Struct, frozen=True):
     """One place where a value of a fact is said."""
 
     value: str
@@ -110,24 +110,24 @@ def inferred(prose: str, setup: str, output: str, facts: Sequence[Fact], path: s
     return found
 
 
-def _best(said: Sequence[Said]) -> Said:
+def _best(said: Sequence[SaidFact]) -> SaidFact:
     """The value that is said most, rarer values weighing more; of its places the clearest, then the first."""
     weights: dict[str, float] = {}
     for item in said:
         weights[item.value] = weights.get(item.value, 0.0) + item.weight
     shares = {item.value: item.share for item in said}
 
-    def rank(item: Said) -> tuple[float, float, int]:
+    def rank(item: SaidFact) -> tuple[float, float, int]:
         strength = min(3.0, weights[item.value]) ** 0.5
         return (-strength * (EVEN - math.log(shares[item.value])), -item.weight, item.start)
 
     return min(said, key=rank)
 
 
-def _said(text: str, fact: Fact) -> list[Said]:
+def _said(text: str, fact: Fact) -> list[SaidFact]:
     """All places where values are said, without those inside a longer phrase."""
     lead = _lead(text)
-    places: list[Said] = []
+    places: list[SaidFact] = []
     for value in fact.values:
         for words, weight in ((value.said_as, 1.0), (value.hinted_as, HINT)):
             for pattern, korean in patterns_of(words.en, words.ko):
@@ -137,7 +137,7 @@ def _said(text: str, fact: Fact) -> list[Said]:
                     weighed = weight * (OPENING if weight == 1.0 and match.start() < lead else 1.0)
                     if (fact.id in SETUP or fact.id in TRIED) and _aside(text, match, korean=korean):
                         weighed *= ASIDE
-                    places.append(Said(value.value, value.share, weighed, match.start(), match.end()))
+                    places.append(SaidFact(value.value, value.share, weighed, match.start(), match.end()))
     others = [
         (match.start(), match.end())
         for pattern, _ in patterns_of(fact.not_said_as.en, fact.not_said_as.ko)
@@ -148,14 +148,14 @@ def _said(text: str, fact: Fact) -> list[Said]:
     return [place for place in places if not _inside(place, spans, longest)]
 
 
-def _shown(output: str, fact: Fact) -> list[Said]:
+def _shown(output: str, fact: Fact) -> list[SaidFact]:
     """The first place of each value that the output shows."""
-    places: list[Said] = []
+    places: list[SaidFact] = []
     for value in fact.values:
         for pattern, _ in patterns_of(value.shown_as, ()):
             match = pattern.search(output)
             if match is not None:
-                places.append(Said(value.value, value.share, HINT, match.start(), match.end()))
+                places.append(SaidFact(value.value, value.share, HINT, match.start(), match.end()))
     return places
 
 
@@ -177,7 +177,7 @@ def _lead(text: str) -> int:
     return min(len(text) if end < 0 else end, start + OPENING_LENGTH)
 
 
-def _inside(place: Said, spans: Sequence[tuple[int, int]], longest: int) -> bool:
+def _inside(place: SaidFact, spans: Sequence[tuple[int, int]], longest: int) -> bool:
     """Whether a place lies inside a longer one of these, which are sorted and at most `longest` characters long."""
     length = place.end - place.start
     low = bisect_left(spans, (place.start - longest, 0))
@@ -217,7 +217,7 @@ def phrase(word: str, *, korean: bool) -> str:
     return pattern + (r"\s" if word.endswith(" ") else "")
 
 
-def _line(text: str, said: Said) -> tuple[str, int, int]:
+def _line(text: str, said: SaidFact) -> tuple[str, int, int]:
     """Line around a place, and the place in it."""
     low = text.rfind("\n", 0, said.start) + 1
     high = text.find("\n", said.end)

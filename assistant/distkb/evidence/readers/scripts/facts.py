@@ -6,13 +6,13 @@ import ast
 from typing import Any
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.hit import Job
+from distkb.evidence.readers.scripts.hit import ScriptContext
 from distkb.evidence.readers.scripts.names import canonical, constant, has_spread, keyword, last
 
 _BY_KIND = {kinds.DDP: "ddp", kinds.FSDP1: "fsdp1", kinds.FSDP2: "fsdp2"}
 
 
-def facts_of(job: Job) -> dict[str, Any]:
+def facts_of(job: ScriptContext) -> dict[str, Any]:
     """Return `parallelism`, `launchers` and `implies`, the intake facts that are certain enough to answer.
 
     A way of parallelising counts where its call is made without an open test, and is implied where it is the only one.

@@ -87,6 +87,8 @@ class Walk:
         self.assignments: list[Assignment] = []
         self.changes: dict[str, list[Assignment]] = {}
         """`x += …`, by name: what is added to it, which stays what it was besides."""
+        self.items: dict[tuple[str, str], list[Assignment]] = {}
+        """What is put under a key: `x["key"] = …` and `x["key"] += …`."""
         self.returns: list[tuple[ast.expr, Where]] = []
         self._lookup = lookup
         self._block(body, start)
@@ -163,6 +165,9 @@ class Walk:
         elif isinstance(statement, ast.AugAssign) and (name := _target(statement.target)):
             added = Assignment(name, statement.value, None, where, statement.lineno)
             self.changes.setdefault(name, []).append(added)
+        elif isinstance(statement, ast.AugAssign) and (item := item_of(statement.target)):
+            added = Assignment(item[0], statement.value, None, where, statement.lineno)
+            self.items.setdefault(item, []).append(added)
         elif isinstance(statement, ast.Return) and statement.value is not None:
             self.returns.append((statement.value, where))
 
@@ -217,6 +222,9 @@ class Walk:
                 part = value.elts[index] if isinstance(value, (ast.Tuple, ast.List)) and is_pair else value
                 self.assignments.append(Assignment(name, part, None if is_pair else index, where, statement.lineno))
             return
+        item = item_of(target)
+        if item is not None:
+            self.items.setdefault(item, []).append(Assignment(item[0], value, None, where, statement.lineno))
         name = _target(target)
         if name:
             position = LOOPED if isinstance(statement, (ast.For, ast.AsyncFor)) else None
@@ -275,6 +283,14 @@ def _target(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}:
         return f"self.{node.attr}"
     return ""
+
+
+def item_of(node: ast.expr) -> tuple[str, str] | None:
+    """Return the name and the written-out key of `name["key"]`."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+        return None
+    name = _target(node.value)
+    return (name, node.slice.value) if name and isinstance(node.slice.value, str) else None
 
 
 _ENDINGS = frozenset({"exit", "_exit", "abort", "quit"})

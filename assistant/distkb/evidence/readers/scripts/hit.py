@@ -14,7 +14,7 @@ from distkb.evidence.readers.scripts.source import Script
 
 
 @dataclass(frozen=True, eq=False)
-class Hit:
+class ScriptFinding:
     """One finding at one place."""
 
     id: str
@@ -25,7 +25,7 @@ class Hit:
     """Other places that show it: the test, the collective inside of a called function."""
 
 
-class Job:
+class ScriptContext:
     """What the rules look at."""
 
     def __init__(self, project: Project) -> None:
@@ -45,16 +45,16 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Rule:
+class ScriptRule:
     """A family of findings and how they are found."""
 
     ids: tuple[str, ...]
-    check: Callable[[Job], Iterator[Hit]]
+    check: Callable[[ScriptContext], Iterator[ScriptFinding]]
 
 
-def hit(identity: str, function: Function, node: ast.expr | ast.stmt, **values: str) -> Hit:
+def hit(identity: str, function: Function, node: ast.expr | ast.stmt, **values: str) -> ScriptFinding:
     """Return a finding at a node, with the function's name among its values."""
-    return Hit(
+    return ScriptFinding(
         id=identity,
         script=function.script,
         line=node.lineno,

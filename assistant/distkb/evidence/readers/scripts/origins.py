@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from distkb.evidence.readers.scripts.amounts import amounts, is_parameter, may_be_batch
 from distkb.evidence.readers.scripts.collectives import agrees
 from distkb.evidence.readers.scripts.effects import is_generator
-from distkb.evidence.readers.scripts.flow import LOOPED
+from distkb.evidence.readers.scripts.flow import LOOPED, item_of
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
 from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.outside import (
@@ -41,8 +42,7 @@ _DEPTH = 9
 _NESTED = 60
 """Expressions in one another that are followed."""
 _MOST_CALLERS = 6
-_MOST_NAMES = 2
-_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_MOST_NAMES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,24 +85,7 @@ class Origins:
 
         Whether something is there at all, or which kind, is a matter of settings more often than not.
         """
-        return [reason for part in self._amounts(test, function) for reason in self.of(part, function)]
-
-    def _amounts(self, test: ast.expr, function: Function, depth: int = 0) -> Iterator[ast.expr]:
-        if isinstance(test, ast.BoolOp):
-            for value in test.values:
-                yield from self._amounts(value, function, depth)
-        elif isinstance(test, ast.UnaryOp):
-            yield from self._amounts(test.operand, function, depth)
-        elif isinstance(test, ast.Compare):
-            numbers = all(isinstance(c, ast.Constant) and isinstance(c.value, (int, float)) for c in test.comparators)
-            if any(isinstance(op, _ORDERS) for op in test.ops) or (numbers and not isinstance(test.ops[0], ast.Is)):
-                yield test
-        elif isinstance(test, ast.Call):
-            yield test
-        elif depth < _MOST_NAMES:
-            made = self._project.single(test, function)
-            if made is not None:
-                yield from self._amounts(made, function, depth + 1)
+        return [reason for part, scope in amounts(test, function, self._project) for reason in self.of(part, scope)]
 
     def of_length(self, node: ast.expr, function: Function) -> list[Reason]:
         """Return what decides how often a loop over a value goes round; that it is the rank's is said as its part."""
@@ -288,8 +271,40 @@ class Origins:
             yield Reason("part", reason.function, reason.node) if reason.origin == "rank" else reason
 
     def _subscript(self, node: ast.Subscript, function: Function, depth: int) -> Iterator[Reason]:
+        item = item_of(node)
+        if item is not None:
+            made = list(self._made(cast("ast.Name | ast.Attribute", node.value), function, 0))
+            if any(isinstance(value, ast.Dict) for value, _ in made):
+                yield from self._under(item, made, function, depth + 1)
+                return
         yield from self._as_part(self._expression(node.slice, function, depth))
         yield from self._expression(node.value, function, depth)
+
+    def _made(
+        self, node: ast.Name | ast.Attribute, function: Function, depth: int
+    ) -> Iterator[tuple[ast.expr, Function]]:
+        """Yield what a name stands for, through other names and arguments."""
+        for value, scope in self._definitions(node, function):
+            if isinstance(value, (ast.Name, ast.Attribute)) and depth < _MOST_NAMES:
+                yield from self._made(value, scope, depth + 1)
+            else:
+                yield value, scope
+
+    def _under(
+        self, item: tuple[str, str], made: list[tuple[ast.expr, Function]], function: Function, depth: int
+    ) -> Iterator[Reason]:
+        """Follow what a dictionary that is written out holds under one key, and what is put there afterwards."""
+        for value, scope in made:
+            if not isinstance(value, ast.Dict):
+                yield from self._expression(value, scope, depth)
+                continue
+            held = zip(value.keys, value.values, strict=True)
+            named = (v for k, v in held if k is None or (isinstance(k, ast.Constant) and k.value == item[1]))
+            yield from self._values_of(named, scope, depth)
+        for put in self._project.walk(function).items.get(item, [])[-8:]:
+            yield from self._expression(put.value, function, depth)
+            if isinstance(put.value, ast.Constant):
+                yield from self._values_of(put.where.tests, function, depth)
 
     def _comprehension(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
         for generator in getattr(node, "generators", ()):
@@ -318,7 +333,7 @@ class Origins:
         if measured and {r.origin for r in followed} <= {"batch", "measure", "part"}:
             yield Reason("measure", function, node)
         yield from followed
-        if not followed and BATCHES.match(name):
+        if not followed and BATCHES.match(name) and not is_parameter(name, function):
             yield Reason("batch", function, node)
 
     def _held(self, node: ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
@@ -379,7 +394,8 @@ class Origins:
         for value, caller in given:
             yield from self._expression(value, caller, depth)
         # Who calls a model's forward is not to be seen: it gets a batch.
-        if not given and (BATCHES.match(name) or function.name.endswith(".forward")):
+        batch = BATCHES.match(name) and may_be_batch(function, name)
+        if not given and (batch or function.name.endswith(".forward")):
             yield Reason("batch", function, function.node)
 
     def _given(self, name: str, function: Function) -> Iterator[tuple[ast.expr, Function]]:

@@ -189,6 +189,10 @@ class Project:
             self._targets[key] = self._target(call, function)
         return self._targets[key]
 
+    def referred(self, node: ast.expr, function: Function) -> Function | None:
+        """Return the function of the project that a name stands for where it is handed on and not called."""
+        return self._target(ast.Call(func=node, args=[], keywords=[]), function)
+
     def _target(self, call: ast.Call, function: Function) -> Function | None:
         name = dotted(call.func)
         if not name:

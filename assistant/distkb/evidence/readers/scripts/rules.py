@@ -16,9 +16,9 @@ from distkb.evidence.readers.scripts import (
     rules_schedule,
     rules_sharding,
 )
-from distkb.evidence.readers.scripts.hit import Rule
+from distkb.evidence.readers.scripts.hit import ScriptRule
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ScriptRule, ...] = (
     *rules_branches.RULES,
     *rules_decisions.RULES,
     *rules_order.RULES,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import Implied
 from distkb.evidence.readers.scripts.flow import Guard, Site
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -53,10 +53,10 @@ class _Lonely:
     guard: Guard
 
 
-def on_some_ranks(job: Job) -> Iterator[Hit]:
+def on_some_ranks(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield what only the main rank, or only the others, call."""
     for function in job.project.functions:
-        lonely = _unmatched(list(_lonely(function, job)))
+        lonely = _unmatched(list(_lonely(function, job)), list(_handed_on(function, job)))
         seen: set[tuple[int, str]] = set()
         for item in lonely:
             key = (id(item.guard.node), item.need.category)
@@ -65,7 +65,7 @@ def on_some_ranks(job: Job) -> Iterator[Hit]:
                 yield _hit(item, function)
 
 
-def _lonely(function: Function, job: Job) -> Iterator[_Lonely]:
+def _lonely(function: Function, job: ScriptContext) -> Iterator[_Lonely]:
     for site in job.project.walk(function).sites:
         if site.where.side == "both" or site.where.guard is None:
             continue
@@ -73,10 +73,21 @@ def _lonely(function: Function, job: Job) -> Iterator[_Lonely]:
             yield _Lonely(site, need, site.where.guard)
 
 
-def _unmatched(found: list[_Lonely]) -> list[_Lonely]:
+def _handed_on(function: Function, job: ScriptContext) -> Iterator[_Lonely]:
+    """Yield what a function calls that one side hands to somebody who calls it: `study.optimize(objective)`."""
+    for site in job.project.walk(function).sites:
+        if site.where.side == "both" or site.where.guard is None:
+            continue
+        for given in (*site.node.args, *(word.value for word in site.node.keywords)):
+            called = job.project.referred(given, function)
+            for need in job.effects.of(called) if called is not None else ():
+                yield _Lonely(site, need, site.where.guard)
+
+
+def _unmatched(found: list[_Lonely], handed_on: list[_Lonely]) -> list[_Lonely]:
     """Leave out what both sides call: the two branches of one test, or a barrier before and one after some work."""
     counts: dict[str, dict[str, int]] = {}
-    for item in found:
+    for item in (*found, *handed_on):
         sides = counts.setdefault(_what(item.need), {"main": 0, "other": 0})
         sides[item.site.where.side] += 1
     return [item for item in found if not all(counts[_what(item.need)].values())]
@@ -87,7 +98,7 @@ def _what(need: Implied) -> str:
     return need.name if need.category != "group" else f"{need.name} {ast.dump(ast.Tuple(elts=need.node.args))}"
 
 
-def other_members(job: Job) -> Iterator[Hit]:
+def other_members(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield groups whose list of members is not the same on every rank."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -105,7 +116,7 @@ def other_members(job: Job) -> Iterator[Hit]:
                 yield hit(_MEMBERS, function, call, members=shown(members), on=shown(reason.node))
 
 
-def _hit(item: _Lonely, function: Function) -> Hit:
+def _hit(item: _Lonely, function: Function) -> ScriptFinding:
     need, guard = item.need, item.guard
     identity = _IDS[need.category]
     if guard.left is not None and need.category not in _DEPENDS:
@@ -121,7 +132,7 @@ def _hit(item: _Lonely, function: Function) -> Hit:
         test_line=str((guard.left or guard.node).lineno),
     )
     inner = ((need.function.script, need.node.lineno),) if need.chain else ()
-    return Hit(
+    return ScriptFinding(
         id=found.id,
         script=found.script,
         line=found.line,
@@ -130,7 +141,7 @@ def _hit(item: _Lonely, function: Function) -> Hit:
     )
 
 
-def in_main_first(job: Job) -> Iterator[Hit]:
+def in_main_first(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives inside of blocks that one rank enters before the others, with a barrier in between."""
     for function in job.project.functions:
         seen: set[int] = set()
@@ -146,7 +157,7 @@ def in_main_first(job: Job) -> Iterator[Hit]:
                     break
 
 
-def shards_on_main(job: Job) -> Iterator[Hit]:
+def shards_on_main(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield rank 0 saving its own shard of a model under fully_shard as if it were the model."""
     if job.mentions("full_tensor", "get_model_state_dict", "get_state_dict", "full_state_dict"):
         return
@@ -169,8 +180,8 @@ def _state_dicts(save: ast.Call) -> Iterator[ast.Attribute]:
 
 
 RULES = (
-    Rule(ids=(*_IDS.values(), _LEFT), check=on_some_ranks),
-    Rule(ids=(_FIRST,), check=in_main_first),
-    Rule(ids=(_MEMBERS,), check=other_members),
-    Rule(ids=("script.shards-saved-on-main",), check=shards_on_main),
+    ScriptRule(ids=(*_IDS.values(), _LEFT), check=on_some_ranks),
+    ScriptRule(ids=(_FIRST,), check=in_main_first),
+    ScriptRule(ids=(_MEMBERS,), check=other_members),
+    ScriptRule(ids=("script.shards-saved-on-main",), check=shards_on_main),
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import LOOPED, Site
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import is_rank
@@ -41,7 +41,7 @@ def _is_managed(function: Function) -> bool:
     return bool(roots & _MANAGED)
 
 
-def _loaders(job: Job) -> Iterator[tuple[Function, Site, str]]:
+def _loaders(job: ScriptContext) -> Iterator[tuple[Function, Site, str]]:
     """Yield every DataLoader that is made and given a name, with that name."""
     for function in job.project.functions:
         walk = job.project.walk(function)
@@ -52,7 +52,7 @@ def _loaders(job: Job) -> Iterator[tuple[Function, Site, str]]:
                 yield function, site, name
 
 
-def no_set_epoch(job: Job) -> Iterator[Hit]:
+def no_set_epoch(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield a shuffling DistributedSampler of training data in a script with epochs where nobody calls set_epoch."""
     if job.mentions("set_epoch"):
         return
@@ -75,7 +75,7 @@ def no_set_epoch(job: Job) -> Iterator[Hit]:
             yield hit("script.no-set-epoch", function, value, sampler=made.target)
 
 
-def _is_handed_on(sampler: str, function: Function, job: Job) -> bool:
+def _is_handed_on(sampler: str, function: Function, job: ScriptContext) -> bool:
     """Whether a function that is not among the scripts gets the sampler, and may call set_epoch."""
     for site in job.project.walk(function).sites:
         given = [*site.node.args, *(word.value for word in site.node.keywords)]
@@ -88,7 +88,7 @@ def _is_handed_on(sampler: str, function: Function, job: Job) -> bool:
     )
 
 
-def _has_epochs(function: Function, job: Job) -> bool:
+def _has_epochs(function: Function, job: ScriptContext) -> bool:
     """Whether the file has a loop over epochs that goes through data."""
     for other in job.project.functions:
         if other.script is not function.script:
@@ -101,7 +101,7 @@ def _has_epochs(function: Function, job: Job) -> bool:
     return False
 
 
-def no_sampler(job: Job) -> Iterator[Hit]:
+def no_sampler(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield a shuffling loader of training data under DDP where nothing divides the data over the ranks."""
     if job.mentions(*_DIVIDES):
         return
@@ -127,7 +127,7 @@ def no_sampler(job: Job) -> Iterator[Hit]:
             yield hit("script.no-distributed-sampler", function, call, loader=name or "DataLoader")
 
 
-def _origin(call: ast.Call, function: Function, job: Job) -> set[str]:
+def _origin(call: ast.Call, function: Function, job: ScriptContext) -> set[str]:
     """Return the names from which a loader's data set is made."""
     found: set[str] = set()
     for argument in call.args[:1]:
@@ -136,7 +136,7 @@ def _origin(call: ast.Call, function: Function, job: Job) -> set[str]:
     return found
 
 
-def sampler_and_shuffle(job: Job) -> Iterator[Hit]:
+def sampler_and_shuffle(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield loaders that are given a DistributedSampler and shuffle=True, which DataLoader refuses."""
     for function, site, _ in _loaders(job):
         sampler = keyword(site.node, "sampler")
@@ -146,7 +146,7 @@ def sampler_and_shuffle(job: Job) -> Iterator[Hit]:
             yield hit("script.sampler-and-shuffle", function, site.node, sampler=shown(sampler))
 
 
-def divided_twice(job: Job) -> Iterator[Hit]:
+def divided_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield loaders with a DistributedSampler that Accelerate's `prepare` divides once more."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -167,7 +167,7 @@ def divided_twice(job: Job) -> Iterator[Hit]:
                     yield hit("script.divided-twice", function, call, loader=shown(argument), sampler=shown(sampler))
 
 
-def split_without_seed(job: Job) -> Iterator[Hit]:
+def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield random_split that draws another split on every rank."""
     if job.mentions(
         "manual_seed", "seed_everything", "set_seed", "seed_all", "fix_seed", "set_random_seed", "setup_seed"
@@ -184,7 +184,7 @@ def split_without_seed(job: Job) -> Iterator[Hit]:
                 yield hit("script.split-without-seed", function, site.node, call=shown(site.node))
 
 
-def _is_several(job: Job) -> bool:
+def _is_several(job: ScriptContext) -> bool:
     """Whether the project wraps a model for several ranks."""
     return any(
         canonical(site.node.func, function.script).endswith(("DistributedDataParallel", "FullyShardedDataParallel"))
@@ -193,7 +193,7 @@ def _is_several(job: Job) -> bool:
     )
 
 
-def slice_by_rank(job: Job) -> Iterator[Hit]:
+def slice_by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield training on `data[rank::world_size]`: the slices differ in length, and so do the steps."""
     for function in job.project.functions:
         walk = job.project.walk(function)
@@ -203,7 +203,7 @@ def slice_by_rank(job: Job) -> Iterator[Hit]:
                 yield hit("script.slice-by-rank", function, made.value, data=made.target, slice=shown(made.value))
 
 
-def _is_slice(node: ast.expr, function: Function, job: Job) -> bool:
+def _is_slice(node: ast.expr, function: Function, job: ScriptContext) -> bool:
     if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice):
         return False
     lower, step = node.slice.lower, node.slice.step
@@ -216,7 +216,7 @@ def _is_slice(node: ast.expr, function: Function, job: Job) -> bool:
     )
 
 
-def _trained_on(function: Function, job: Job) -> set[str]:
+def _trained_on(function: Function, job: ScriptContext) -> set[str]:
     """Return the names that feed a loop with a backward in it: gone through directly, or through a loader."""
     names: set[str] = set()
     walk = job.project.walk(function)
@@ -233,10 +233,10 @@ def _trained_on(function: Function, job: Job) -> set[str]:
 
 
 RULES = (
-    Rule(ids=("script.no-set-epoch",), check=no_set_epoch),
-    Rule(ids=("script.no-distributed-sampler",), check=no_sampler),
-    Rule(ids=("script.sampler-and-shuffle",), check=sampler_and_shuffle),
-    Rule(ids=("script.divided-twice",), check=divided_twice),
-    Rule(ids=("script.split-without-seed",), check=split_without_seed),
-    Rule(ids=("script.slice-by-rank",), check=slice_by_rank),
+    ScriptRule(ids=("script.no-set-epoch",), check=no_set_epoch),
+    ScriptRule(ids=("script.no-distributed-sampler",), check=no_sampler),
+    ScriptRule(ids=("script.sampler-and-shuffle",), check=sampler_and_shuffle),
+    ScriptRule(ids=("script.divided-twice",), check=divided_twice),
+    ScriptRule(ids=("script.split-without-seed",), check=split_without_seed),
+    ScriptRule(ids=("script.slice-by-rank",), check=slice_by_rank),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head, statements
 from distkb.evidence.readers.scripts.flow import Site
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.origins import Reason
@@ -25,7 +25,7 @@ _SWITCHES = frozenset({"should_training_stop", "should_epoch_stop", "should_eval
 _WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "Accelerator", "Fabric")
 
 
-def decided_alone(job: Job) -> Iterator[Hit]:
+def decided_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield each test, loop and exit of the kind once, at the test."""
     wrapped = any(target.endswith(_WRAPPERS) for script in job.project.scripts for target in script.imports.values())
     for function in job.project.functions:
@@ -60,7 +60,7 @@ def _switched(function: Function) -> Iterator[tuple[str, ast.expr, bool]]:
                 yield name, statement.value, False
 
 
-def _needs(site: Site, function: Function, job: Job, *, wrapped: bool) -> str:
+def _needs(site: Site, function: Function, job: ScriptContext, *, wrapped: bool) -> str:
     """What a call needs from all ranks; empty where it needs nothing, or only some ranks come there anyway."""
     if site.where.side != "both":
         return ""
@@ -89,7 +89,7 @@ def _tests(site: Site) -> Iterator[tuple[ast.expr, bool]]:
                     yield arm.node.test, False
 
 
-def _differs(test: ast.expr, function: Function, job: Job, *, is_length: bool) -> Reason | None:
+def _differs(test: ast.expr, function: Function, job: ScriptContext, *, is_length: bool) -> Reason | None:
     if is_length:
         # A list of files is the same for all ranks more often than not.
         return next((r for r in job.origins.of_length(test, function) if r.origin in {"part", "clock"}), None)
@@ -110,7 +110,7 @@ def _differs(test: ast.expr, function: Function, job: Job, *, is_length: bool) -
     return None
 
 
-def _stands_in(reason: Reason, test: ast.expr, function: Function, job: Job) -> bool:
+def _stands_in(reason: Reason, test: ast.expr, function: Function, job: ScriptContext) -> bool:
     shown_as = [
         test,
         *filter(None, (job.project.single(n, function) for n in nodes(test) if isinstance(n, ast.expr))),
@@ -118,4 +118,4 @@ def _stands_in(reason: Reason, test: ast.expr, function: Function, job: Job) -> 
     return any(part is reason.node for value in shown_as for part in nodes(value))
 
 
-RULES = (Rule(ids=tuple(_IDS.values()), check=decided_alone),)
+RULES = (ScriptRule(ids=tuple(_IDS.values()), check=decided_alone),)

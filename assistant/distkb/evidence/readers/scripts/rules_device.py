@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
@@ -14,7 +14,7 @@ _ID = "script.device-from-global-rank"
 _DEPTH = 4
 
 
-def device_from_rank(job: Job) -> Iterator[Hit]:
+def device_from_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield `set_device`, `torch.device` and `.to` that are given the global rank as it is.
 
     On one machine global and local rank are the same number, so this shows with the second one only.
@@ -51,7 +51,7 @@ def _numbered(node: ast.expr) -> ast.expr | None:
     return None
 
 
-def _global(node: ast.expr, function: Function, job: Job, depth: int = 0) -> str | None:
+def _global(node: ast.expr, function: Function, job: ScriptContext, depth: int = 0) -> str | None:
     """Return how a number was made from the global rank and nothing else; None where it was not."""
     inner: ast.expr | None = None
     if depth > _DEPTH:
@@ -68,4 +68,4 @@ def _global(node: ast.expr, function: Function, job: Job, depth: int = 0) -> str
     return None if inner is None else _global(inner, function, job, depth + 1)
 
 
-RULES = (Rule(ids=(_ID,), check=device_from_rank),)
+RULES = (ScriptRule(ids=(_ID,), check=device_from_rank),)

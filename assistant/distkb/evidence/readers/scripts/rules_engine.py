@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import dotted
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -15,7 +15,7 @@ _BACKWARD, _STEP = "script.backward-past-engine", "script.step-past-engine"
 _BESIDE = "script.backward-beside-engine"
 
 
-def past_engine(job: Job) -> Iterator[Hit]:
+def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield `loss.backward()` on a loss that an engine's forward gave, and `step()` of the optimizer it was given.
 
     DeepSpeed 0.18.3 and later take the former in bf16 and fp32 as long as the engine makes the step.
@@ -52,7 +52,7 @@ def past_engine(job: Job) -> Iterator[Hit]:
                 yield hit(_STEP, function, call, optimizer=owner, engine=engine)
 
 
-def _engines(function: Function, job: Job) -> set[str]:
+def _engines(function: Function, job: ScriptContext) -> set[str]:
     """Return the names that surely hold an engine where the function calls them."""
     return {
         dotted(site.node.func)
@@ -79,7 +79,7 @@ def _losses(function: Function, engines: set[str]) -> set[str]:
     return losses
 
 
-def _given_optimizers(job: Job) -> set[str]:
+def _given_optimizers(job: ScriptContext) -> set[str]:
     found: set[str] = set()
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -88,4 +88,4 @@ def _given_optimizers(job: Job) -> set[str]:
     return found - {""}
 
 
-RULES = (Rule(ids=(_BACKWARD, _BESIDE, _STEP), check=past_engine),)
+RULES = (ScriptRule(ids=(_BACKWARD, _BESIDE, _STEP), check=past_engine),)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.flow import Site
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -21,7 +21,7 @@ _CLOCK = ("datetime.now", "datetime.utcnow", "datetime.datetime.now", "time.strf
 _MAKES = frozenset({"os.makedirs", "os.mkdir"})
 
 
-def saved_everywhere(job: Job) -> Iterator[Hit]:
+def saved_everywhere(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield `torch.save` of a DDP model's state on every rank to one path, where its function sets up the ranks."""
     for function in job.project.functions:
         if not _sets_up(function, job):
@@ -37,7 +37,7 @@ def saved_everywhere(job: Job) -> Iterator[Hit]:
             break
 
 
-def _sets_up(function: Function, job: Job) -> bool:
+def _sets_up(function: Function, job: ScriptContext) -> bool:
     """Whether the function surely runs on every rank: it wraps a model with DDP without a test."""
     return any(
         site.where.certain
@@ -47,13 +47,13 @@ def _sets_up(function: Function, job: Job) -> bool:
     )
 
 
-def _is_state(saved: ast.expr, function: Function, job: Job) -> bool:
+def _is_state(saved: ast.expr, function: Function, job: ScriptContext) -> bool:
     """Whether the state of a model is saved: other results may well be the rank's own."""
     value = job.project.single(saved, function) if dotted(saved) else saved
     return "state_dict" in words(saved if value is None else value)
 
 
-def _is_everywhere(site: Site, function: Function, job: Job) -> bool:
+def _is_everywhere(site: Site, function: Function, job: ScriptContext) -> bool:
     """Whether nothing around the call or in its path speaks of ranks."""
     mentioned = words(site.node.args[1])
     for node in site.node.args[1:2]:
@@ -73,7 +73,7 @@ def _sources(names: set[str], function: Function) -> set[str]:
     return found
 
 
-def own_directory(job: Job) -> Iterator[Hit]:
+def own_directory(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield directories whose names every rank takes from its own clock or random numbers."""
     for function in job.project.functions:
         if not _sets_up(function, job):
@@ -96,7 +96,7 @@ def _made(call: ast.Call, function: Function) -> ast.expr | None:
     return call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" else None
 
 
-def _clock(node: ast.expr, function: Function, job: Job, depth: int = 0) -> str | None:
+def _clock(node: ast.expr, function: Function, job: ScriptContext, depth: int = 0) -> str | None:
     """Return the reading of a clock that goes into a name, also through variables."""
     for part in nodes(node):
         if isinstance(part, ast.Call):
@@ -112,4 +112,4 @@ def _clock(node: ast.expr, function: Function, job: Job, depth: int = 0) -> str 
     return None
 
 
-RULES = (Rule(ids=(_SAVE,), check=saved_everywhere), Rule(ids=(_DIRECTORY,), check=own_directory))
+RULES = (ScriptRule(ids=(_SAVE,), check=saved_everywhere), ScriptRule(ids=(_DIRECTORY,), check=own_directory))

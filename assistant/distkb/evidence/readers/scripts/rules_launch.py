@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, walk
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
@@ -31,7 +31,7 @@ def _always(function: Function) -> Iterator[ast.stmt]:
                 yield statement
 
 
-def _written(job: Job) -> Iterator[tuple[Function, ast.Assign, str, object]]:
+def _written(job: ScriptContext) -> Iterator[tuple[Function, ast.Assign, str, object]]:
     """Yield every unconditional `os.environ[NAME] = literal`."""
     for function in job.project.functions:
         for statement in _always(function):
@@ -41,7 +41,7 @@ def _written(job: Job) -> Iterator[tuple[Function, ast.Assign, str, object]]:
                     yield function, statement, name, constant(statement.value)
 
 
-def fixed(job: Job) -> Iterator[Hit]:
+def fixed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield RANK and the like set to a constant, which hides what a launcher gives; and a port that all jobs share."""
     if not _uses_groups(job):
         return
@@ -60,11 +60,11 @@ def _is_literal(value: object) -> bool:
     return isinstance(value, (str, int))
 
 
-def _uses_groups(job: Job) -> bool:
+def _uses_groups(job: ScriptContext) -> bool:
     return job.mentions("init_process_group", "init_distributed", "Accelerator", "deepspeed")
 
 
-def _is_spawned(function: Function, job: Job) -> bool:
+def _is_spawned(function: Function, job: ScriptContext) -> bool:
     """Whether the file starts its ranks itself, which then set their own variables."""
     return any(
         canonical(site.node.func, other.script).endswith((".spawn", ".Process", "start_processes", "notebook_launcher"))
@@ -74,7 +74,7 @@ def _is_spawned(function: Function, job: Job) -> bool:
     )
 
 
-def spawned_twice(job: Job) -> Iterator[Hit]:
+def spawned_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield mp.spawn in a script that also takes its rank from a launcher: every launched process starts more."""
     for function in job.project.functions:
         for statement in _always(function):
@@ -88,7 +88,7 @@ def spawned_twice(job: Job) -> Iterator[Hit]:
                 yield hit(_SPAWN, function, call, name=name)
 
 
-def _launched(function: Function, job: Job) -> str:
+def _launched(function: Function, job: ScriptContext) -> str:
     """Return the launcher's variable that the file reads without a default and never sets itself."""
     nodes = [node for node in function.script.nodes if isinstance(node, ast.Subscript)]
     own = {environment(node) for node in nodes if isinstance(node.ctx, ast.Store)}
@@ -105,7 +105,7 @@ def _launched(function: Function, job: Job) -> str:
     return ""
 
 
-def never_destroyed(job: Job) -> Iterator[Hit]:
+def never_destroyed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield the call that makes the process group where no script ends it."""
     if job.mentions("destroy_process_group", "end_training", "destroy_pg", "atexit"):
         return
@@ -119,7 +119,7 @@ def never_destroyed(job: Job) -> Iterator[Hit]:
 
 
 RULES = (
-    Rule(ids=(_FIXED, _PORT), check=fixed),
-    Rule(ids=(_SPAWN,), check=spawned_twice),
-    Rule(ids=(_ENDED,), check=never_destroyed),
+    ScriptRule(ids=(_FIXED, _PORT), check=fixed),
+    ScriptRule(ids=(_SPAWN,), check=spawned_twice),
+    ScriptRule(ids=(_ENDED,), check=never_destroyed),
 )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
@@ -15,7 +15,7 @@ _DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distribu
 _NO_WEIGHTS = ("Loss", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Dropout", "Identity", "Flatten", "Pool")
 
 
-def wrappings(job: Job) -> Iterator[tuple[Function, ast.Call]]:
+def wrappings(job: ScriptContext) -> Iterator[tuple[Function, ast.Call]]:
     """Yield the calls of DistributedDataParallel."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -23,13 +23,13 @@ def wrappings(job: Job) -> Iterator[tuple[Function, ast.Call]]:
                 yield function, site.node
 
 
-def _finds_unused(job: Job) -> bool:
+def _finds_unused(job: ScriptContext) -> bool:
     """Whether any wrapping looks for unused parameters, or may do so."""
     told = ((has_spread(call), keyword(call, "find_unused_parameters")) for _, call in wrappings(job))
     return any(hidden or (value is not None and constant(value) is not False) for hidden, value in told)
 
 
-def never_called(job: Job) -> Iterator[Hit]:
+def never_called(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield layers that a model under DDP makes and nothing in the project ever names again."""
     wrapped = {model.name for model in _wrapped(job)}
     if not wrapped or _finds_unused(job):
@@ -46,7 +46,7 @@ def never_called(job: Job) -> Iterator[Hit]:
                 yield hit("script.layer-never-used", init, made.value, layer=name, model=model.name)
 
 
-def _wrapped(job: Job) -> Iterator[Class]:
+def _wrapped(job: ScriptContext) -> Iterator[Class]:
     """Yield the project's classes of which an object is given to DDP."""
     seen: set[int] = set()
     for function, call in wrappings(job):
@@ -59,7 +59,7 @@ def _wrapped(job: Job) -> Iterator[Class]:
                     yield found
 
 
-def made_by(node: ast.expr, function: Function, job: Job) -> ast.Call | None:
+def made_by(node: ast.expr, function: Function, job: ScriptContext) -> ast.Call | None:
     """Return the call that makes a model, behind names that are assigned once and behind `.to(…)` and `.cuda()`."""
     value: ast.expr | None = node
     for _ in range(6):
@@ -80,7 +80,7 @@ def _has_weights(call: ast.Call, function: Function) -> bool:
     )
 
 
-def _named_elsewhere(name: str, value: ast.Call, job: Job) -> bool:
+def _named_elsewhere(name: str, value: ast.Call, job: ScriptContext) -> bool:
     return any(_names(name, node, value) for script in job.project.scripts for node in script.nodes)
 
 
@@ -96,7 +96,7 @@ def _names(name: str, node: ast.AST, value: ast.Call) -> bool:
 _THROUGH = frozenset({"children", "named_children", "modules", "named_modules", "getattr"})
 
 
-def left_out(job: Job) -> Iterator[Hit]:
+def left_out(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield layers that the forward of a model under DDP uses only where the batch, or a draw of its own, says so."""
     if _finds_unused(job):
         return
@@ -121,13 +121,13 @@ def left_out(job: Job) -> Iterator[Hit]:
                     break
 
 
-def _is_layer(value: ast.expr, init: Function, job: Job) -> bool:
+def _is_layer(value: ast.expr, init: Function, job: ScriptContext) -> bool:
     if not isinstance(value, ast.Call):
         return False
     return _has_weights(value, init) or job.project.class_named(value.func, init.script) is not None
 
 
-def past_the_wrapper(job: Job) -> Iterator[Hit]:
+def past_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield forwards of the model itself, and not of the DDP around it, whose result is trained on."""
     for function in job.project.functions:
         walk = job.project.walk(function)
@@ -146,7 +146,7 @@ def past_the_wrapper(job: Job) -> Iterator[Hit]:
                 yield hit("script.forward-past-ddp", function, call, call=shown(call.func))
 
 
-def _bare_names(function: Function, job: Job) -> set[str]:
+def _bare_names(function: Function, job: ScriptContext) -> set[str]:
     """Return the names of models that are wrapped under another name in the same function."""
     found: set[str] = set()
     for made in job.project.walk(function).assignments:
@@ -158,7 +158,7 @@ def _bare_names(function: Function, job: Job) -> set[str]:
     return found
 
 
-def _trained(function: Function, job: Job) -> set[int]:
+def _trained(function: Function, job: ScriptContext) -> set[int]:
     """Return the calls whose results go into a backward, also through names."""
     walk = job.project.walk(function)
     wanted = {part for site in walk.sites if last(site.node.func) == "backward" for part in words(site.node)}
@@ -175,7 +175,7 @@ def _without_gradients(blocks: tuple[ast.expr, ...]) -> bool:
     return any(last(getattr(block, "func", block)) in {"no_grad", "inference_mode"} for block in blocks)
 
 
-def outside_the_wrapper(job: Job) -> Iterator[Hit]:
+def outside_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield optimizers that step a module that no wrapper holds, beside one that a wrapper holds."""
     if job.mentions("all_reduce", "average_gradients", "all_reduce_coalesced", "prepare", "fully_shard"):
         return
@@ -201,7 +201,7 @@ _OF_DDP = frozenset(
 _WRAPPED = frozenset({kinds.DDP, kinds.FSDP1, kinds.PREPARED})
 
 
-def set_on_the_wrapper(job: Job) -> Iterator[Hit]:
+def set_on_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield values that are set on a DDP wrapper and read by the model inside it, which never sees them."""
     read = _read_by_models(job)
     for function in job.project.functions:
@@ -215,7 +215,7 @@ def set_on_the_wrapper(job: Job) -> Iterator[Hit]:
                     yield hit("script.value-set-on-wrapper", function, node, target=shown(target), name=target.attr)
 
 
-def _read_by_models(job: Job) -> frozenset[str]:
+def _read_by_models(job: ScriptContext) -> frozenset[str]:
     """Return the names of attributes that a model of the project reads from itself."""
     found: set[str] = set()
     for model in {function.owner for function in job.project.functions if function.owner is not None}:
@@ -236,7 +236,7 @@ def _stepped(optimizer: ast.Call) -> Iterator[ast.expr]:
                 yield part.func.value
 
 
-def _is_module(node: ast.expr, function: Function, job: Job) -> bool:
+def _is_module(node: ast.expr, function: Function, job: ScriptContext) -> bool:
     value = made_by(node, function, job)
     if value is None:
         return False
@@ -245,9 +245,9 @@ def _is_module(node: ast.expr, function: Function, job: Job) -> bool:
 
 
 RULES = (
-    Rule(ids=("script.layer-never-used",), check=never_called),
-    Rule(ids=("script.layer-left-out",), check=left_out),
-    Rule(ids=("script.forward-past-ddp",), check=past_the_wrapper),
-    Rule(ids=("script.value-set-on-wrapper",), check=set_on_the_wrapper),
-    Rule(ids=("script.parameters-outside-ddp",), check=outside_the_wrapper),
+    ScriptRule(ids=("script.layer-never-used",), check=never_called),
+    ScriptRule(ids=("script.layer-left-out",), check=left_out),
+    ScriptRule(ids=("script.forward-past-ddp",), check=past_the_wrapper),
+    ScriptRule(ids=("script.value-set-on-wrapper",), check=set_on_the_wrapper),
+    ScriptRule(ids=("script.parameters-outside-ddp",), check=outside_the_wrapper),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown
 from distkb.evidence.readers.scripts.project import Function
 
@@ -19,7 +19,7 @@ _NUMBERS = frozenset({"range", "tolist", "int", "float", "len", "arange", "randi
 _DEPTH = 6
 
 
-def over_set(job: Job) -> Iterator[Hit]:
+def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives that are called once for each element of a set, which each process orders in its own way."""
     for function in job.project.functions:
         for source, body in _loops(function.node):
@@ -49,14 +49,14 @@ def _loops(root: ast.AST) -> Iterator[tuple[ast.expr, list[ast.AST]]]:
         left.extend(ast.iter_child_nodes(node))
 
 
-def _is_set(node: ast.expr | None, function: Function, job: Job, depth: int = 0) -> bool:
+def _is_set(node: ast.expr | None, function: Function, job: ScriptContext, depth: int = 0) -> bool:
     """Whether an expression's elements come in the order of a set of anything but numbers."""
     if isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Call) and last(node.func) in _SETS):
         return not _of_numbers(node)
     return depth < _DEPTH and any(_is_set(part, function, job, depth + 1) for part in _made_of(node, function, job))
 
 
-def _made_of(node: ast.expr | None, function: Function, job: Job) -> list[ast.expr]:
+def _made_of(node: ast.expr | None, function: Function, job: ScriptContext) -> list[ast.expr]:
     """Return the expressions whose order is an expression's own."""
     found: list[ast.expr | None] = []
     if isinstance(node, (ast.Name, ast.Attribute)):
@@ -81,7 +81,7 @@ def _of_numbers(node: ast.AST) -> bool:
     )
 
 
-def in_thread(job: Job) -> Iterator[Hit]:
+def in_thread(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives on the default group in a function that a thread beside the training runs."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -98,7 +98,7 @@ def in_thread(job: Job) -> Iterator[Hit]:
                 yield hit(_THREAD, target, call, call=shown(call.func), needs=needs, thread=shown(named))
 
 
-def _collective_in(target: Function, job: Job) -> tuple[ast.Call, str] | None:
+def _collective_in(target: Function, job: ScriptContext) -> tuple[ast.Call, str] | None:
     for site in job.project.walk(target).sites:
         for need in job.effects.of_call(site.node, target):
             if need.category in {"collective", "ddp-forward", "state-dict"}:
@@ -106,4 +106,4 @@ def _collective_in(target: Function, job: Job) -> tuple[ast.Call, str] | None:
     return None
 
 
-RULES = (Rule(ids=(_SET,), check=over_set), Rule(ids=(_THREAD,), check=in_thread))
+RULES = (ScriptRule(ids=(_SET,), check=over_set), ScriptRule(ids=(_THREAD,), check=in_thread))

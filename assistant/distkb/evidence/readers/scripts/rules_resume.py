@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last
 from distkb.evidence.readers.scripts.project import Function
 
@@ -17,7 +17,7 @@ _OTHERS = ("load_state", "load_checkpoint", "resume_from_checkpoint", "set_optim
 """Names of other ways to bring the whole state back."""
 
 
-def without_optimizer(job: Job) -> Iterator[Hit]:
+def without_optimizer(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield optimizers with a state of their own that stays in the past where weights and counter are restored."""
     calls = [(function, site) for function in job.project.functions for site in job.project.walk(function).sites]
     if job.mentions(*_OTHERS) or not any(canonical(s.node.func, f.script) == "torch.load" for f, s in calls):
@@ -32,14 +32,14 @@ def without_optimizer(job: Job) -> Iterator[Hit]:
             return
 
 
-def _is_optimizer(function: Function, site: Site, job: Job) -> bool:
+def _is_optimizer(function: Function, site: Site, job: ScriptContext) -> bool:
     owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
     name = last(owner).lower()
     kind = kinds.kind_of(owner, function, job.project, site.node.lineno)
     return "opt" in name or kind == kinds.OPTIMIZER or isinstance(owner, (ast.Subscript, ast.Call))
 
 
-def _counts_on(job: Job) -> bool:
+def _counts_on(job: ScriptContext) -> bool:
     """Whether a counter is read from something by its name: `state["epoch"]`, `state.get("step")`."""
     for script in job.project.scripts:
         for node in script.nodes:
@@ -62,4 +62,4 @@ def _has_state(call: ast.Call) -> bool:
     return momentum is not None and constant(momentum) != 0
 
 
-RULES = (Rule(ids=("script.resume-without-optimizer",), check=without_optimizer),)
+RULES = (ScriptRule(ids=("script.resume-without-optimizer",), check=without_optimizer),)

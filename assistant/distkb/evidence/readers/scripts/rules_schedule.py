@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, words
 from distkb.evidence.readers.scripts.project import Function
 
@@ -14,7 +14,7 @@ _SETTINGS = {"split_batches": True, "step_scheduler_with_optimizer": False}
 _AWARE = frozenset({"num_processes", "world_size", "get_world_size", "nprocs", "WORLD_SIZE"})
 
 
-def stepped_per_process(job: Job) -> Iterator[Hit]:
+def stepped_per_process(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield steps once an epoch of a prepared schedule whose length does not count the processes."""
     if not job.mentions("accelerate") or _steps_once(job):
         return
@@ -29,7 +29,7 @@ def stepped_per_process(job: Job) -> Iterator[Hit]:
                 yield hit("script.schedule-stepped-per-epoch", function, site.node, scheduler=name)
 
 
-def _steps_once(job: Job) -> bool:
+def _steps_once(job: ScriptContext) -> bool:
     """Whether an Accelerator is told to step a schedule once per call, or may be by settings that are not seen."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -43,7 +43,7 @@ def _steps_once(job: Job) -> bool:
     return False
 
 
-def _prepared(function: Function, job: Job) -> frozenset[str]:
+def _prepared(function: Function, job: ScriptContext) -> frozenset[str]:
     """Return the names that hold a schedule that `prepare` was given, and that counts no processes."""
     walk = job.project.walk(function)
     given = {
@@ -63,4 +63,4 @@ def _prepared(function: Function, job: Job) -> frozenset[str]:
     )
 
 
-RULES = (Rule(ids=("script.schedule-stepped-per-epoch",), check=stepped_per_process),)
+RULES = (ScriptRule(ids=("script.schedule-stepped-per-epoch",), check=stepped_per_process),)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Assignment
-from distkb.evidence.readers.scripts.hit import Hit, Job, Rule, hit
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -17,7 +17,7 @@ _CLIPS = "script.clips-own-shards"
 _ONE = "script.loaded-by-one-before-sharding"
 
 
-def _calls(job: Job, name: str) -> Iterator[tuple[Function, ast.Call, bool]]:
+def _calls(job: ScriptContext, name: str) -> Iterator[tuple[Function, ast.Call, bool]]:
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
             full = canonical(site.node.func, function.script)
@@ -25,7 +25,7 @@ def _calls(job: Job, name: str) -> Iterator[tuple[Function, ast.Call, bool]]:
                 yield function, site.node, bool(site.where.loops)
 
 
-def root_only(job: Job) -> Iterator[Hit]:
+def root_only(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield the only fully_shard of a project where it shards a whole model as one unit."""
     calls = list(_calls(job, "fully_shard"))
     if len(calls) != 1 or calls[0][2] or job.mentions("apply_fsdp", "wrap_policy", "auto_wrap_policy"):
@@ -38,7 +38,7 @@ def root_only(job: Job) -> Iterator[Hit]:
         yield hit(_ROOT, function, call, model=name)
 
 
-def _is_applied(call: ast.Call, function: Function, job: Job) -> bool:
+def _is_applied(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     """Whether the call stands in a comprehension or a small function that is applied to many modules."""
     for node in nodes(function.node):
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.Lambda)) and any(n is call for n in nodes(node)):
@@ -51,7 +51,7 @@ def _is_applied(call: ast.Call, function: Function, job: Job) -> bool:
     return len(callers) > 1 or any(site.where.loops for _, site in callers)
 
 
-def optimizer_first(job: Job) -> Iterator[Hit]:
+def optimizer_first(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield optimizers made from a model's parameters above the line that shards this model."""
     for function in job.project.functions:
         walk = job.project.walk(function)
@@ -77,7 +77,7 @@ def _optimized(made: Assignment, function: Function) -> str:
     return dotted(given.func).removesuffix(".parameters") if dotted(given.func).endswith(".parameters") else ""
 
 
-def _sharded_later(model: str, made: Assignment, function: Function, job: Job) -> int:
+def _sharded_later(model: str, made: Assignment, function: Function, job: ScriptContext) -> int:
     walk = job.project.walk(function)
     for later in walk.assignments:
         if (
@@ -105,7 +105,7 @@ _SENDS = (
 """Names of what gives one rank's weights to the others."""
 
 
-def loaded_by_one(job: Job) -> Iterator[Hit]:
+def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield weights that only some ranks load into a model which every rank then shards as it has it."""
     if job.mentions(*_SENDS):
         return
@@ -120,7 +120,7 @@ def loaded_by_one(job: Job) -> Iterator[Hit]:
                 yield hit(_ONE, function, call, model=model, test=shown(guard.node), wrap_line=str(line))
 
 
-def _shards(model: str, after: int, function: Function, job: Job) -> int:
+def _shards(model: str, after: int, function: Function, job: ScriptContext) -> int:
     """Return the line below which a model is sharded in place or wrapped; 0 where it is not."""
     for site in job.project.walk(function).sites:
         call = site.node
@@ -130,7 +130,7 @@ def _shards(model: str, after: int, function: Function, job: Job) -> int:
     return 0
 
 
-def clips_shards(job: Job) -> Iterator[Hit]:
+def clips_shards(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield torch's clipping by norm of a model under FSDP1: it takes the norm of the rank's own shards."""
     if job.mentions("NO_SHARD"):
         return
@@ -151,8 +151,8 @@ def _parameters_of(node: ast.expr) -> ast.expr | None:
 
 
 RULES = (
-    Rule(ids=(_CLIPS,), check=clips_shards),
-    Rule(ids=(_ONE,), check=loaded_by_one),
-    Rule(ids=(_ROOT,), check=root_only),
-    Rule(ids=(_EARLY,), check=optimizer_first),
+    ScriptRule(ids=(_CLIPS,), check=clips_shards),
+    ScriptRule(ids=(_ONE,), check=loaded_by_one),
+    ScriptRule(ids=(_ROOT,), check=root_only),
+    ScriptRule(ids=(_EARLY,), check=optimizer_first),
 )

@@ -8,7 +8,7 @@ import msgspec
 
 from distkb.evidence.readers.stacks.known import WAITING
 from distkb.evidence.readers.stacks.model import Dump
-from distkb.evidence.readers.stacks.place import Place, place_of, progress, representative, role
+from distkb.evidence.readers.stacks.place import StackPosition, place_of, progress, representative, role
 from distkb.evidence.text.ranks import listed
 
 
@@ -16,7 +16,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """One rank and where it stands."""
 
     dump: Dump
-    place: Place
+    place: StackPosition
     moved: bool | None = None
     """Whether it went on between its last two snapshots; None where there is one only."""
 
@@ -26,10 +26,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return label_of([self])
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True):
+class RankGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Ranks in one place."""
 
-    place: Place
+    place: StackPosition
     members: tuple[Standing, ...]
 
     @property
@@ -99,23 +99,23 @@ def _one(old: Dump, new: Dump) -> bool:
     return old.pid is None or new.pid is None or (old.pid == new.pid and old.host == new.host)
 
 
-def groups_of(standing: Iterable[Standing]) -> list[Group]:
+def groups_of(standing: Iterable[Standing]) -> list[RankGroup]:
     """Return the groups, the largest first; ranks that work are together where their function is the same."""
     members: dict[tuple[object, ...], list[Standing]] = {}
     for one in standing:
         members.setdefault((one.dump.stopped, *_same(one.place)), []).append(one)
-    groups = [Group(place=each[0].place, members=tuple(each)) for each in members.values()]
+    groups = [RankGroup(place=each[0].place, members=tuple(each)) for each in members.values()]
     return sorted(groups, key=lambda group: -len(group.members))
 
 
-def _same(place: Place) -> tuple[object, ...]:
+def _same(place: StackPosition) -> tuple[object, ...]:
     """Key of equal places: the line counts for ranks that wait, not for those that work. Nodes may have other paths."""
     names = tuple((frame.path.replace("\\", "/").rpartition("/")[2], frame.function) for frame in place.frames)
     lines = tuple(frame.line for frame in place.frames) if place.kind in WAITING else ()
     return place.kind, place.op, names if lines else names[:1], lines
 
 
-def main_group(groups: Sequence[Group]) -> Group | None:
+def main_group(groups: Sequence[RankGroup]) -> RankGroup | None:
     """Return the group of those that wait for the others: the largest one in a collective.
 
     A barrier comes after other collectives of the same size, because it is what one rank alone is sent into.
@@ -124,7 +124,7 @@ def main_group(groups: Sequence[Group]) -> Group | None:
     if not waiting:
         return next((group for group in groups if not group.stopped), groups[0] if groups else None)
 
-    def weight(group: Group) -> tuple[int, bool, bool, bool]:
+    def weight(group: RankGroup) -> tuple[int, bool, bool, bool]:
         kind = group.place.kind
         alone_at_zero = [member.dump.rank for member in group.members] == [0]
         return len(group.members), kind in ("collective", "backward", "barrier"), kind != "barrier", not alone_at_zero

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.readers.stacks.group import Group, Standing, groups_of, label_of, main_group, standings
+from distkb.evidence.readers.stacks.group import RankGroup, Standing, groups_of, label_of, main_group, standings
 from distkb.evidence.readers.stacks.known import Kind
 from distkb.evidence.readers.stacks.model import Dump, Frame
-from distkb.evidence.readers.stacks.place import Place, collective_beside, role
+from distkb.evidence.readers.stacks.place import StackPosition, collective_beside, role
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import MOST_RANKS, listed
 
@@ -27,6 +27,7 @@ IDS = (
     "stacks.rank-finished",
     "stacks.rank-in-io",
     "stacks.rank-in-compile",
+    "stacks.rank-at-lock",
     "stacks.rank-in-debugger",
     "stacks.rank-stopped",
     "stacks.thread-in-collective",
@@ -43,6 +44,7 @@ _BY_KIND: Mapping[Kind, str] = {
     "io": "stacks.rank-in-io",
     "compile": "stacks.rank-in-compile",
     "import": "stacks.rank-in-compile",
+    "lock": "stacks.rank-at-lock",
     "debugger": "stacks.rank-in-debugger",
 }
 _ALONE: frozenset[Kind] = frozenset({"init", "debugger"})
@@ -89,7 +91,7 @@ def judge(dumps: Sequence[Dump]) -> Judged:
     )
 
 
-def _moving(standing: Sequence[Standing], main: Group | None) -> Observation | None:
+def _moving(standing: Sequence[Standing], main: RankGroup | None) -> Observation | None:
     """Say that nothing hangs: ranks that would be the waiting ones went on between two snapshots."""
     if main is None or not any(member.moved for member in main.members):
         return None
@@ -98,7 +100,7 @@ def _moving(standing: Sequence[Standing], main: Group | None) -> Observation | N
     return _observation("stacks.ranks-moving", values, going)
 
 
-def _compared(main: Group, others: Sequence[Group], standing: Sequence[Standing]) -> list[Observation]:
+def _compared(main: RankGroup, others: Sequence[RankGroup], standing: Sequence[Standing]) -> list[Observation]:
     if len(standing) < 2:
         return _alone(main) if main.place.kind in _ALONE else []
     if not others:
@@ -116,20 +118,24 @@ def _compared(main: Group, others: Sequence[Group], standing: Sequence[Standing]
     return found + (_alone(main) if main.place.kind in _ALONE else [])
 
 
-def _together(main: Group, standing: Sequence[Standing]) -> list[Observation]:
+def _together(main: RankGroup, standing: Sequence[Standing]) -> list[Observation]:
     """Judge ranks that all stand in one place. Where some were not dumped, nobody knows where those are."""
     if main.place.kind in ("collective", "barrier") and not _missing(standing):
         return [_observation("stacks.all-in-same-collective", _where(main), main.members)]
-    return _alone(main) if main.place.kind in _BY_KIND and main.place.kind in (*_ALONE, "compile", "dataloader") else []
+    return (
+        _alone(main)
+        if main.place.kind in _BY_KIND and main.place.kind in (*_ALONE, "compile", "lock", "dataloader")
+        else []
+    )
 
 
-def _alone(group: Group) -> list[Observation]:
+def _alone(group: RankGroup) -> list[Observation]:
     """Name a place that all ranks of a group share and that is not a collective."""
     identity = "stacks.all-in-dataloader" if group.place.kind == "dataloader" else _BY_KIND[group.place.kind]
     return [_observation(identity, _odd_values(group), group.members)]
 
 
-def _odd(main: Group, group: Group) -> list[Observation]:
+def _odd(main: RankGroup, group: RankGroup) -> list[Observation]:
     """Name what one odd group does."""
     found: list[Observation] = []
     place = group.place
@@ -143,7 +149,7 @@ def _odd(main: Group, group: Group) -> list[Observation]:
     return found + [_about(identity, main, group) for identity in sorted(name for name in about if name)]
 
 
-def _about(identity: str, main: Group, group: Group) -> Observation:
+def _about(identity: str, main: RankGroup, group: RankGroup) -> Observation:
     """Name what an odd group is doing, by the user's function where it stands in a collective."""
     observation = _between(identity, main, group)
     place = group.place
@@ -154,12 +160,12 @@ def _about(identity: str, main: Group, group: Group) -> Observation:
     )
 
 
-def _working(main: Group, others: Sequence[Group]) -> list[Observation]:
+def _working(main: RankGroup, others: Sequence[RankGroup]) -> list[Observation]:
     """Name ranks that go on while the others wait: the wait may end by itself."""
     going = [member for group in others for member in group.members if member.moved]
     if not main.waits or not going:
         return []
-    group = Group(place=going[0].place, members=tuple(going))
+    group = RankGroup(place=going[0].place, members=tuple(going))
     return [_between("stacks.rank-still-working", main, group)]
 
 
@@ -209,22 +215,22 @@ def _missing(standing: Sequence[Standing]) -> set[int]:
     return set(range(min(max(world, max(ranks) + 1), MOST_RANKS))) - ranks
 
 
-def _between(identity: str, main: Group, *odd: Group) -> Observation:
+def _between(identity: str, main: RankGroup, *odd: RankGroup) -> Observation:
     members = [member for group in odd for member in group.members]
     values = {**_where(main), **_odd_values(odd[0]), "odd": label_of(members), "n": str(len(members))}
     return _observation(identity, values, members, [*odd, main])
 
 
-def _where(group: Group) -> dict[str, str]:
+def _where(group: RankGroup) -> dict[str, str]:
     return {"ranks": group.label, "call": group.place.op or group.place.kind, "place": at(group.place.at)}
 
 
-def _odd_values(group: Group) -> dict[str, str]:
+def _odd_values(group: RankGroup) -> dict[str, str]:
     return {"odd": group.label, "function": group.place.op or group.place.kind, "there": at(group.place.at)}
 
 
 def _observation(
-    identity: str, values: Mapping[str, str], members: Sequence[Standing], groups: Sequence[Group] = ()
+    identity: str, values: Mapping[str, str], members: Sequence[Standing], groups: Sequence[RankGroup] = ()
 ) -> Observation:
     together = groups or groups_of(members)
     return Observation(
@@ -236,7 +242,7 @@ def _observation(
     )
 
 
-def _quote(group: Group) -> Quote:
+def _quote(group: RankGroup) -> Quote:
     """Quote a group's stack, innermost call first, at the user's own line."""
     frame = group.place.at
     alone = group.members[0].dump.rank if len(group.members) == 1 else None
@@ -254,7 +260,7 @@ def _quote(group: Group) -> Quote:
     )
 
 
-def chain(place: Place) -> str:
+def chain(place: StackPosition) -> str:
     """Return the calls of a place, innermost first: `all_reduce < train < main`."""
     names = [frame.function for frame in place.frames[:_CHAIN] if frame.function != "<module>"]
     first = [place.op] if place.op and place.op not in names[:1] else []
@@ -271,7 +277,12 @@ def at(frame: Frame | None) -> str:
 
 
 def _facts(
-    dumps: Sequence[Dump], standing: Sequence[Standing], groups: Sequence[Group], main: Group | None, *, moved: bool
+    dumps: Sequence[Dump],
+    standing: Sequence[Standing],
+    groups: Sequence[RankGroup],
+    main: RankGroup | None,
+    *,
+    moved: bool,
 ) -> dict[str, Any]:
     roles = [role(dump) for dump in dumps]
     return {
@@ -283,7 +294,7 @@ def _facts(
     }
 
 
-def _group_fact(group: Group, *, odd: bool) -> dict[str, Any]:
+def _group_fact(group: RankGroup, *, odd: bool) -> dict[str, Any]:
     place = group.place
     cpu = [member.dump.cpu for member in group.members if member.dump.cpu is not None]
     wanted = [member.dump.wanted for member in group.members if member.dump.wanted is not None]

@@ -13,7 +13,7 @@ from distkb.evidence.readers.stacks.model import Dump, Frame, Role, Thread
 _SHOWN = 6
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class StackPosition(msgspec.Struct, frozen=True, kw_only=True):
     """Where one thread stands. Two ranks with equal places are in the same group."""
 
     kind: Kind
@@ -79,10 +79,10 @@ def collective_beside(threads: Sequence[Thread]) -> tuple[str, Frame] | None:
     return None
 
 
-def place_of(thread: Thread | None) -> Place:
+def place_of(thread: Thread | None) -> StackPosition:
     """Say where a thread stands."""
     if thread is None:
-        return Place(kind="finished", op="")
+        return StackPosition(kind="finished", op="")
     frames = thread.frames
     mine = _own(frames)
     op = _collective(frames)
@@ -90,17 +90,17 @@ def place_of(thread: Thread | None) -> Place:
     if op is not None:
         kind: Kind = "barrier" if op in known.BARRIERS else "collective"
         around = within or ("backward" if any(_matches("backward", frame) for frame in frames) else None)
-        return Place(kind=kind, op=op, within=around, frames=mine)
+        return StackPosition(kind=kind, op=op, within=around, frames=mine)
     kind = _kind(frames)
     # A `forward` deep in the stack says less than what the user's function is about.
     if kind in ("user", "forward") and within is not None:
         kind = within
     kind = _by_source(frames, kind)
     if kind == "collective":
-        return Place(kind=kind, op="wait", within=within, frames=mine)
+        return StackPosition(kind=kind, op="wait", within=within, frames=mine)
     if kind in ("backward", "cuda-sync"):
         op = "backward" if kind == "backward" else _waited(frames)
-    return Place(kind=kind, op=op or (mine[0].function if mine else ""), within=within, frames=mine)
+    return StackPosition(kind=kind, op=op or (mine[0].function if mine else ""), within=within, frames=mine)
 
 
 def progress(thread: Thread | None) -> tuple[tuple[str, str, int], ...]:

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from distkb.evidence.readers.traces.mark import Operation
-from distkb.evidence.readers.traces.runs import RankTrace, Run
+from distkb.evidence.readers.traces.runs import RankTrace, TracedRun
 from distkb.evidence.text.ranks import listed
 
 Pattern = Literal["none", "finished", "same", "behind", "diverged", "ended-early", "failed", "missing"]
@@ -41,7 +41,7 @@ IDS = (
 )
 
 
-class Hit(msgspec.Struct, frozen=True, kw_only=True):
+class TraceFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One conclusion: whose it is, and what fills its sentence."""
 
     id: str
@@ -55,12 +55,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """All conclusions about one run."""
 
     pattern: Pattern
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[TraceFinding, ...] = ()
     outliers: frozenset[int] = frozenset()
     """Ranks that the conclusions are about, where they are not about all."""
 
 
-def compare(run: Run) -> Comparison:
+def compare(run: TracedRun) -> Comparison:
     """Say what the places of the ranks mean; the most telling pattern gives its name."""
     if not run.ranks:
         return Comparison(pattern="none")
@@ -92,34 +92,36 @@ def _of(ranks: Sequence[RankTrace]) -> str:
     return listed([rank.rank for rank in ranks])
 
 
-def _worlds(run: Run) -> list[Hit]:
+def _worlds(run: TracedRun) -> list[TraceFinding]:
     if len(run.worlds) < 2:
         return []
     sizes = "; ".join(f"{world}: {listed(ranks)}" for world, ranks in run.worlds.items())
     least = min(run.worlds, key=lambda world: len(run.worlds[world]))
     suspects = tuple(rank for rank in run.ranks if rank.rank in run.worlds[least])
-    return [Hit(id="trace.world-differs", suspects=suspects, values={"sizes": sizes})]
+    return [TraceFinding(id="trace.world-differs", suspects=suspects, values={"sizes": sizes})]
 
 
-def _missing(missing: Sequence[int], run: Run, others: Sequence[RankTrace]) -> Hit:
+def _missing(missing: Sequence[int], run: TracedRun, others: Sequence[RankTrace]) -> TraceFinding:
     world = run.world or max(rank.rank for rank in run.ranks) + 1
     values = {"ranks": listed(missing), "world": str(world), "others": _of(others), "last": others[0].last.shown}
-    return Hit(id="trace.rank-never-started", others=tuple(others), values=values)
+    return TraceFinding(id="trace.rank-never-started", others=tuple(others), values=values)
 
 
-def _failed(failed: Sequence[RankTrace], waiting: Sequence[RankTrace]) -> Hit:
+def _failed(failed: Sequence[RankTrace], waiting: Sequence[RankTrace]) -> TraceFinding:
     first = min(failed, key=lambda rank: rank.end.time if rank.end and rank.end.time else rank.last.time or 0.0)
     values = {"ranks": _of(failed), "error": first.error, "last": first.last.shown}
-    return Hit(id="trace.rank-failed", suspects=(first, *_rest(failed, first)), others=tuple(waiting), values=values)
+    return TraceFinding(
+        id="trace.rank-failed", suspects=(first, *_rest(failed, first)), others=tuple(waiting), values=values
+    )
 
 
 def _rest(ranks: Sequence[RankTrace], first: RankTrace) -> list[RankTrace]:
     return [rank for rank in ranks if rank is not first]
 
 
-def _ended(ended: Sequence[RankTrace], waiting: Sequence[RankTrace]) -> Hit:
+def _ended(ended: Sequence[RankTrace], waiting: Sequence[RankTrace]) -> TraceFinding:
     values = {"ranks": _of(ended), "others": _of(waiting), "last": waiting[0].last.shown}
-    return Hit(id="trace.rank-ended-early", suspects=tuple(ended), others=tuple(waiting), values=values)
+    return TraceFinding(id="trace.rank-ended-early", suspects=tuple(ended), others=tuple(waiting), values=values)
 
 
 def _standing(waiting: Sequence[RankTrace], *, explained: bool) -> Comparison:
@@ -164,13 +166,13 @@ def _alike(ranks: Sequence[RankTrace]) -> Comparison:
         slow = tuple(rank for rank in ranks if rank.steps == least)
         fast = tuple(rank for rank in ranks if rank.steps != least)
         values = {"ranks": _of(slow), "steps": str(least), "others": _of(fast), "most": str(max(steps))}
-        hit = Hit(id="trace.rank-behind-in-steps", suspects=slow, others=fast, values=values)
+        hit = TraceFinding(id="trace.rank-behind-in-steps", suspects=slow, others=fast, values=values)
         return Comparison(pattern="behind", hits=(hit,), outliers=frozenset(rank.rank for rank in slow))
     if len(ranks) == 1:
         return Comparison(pattern="none")
     identity = _ALL_INSIDE.get(ranks[0].inside, "trace.all-at-same")
     values = {"n": str(len(ranks)), "last": ranks[0].last.shown}
-    return Comparison(pattern="same", hits=(Hit(id=identity, suspects=tuple(ranks), values=values),))
+    return Comparison(pattern="same", hits=(TraceFinding(id=identity, suspects=tuple(ranks), values=values),))
 
 
 def _behind(slow: Sequence[RankTrace], front: Sequence[RankTrace]) -> Comparison:
@@ -185,7 +187,7 @@ def _behind(slow: Sequence[RankTrace], front: Sequence[RankTrace]) -> Comparison
         identity = _side_work(slow[0])
     elif front[0].inside == "forward":
         identity = "trace.first-forward-not-entered"
-    hit = Hit(id=identity, suspects=tuple(slow), others=tuple(front), values=values)
+    hit = TraceFinding(id=identity, suspects=tuple(slow), others=tuple(front), values=values)
     return Comparison(pattern="behind", hits=(hit,), outliers=frozenset(rank.rank for rank in slow))
 
 
@@ -202,13 +204,13 @@ def _diverged(few: Sequence[RankTrace], many: Sequence[RankTrace]) -> Comparison
             values = {
                 "ranks": _of(alone), "others": _of(rest), "last": alone[0].last.shown, "front": rest[0].last.shown,
             }  # fmt: skip
-            hit = Hit(id=_side_work(alone[0]), suspects=tuple(alone), others=tuple(rest), values=values)
+            hit = TraceFinding(id=_side_work(alone[0]), suspects=tuple(alone), others=tuple(rest), values=values)
             return Comparison(pattern="behind", hits=(hit,), outliers=frozenset(rank.rank for rank in alone))
     values = {
         "common": _common(few[0], other), "ranks": _of(few), "last": few[0].last.shown, "others": _of(many),
         "front": other.last.shown,
     }  # fmt: skip
-    hit = Hit(id="trace.ranks-diverge", suspects=tuple(few), others=tuple(many), values=values)
+    hit = TraceFinding(id="trace.ranks-diverge", suspects=tuple(few), others=tuple(many), values=values)
     return Comparison(pattern="diverged", hits=(hit,), outliers=frozenset(rank.rank for rank in few))
 
 

@@ -32,7 +32,7 @@ _MARK_WORDS = (b"distkb-trace v", b"check", b"chkpt", b"ckpt", b"milestone", b"b
 """Cheap test before the costly one. Numbered steps alone make no trace: every training log has them."""
 
 
-class Frame(msgspec.Struct, frozen=True):
+class TraceFrame(msgspec.Struct, frozen=True):
     """A line of the user's code in a stack that the tracer wrote."""
 
     path: str
@@ -47,7 +47,7 @@ class TraceFile(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     marks: tuple[Mark, ...] = ()
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[TraceFrame, ...] = ()
     """The innermost lines of the user's code of the last stack, main thread."""
     size: int = 0
 
@@ -121,7 +121,7 @@ def read(path: Path) -> TraceFile | Skipped:
 def _read(path: Path, text: Readable) -> TraceFile:
     name, rank = str(path), _rank_of(path)
     marks: list[Mark] = []
-    frames: list[Frame] = []
+    frames: list[TraceFrame] = []
     size = 0
     for number, line in enumerate(_lines(text), 1):
         size += len(line) + 1
@@ -131,7 +131,7 @@ def _read(path: Path, text: Readable) -> TraceFile:
             frames = frames if shown.startswith("Thread") and not frames else []
         elif (frame := _FRAME.match(shown)) is not None:
             if _is_users(frame[1]) and len(frames) < _FRAMES:
-                frames.append(Frame(frame[1], int(frame[2]), frame[3], number))
+                frames.append(TraceFrame(frame[1], int(frame[2]), frame[3], number))
         else:
             mark = parse(shown, name, number, rank)
             if mark is not None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from distkb.evidence.readers.traces.files import Frame, TraceFile
+from distkb.evidence.readers.traces.files import TraceFile, TraceFrame
 from distkb.evidence.readers.traces.mark import Mark, Operation
 from distkb.evidence.text.ranks import MOST_RANKS
 
@@ -29,7 +29,7 @@ class RankTrace(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     end: Mark | None = None
     quiet: Mark | None = None
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[TraceFrame, ...] = ()
     steps: int | None = None
 
     @property
@@ -43,7 +43,7 @@ class RankTrace(msgspec.Struct, frozen=True, kw_only=True):
         return self.last.operation if self.state == "waiting" else ""
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class TracedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a job."""
 
     ranks: tuple[RankTrace, ...] = ()
@@ -63,7 +63,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(rank for rank in range(min(world, MOST_RANKS)) if rank not in seen)
 
 
-def run_of(files: Sequence[TraceFile]) -> Run:
+def run_of(files: Sequence[TraceFile]) -> TracedRun:
     """Return the newest run that the files tell of; the tracer's lines count before those written by hand."""
     marks = [mark for file in files for mark in file.marks]
     traced = [mark for mark in marks if mark.wording == "tracer"]
@@ -73,15 +73,15 @@ def run_of(files: Sequence[TraceFile]) -> Run:
         chosen = [mark for mark in marks if mark.wording in wordings and mark.rank is not None]
         if any(mark.wording == wordings[0] for mark in chosen) or len({mark.rank for mark in chosen}) > 1:
             return _written(chosen)
-    return Run()
+    return TracedRun()
 
 
-def _traced(marks: Iterable[Mark], files: Sequence[TraceFile]) -> Run:
+def _traced(marks: Iterable[Mark], files: Sequence[TraceFile]) -> TracedRun:
     """Group by process; of each rank the newest process of the newest run counts."""
     ranks = {(mark.host, mark.pid): mark.rank for mark in marks if mark.rank is not None}
     ways = [way for file in files for way in _processes(file, ranks)]
     if not ways:
-        return Run()
+        return TracedRun()
     newest = max((way for _, way in ways), key=lambda way: way[0].time or 0.0)[0]
     chosen: dict[int, list[Mark]] = {}
     for rank, way in ways:
@@ -91,7 +91,7 @@ def _traced(marks: Iterable[Mark], files: Sequence[TraceFile]) -> Run:
     frames = {file.path: file.frames for file in files}
     traces = tuple(_rank_trace(rank, way, frames) for rank, way in sorted(chosen.items()))
     world, worlds = _worlds(chosen)
-    return Run(ranks=traces, older=older, wording="tracer", world=world, worlds=worlds)
+    return TracedRun(ranks=traces, older=older, wording="tracer", world=world, worlds=worlds)
 
 
 def _processes(file: TraceFile, ranks: dict[tuple[str, int | None], int]) -> Iterator[tuple[int, list[Mark]]]:
@@ -133,7 +133,7 @@ def _same_run(start: Mark, newest: Mark) -> bool:
     return True
 
 
-def _written(marks: Iterable[Mark]) -> Run:
+def _written(marks: Iterable[Mark]) -> TracedRun:
     """Take each rank's lines from the one file that has most of them: a log of all ranks repeats what theirs hold."""
     by_rank: dict[int, dict[str, list[Mark]]] = {}
     for mark in marks:
@@ -142,7 +142,7 @@ def _written(marks: Iterable[Mark]) -> Run:
     chosen = {rank: max(paths.values(), key=len) for rank, paths in by_rank.items()}
     traces = tuple(_rank_trace(rank, way, {}) for rank, way in sorted(chosen.items()))
     world, worlds = _worlds(chosen)
-    return Run(ranks=traces, wording=traces[0].last.wording if traces else "", world=world, worlds=worlds)
+    return TracedRun(ranks=traces, wording=traces[0].last.wording if traces else "", world=world, worlds=worlds)
 
 
 def _worlds(chosen: dict[int, list[Mark]]) -> tuple[int | None, dict[int, tuple[int, ...]]]:
@@ -155,7 +155,7 @@ def _worlds(chosen: dict[int, list[Mark]]) -> tuple[int | None, dict[int, tuple[
     return max(worlds, default=None), {world: tuple(ranks) for world, ranks in sorted(worlds.items())}
 
 
-def _rank_trace(rank: int, way: Sequence[Mark], frames: dict[str, tuple[Frame, ...]]) -> RankTrace:
+def _rank_trace(rank: int, way: Sequence[Mark], frames: dict[str, tuple[TraceFrame, ...]]) -> RankTrace:
     counts: dict[tuple[str, str], int] = {}
     places: list[Place] = []
     for mark in way:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from distkb.evidence.artifact import ArtifactReading, find
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.scripts.facts import facts_of
-from distkb.evidence.readers.scripts.hit import Hit, Job
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding
 from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.source import Script, load_script
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.walk import File
 
 if TYPE_CHECKING:
-    from distkb.evidence.readers.scripts.hit import Rule
+    from distkb.evidence.readers.scripts.hit import ScriptRule
 
 MAX_FILES = 400
 """Scripts read in one call."""
@@ -90,7 +90,7 @@ def read_scripts(paths: Sequence[Path]) -> ArtifactReading:
             left -= loaded.size
     if len(given) > MAX_FILES:
         skipped.append(Skipped(path=str(given[MAX_FILES]), code="too-many", detail=str(MAX_FILES)))
-    job = Job(Project(scripts))
+    job = ScriptContext(Project(scripts))
     hits = _check(job, RULES) if _is_distributed(job) else []
     found = {hit.id for hit in hits}
     looked_for = {identity for rule in RULES for identity in rule.ids} if _is_distributed(job) else set()
@@ -109,15 +109,15 @@ _ROOTS = frozenset(
 )
 
 
-def _is_distributed(job: Job) -> bool:
+def _is_distributed(job: ScriptContext) -> bool:
     """Whether any script trains with one of the libraries whose rules are known here."""
     targets = [target for script in job.project.scripts for target in script.imports.values()]
     roots = {target.partition(".")[0] for target in targets}
     return bool(roots & _ROOTS) or "torch" in roots
 
 
-def _check(job: Job, rules: Sequence[Rule]) -> list[Hit]:
-    hits: list[Hit] = []
+def _check(job: ScriptContext, rules: Sequence[ScriptRule]) -> list[ScriptFinding]:
+    hits: list[ScriptFinding] = []
     counts: dict[str, int] = {}
     for rule in rules:
         for hit in rule.check(job):
@@ -127,7 +127,7 @@ def _check(job: Job, rules: Sequence[Rule]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (hit.script.name, hit.line, hit.id))
 
 
-def _observation(hit: Hit) -> Observation:
+def _observation(hit: ScriptFinding) -> Observation:
     places = dict.fromkeys(((id(hit.script), hit.line), *((id(script), line) for script, line in hit.more)))
     scripts = {id(script): script for script in (hit.script, *(script for script, _ in hit.more))}
     return Observation(

@@ -111,7 +111,7 @@ def in_report(pattern: str) -> str:
     return bounded(re.sub(r"`(?!\?)", "`?", pattern), REPORT_REPEAT)
 
 
-class Row(msgspec.Struct, frozen=True):
+class ReportRow(msgspec.Struct, frozen=True):
     """Text that patterns are matched on, and where in the report it comes from."""
 
     text: str
@@ -149,7 +149,7 @@ class ReportReader:
 
     def _observations(self, parts: Parts, path: str | None) -> list[Observation]:
         found: dict[int, Observation] = {}
-        whole = [Row(line, ((0, number),)) for number, line in enumerate(parts.lines, 1)]
+        whole = [ReportRow(line, ((0, number),)) for number, line in enumerate(parts.lines, 1)]
         self._look(_cut(whole), path, 1.0, found)
         self._look(_cut(_folded(parts.lines)), path, FOLDED, found)
         return [found[index] for index in sorted(found)]
@@ -163,7 +163,9 @@ class ReportReader:
             self._compiled[index] = re.compile(self._patterns[index], re.ASCII)
         return self._compiled[index]
 
-    def _look(self, rows: Sequence[Row], path: str | None, certainty: float, found: dict[int, Observation]) -> None:
+    def _look(
+        self, rows: Sequence[ReportRow], path: str | None, certainty: float, found: dict[int, Observation]
+    ) -> None:
         """Add what matches and was not found before."""
         lines = [row.text.encode("utf-8", "replace").decode("utf-8") for row in rows]
         already = set(found)
@@ -184,20 +186,20 @@ class ReportReader:
             )
 
 
-def _cut(rows: Iterable[Row]) -> list[Row]:
+def _cut(rows: Iterable[ReportRow]) -> list[ReportRow]:
     """Rows with the long ones in parts."""
     return [part for row in rows for part in (_parts(row) if len(row.text) > ROW else (row,))]
 
 
-def _parts(row: Row) -> Iterator[Row]:
+def _parts(row: ReportRow) -> Iterator[ReportRow]:
     for at in range(0, len(row.text) - ROW // 2, ROW // 2):
         starts = tuple((max(0, start - at), number) for start, number in row.starts if start < at + ROW)
-        yield Row(row.text[at : at + ROW], starts)
+        yield ReportRow(row.text[at : at + ROW], starts)
 
 
-def _folded(lines: Sequence[str]) -> list[Row]:
+def _folded(lines: Sequence[str]) -> list[ReportRow]:
     """Runs of lines without an empty one between them, joined by a blank, some at a time."""
-    rows: list[Row] = []
+    rows: list[ReportRow] = []
     run: list[tuple[int, str]] = []
     for number, line in [*enumerate(lines, 1), (0, "")]:
         if line.strip():
@@ -206,7 +208,9 @@ def _folded(lines: Sequence[str]) -> list[Row]:
         for first in range(0, max(1, len(run) - _FOLD // 2), _FOLD // 2) if len(run) > 1 else ():
             part = run[first : first + _FOLD]
             starts = accumulate((len(text) + 1 for _, text in part[:-1]), initial=0)
-            rows.append(Row(" ".join(text for _, text in part), tuple(zip(starts, (n for n, _ in part), strict=True))))
+            rows.append(
+                ReportRow(" ".join(text for _, text in part), tuple(zip(starts, (n for n, _ in part), strict=True)))
+            )
         run = []
     return rows
 

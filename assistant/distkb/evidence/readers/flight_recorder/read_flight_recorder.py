@@ -12,8 +12,8 @@ from distkb.evidence.readers.flight_recorder.align import Aligner, first_open
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, total
 from distkb.evidence.readers.flight_recorder.exchange import uneven
 from distkb.evidence.readers.flight_recorder.files import MAX_STRANGERS, is_named, looks_like_dump, rank_of
-from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, Words, all_complete, observations
-from distkb.evidence.readers.flight_recorder.groups import Group, join
+from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, CallWords, all_complete, observations
+from distkb.evidence.readers.flight_recorder.groups import ProcessGroup, join
 from distkb.evidence.readers.flight_recorder.load import Loaded, load
 from distkb.evidence.readers.flight_recorder.peers import unmatched
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
@@ -83,7 +83,7 @@ def analyse(loaded: Loaded) -> ArtifactReading:
     )
 
 
-def find_problems(groups: Sequence[Group], dumps: Mapping[int, RankDump], tables: Tables) -> list[Problem]:
+def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump], tables: Tables) -> list[Problem]:
     """Return all problems, the earliest cause first and what only follows from another one last."""
     waits = standing(groups)
     problems = crossing(groups, waits)
@@ -115,7 +115,7 @@ def _folded(problems: Sequence[Problem]) -> list[Problem]:
     return kept
 
 
-def _missing(group: Group, dumps: Mapping[int, RankDump], found: Sequence[Problem]) -> Problem | None:
+def _missing(group: ProcessGroup, dumps: Mapping[int, RankDump], found: Sequence[Problem]) -> Problem | None:
     """Return the problem of members without a dump, with the call in which the others wait for somebody."""
     absent = tuple(rank for rank in group.members if rank not in dumps)
     if not absent:
@@ -134,11 +134,11 @@ def _missing(group: Group, dumps: Mapping[int, RankDump], found: Sequence[Proble
     return problem
 
 
-def _has_calls(groups: Sequence[Group]) -> bool:
+def _has_calls(groups: Sequence[ProcessGroup]) -> bool:
     return any(len(track) for group in groups for track in (*group.tracks.values(), *group.peers.values()))
 
 
-def _has_open(groups: Sequence[Group]) -> bool:
+def _has_open(groups: Sequence[ProcessGroup]) -> bool:
     return any(
         first_open(track) is not None for group in groups for track in (*group.tracks.values(), *group.peers.values())
     )
@@ -151,8 +151,8 @@ def _few(skipped: Sequence[Skipped]) -> tuple[Skipped, ...]:
     return (*others, *twice[:3])
 
 
-def _facts(groups: Sequence[Group], problems: Sequence[Problem], loaded: Loaded) -> dict[str, Any]:
-    words = Words(loaded.tables)
+def _facts(groups: Sequence[ProcessGroup], problems: Sequence[Problem], loaded: Loaded) -> dict[str, Any]:
+    words = CallWords(loaded.tables)
     members = {rank for group in groups for rank in group.members}
     facts: dict[str, Any] = {
         "ranks": listed(loaded.dumps),
@@ -169,9 +169,9 @@ def _facts(groups: Sequence[Group], problems: Sequence[Problem], loaded: Loaded)
     return facts
 
 
-def _interesting(groups: Sequence[Group], problems: Sequence[Problem]) -> list[Group]:
+def _interesting(groups: Sequence[ProcessGroup], problems: Sequence[Problem]) -> list[ProcessGroup]:
     """Return the groups with problems first, in the order of these, then the others."""
-    first: dict[int, Group] = {}
+    first: dict[int, ProcessGroup] = {}
     for problem in problems:
         for group in (problem.group, problem.other_group):
             if group is not None:
@@ -180,7 +180,7 @@ def _interesting(groups: Sequence[Group], problems: Sequence[Problem]) -> list[G
     return [*first.values(), *rest][:_MAX_GROUPS_SHOWN]
 
 
-def _group_facts(group: Group, loaded: Loaded, words: Words) -> dict[str, Any]:
+def _group_facts(group: ProcessGroup, loaded: Loaded, words: CallWords) -> dict[str, Any]:
     """Return one group as a table: ranks that stand alike, their last call, where from, and its state."""
     rows: dict[tuple[int, str, str, str], list[int]] = {}
     for rank in group.members:

@@ -10,14 +10,14 @@ from distkb.catalogue.settings import Refusal, Setting
 from distkb.evidence.artifact import ArtifactReading, find
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.configs.facts import facts_of
-from distkb.evidence.readers.configs.item import Part, UnreadableConfigError
-from distkb.evidence.readers.configs.job import Hit, Job
+from distkb.evidence.readers.configs.item import ConfigPart, UnreadableConfigError
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding
 from distkb.evidence.readers.configs.load import inner_parts, is_named_so, load_parts
 from distkb.evidence.text.clean import mask, quote_text
 from distkb.evidence.walk import File
 
 if TYPE_CHECKING:
-    from distkb.evidence.readers.configs.job import Rule
+    from distkb.evidence.readers.configs.job import ConfigRule
 
 MAX_QUOTES = 6
 MAX_FOUND = 100
@@ -30,7 +30,7 @@ def read_configs(
     paths: Sequence[Path],
     settings: Sequence[Setting],
     versions: Mapping[str, str | None],
-    load: Callable[[Path], list[Part] | Skipped] | None = None,
+    load: Callable[[Path], list[ConfigPart] | Skipped] | None = None,
     refusals: Sequence[Refusal] = (),
 ) -> ArtifactReading:
     """Read the configurations of one job and check them, each by itself and against one another.
@@ -41,7 +41,7 @@ def read_configs(
     """
     from distkb.evidence.readers.configs.rules import RULES
 
-    parts: list[Part] = []
+    parts: list[ConfigPart] = []
     skipped: list[Skipped] = []
     for path in dict.fromkeys(paths):
         loaded = (load or load_config)(path)
@@ -50,7 +50,7 @@ def read_configs(
         else:
             parts += loaded
     parts += inner_parts(parts)
-    job = Job(parts=parts, settings=settings, versions=versions, refusals=refusals)
+    job = ConfigContext(parts=parts, settings=settings, versions=versions, refusals=refusals)
     hits = list(_check(job, RULES))
     found = {hit.id for hit in hits}
     looked_for = {identity for rule in RULES if job.of(*rule.kinds) for identity in rule.ids}
@@ -70,7 +70,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def load_config(path: Path) -> list[Part] | Skipped:
+def load_config(path: Path) -> list[ConfigPart] | Skipped:
     """Return what a file configures, or why nothing of it is known."""
     try:
         return load_parts(path)
@@ -78,7 +78,7 @@ def load_config(path: Path) -> list[Part] | Skipped:
         return Skipped(path=str(path), code=error.code, detail=quote_text(error.detail, width=120))
 
 
-def _check(job: Job, rules: Sequence[Rule]) -> Iterator[Hit]:
+def _check(job: ConfigContext, rules: Sequence[ConfigRule]) -> Iterator[ConfigFinding]:
     counts: dict[str, int] = {}
     for rule in rules:
         for part in job.of(*rule.kinds):
@@ -88,7 +88,7 @@ def _check(job: Job, rules: Sequence[Rule]) -> Iterator[Hit]:
                     yield hit
 
 
-def _observation(hit: Hit) -> Observation:
+def _observation(hit: ConfigFinding) -> Observation:
     return Observation(
         id=hit.id,
         source="probe",
@@ -98,7 +98,7 @@ def _observation(hit: Hit) -> Observation:
     )
 
 
-def _quote(part: Part, line: int) -> Quote:
+def _quote(part: ConfigPart, line: int) -> Quote:
     lines = part.source.lines
     text = lines[line - 1] if 0 < line <= len(lines) else ""
     return Quote(text=quote_text(text), path=part.source.name, line=line)
@@ -144,7 +144,7 @@ def find_configs(paths: Sequence[Path]) -> list[Path]:
     return find(ConfigReader((), {}), paths)
 
 
-def is_launch(loaded: list[Part] | Skipped) -> bool:
+def is_launch(loaded: list[ConfigPart] | Skipped) -> bool:
     """Whether a file that was read is a launch file: one that starts training or asks Slurm for a job."""
     return not isinstance(loaded, Skipped) and any(part.kind in ("command", "sbatch") for part in loaded)
 

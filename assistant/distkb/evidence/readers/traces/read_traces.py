@@ -9,10 +9,10 @@ from typing import Any
 from distkb.evidence.artifact import ArtifactReading, find
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.traces import files
-from distkb.evidence.readers.traces.compare import IDS, Comparison, Hit, compare
+from distkb.evidence.readers.traces.compare import IDS, Comparison, TraceFinding, compare
 from distkb.evidence.readers.traces.files import TraceFile
 from distkb.evidence.readers.traces.mark import Mark
-from distkb.evidence.readers.traces.runs import RankTrace, Run, run_of
+from distkb.evidence.readers.traces.runs import RankTrace, TracedRun, run_of
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import listed
 from distkb.evidence.walk import File
@@ -96,7 +96,7 @@ def read_traces(paths: Sequence[Path]) -> ArtifactReading:
     )
 
 
-def _looked_for(run: Run, result: Comparison) -> tuple[str, ...]:
+def _looked_for(run: TracedRun, result: Comparison) -> tuple[str, ...]:
     """Return what can be said to be absent: who waits for a rank that is gone was not compared in full."""
     if len(run.ranks) < 2:
         return ()
@@ -108,7 +108,7 @@ def _looked_for(run: Run, result: Comparison) -> tuple[str, ...]:
     return ids
 
 
-def _observation(hit: Hit, run: Run) -> Observation:
+def _observation(hit: TraceFinding, run: TracedRun) -> Observation:
     quotes = [quote for rank in hit.suspects[:2] for quote in _quotes(rank)]
     quotes += [_quote(rank.last, rank.rank) for rank in hit.others[:2]]
     return Observation(
@@ -120,7 +120,7 @@ def _observation(hit: Hit, run: Run) -> Observation:
     )
 
 
-def _is_settled(hit: Hit, run: Run) -> bool:
+def _is_settled(hit: TraceFinding, run: TracedRun) -> bool:
     """Whether the ranks had stood still for a while when the last line was written."""
     if hit.id in ("trace.rank-failed", "trace.world-differs") or any(rank.quiet for rank in run.ranks):
         return True
@@ -142,7 +142,7 @@ def _quote(mark: Mark, rank: int) -> Quote:
     return Quote(text=mark.text, path=mark.path, line=mark.line, rank=rank, time=mark.time)
 
 
-def _quiet(run: Run) -> Iterator[Observation]:
+def _quiet(run: TracedRun) -> Iterator[Observation]:
     """Note who was silent and where the tracer put the stacks."""
     quiet = [rank for rank in run.ranks if rank.quiet is not None]
     if not quiet:
@@ -161,7 +161,7 @@ def _quiet(run: Run) -> Iterator[Observation]:
     )
 
 
-def _facts(run: Run, result: Comparison) -> dict[str, Any]:
+def _facts(run: TracedRun, result: Comparison) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "pattern": result.pattern,
         "world": run.world,
@@ -192,7 +192,7 @@ def _row(rank: RankTrace) -> dict[str, Any]:
     }
 
 
-def _implied(run: Run, result: Comparison) -> Iterator[str]:
+def _implied(run: TracedRun, result: Comparison) -> Iterator[str]:
     yield "symptom=hang"
     insides = {rank.inside for rank in run.ranks if rank.inside}
     phases = {_PHASES[inside] for inside in insides if inside in _PHASES}
