@@ -1,8 +1,9 @@
 """Reads evidence in a process of its own, so that a screen stays quick and reading can be cancelled at any time.
 
-The parent writes one `ReadRequest`; the child answers with `BytesRead` while it reads and one `Evidence` or `Refused`
-at the end, each as four bytes of length and the message in msgpack. A child whose parent is gone fails on its next
-write.
+The child makes itself ready at once, which takes seconds where patterns are compiled for the first time, and says so
+with `Preparing`. The parent writes one `ReadRequest`; the child answers with `BytesRead` while it reads and one
+`Evidence` or `Refused` at the end, each as four bytes of length and the message in msgpack. A child whose parent is
+gone fails on its next write.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     paths: tuple[str, ...] = ()
     report: str | None = None
-    overlays: tuple[str, ...] = ()
+
+
+class Preparing(msgspec.Struct, frozen=True, tag="preparing"):
+    """Patterns are compiled, once after an install; `done` when they are."""
+
+    done: bool
 
 
 class BytesRead(msgspec.Struct, frozen=True, tag="progress"):
@@ -50,7 +56,7 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
     reason: str
 
 
-Message = BytesRead | Read | Refused
+Message = Preparing | BytesRead | Read | Refused
 
 
 class CancelledError(Exception):
@@ -64,12 +70,11 @@ class ReadingFailedError(Exception):
 class ReadingProcess:
     """One reading process. `result` waits for it; `cancel`, from any thread, ends it."""
 
-    def __init__(self, request: ReadRequest | None = None, progress: Callable[[int, int], None] | None = None) -> None:
+    def __init__(self, request: ReadRequest | None = None, *, overlays: Sequence[Path] = ()) -> None:
         """Start it; without a request it makes itself ready, and `ask` says later what to read."""
-        self._progress = progress
         self._cancelled = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "distkb.intake_process"],
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter and folders that the user named
+            [sys.executable, "-m", "distkb.intake_process", *map(str, overlays)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -86,15 +91,30 @@ class ReadingProcess:
                 stdin.write(json.dumps(msgspec.to_builtins(request)).encode())  # names of files may be no text
                 stdin.close()
 
-    def result(self) -> Evidence:
-        """Wait for the evidence. Raises CancelledError, or ReadingFailedError."""
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can still be asked."""
+        return self._process.poll() is None
+
+    def result(
+        self,
+        progress: Callable[[int, int], None] | None = None,
+        preparing: Callable[[bool], None] | None = None,
+    ) -> Evidence:
+        """Wait for the evidence. Raises CancelledError, or ReadingFailedError.
+
+        `progress` is told how many bytes of how many were read; `preparing` that patterns are compiled, and no more.
+        """
         stdout = self._process.stdout
         try:
             while stdout is not None:
                 match _receive(stdout):
                     case BytesRead(done=done, total=total):
-                        if self._progress is not None and not self._cancelled:
-                            self._progress(done, total)
+                        if progress is not None and not self._cancelled:
+                            progress(done, total)
+                    case Preparing(done=done):
+                        if preparing is not None and not self._cancelled:
+                            preparing(not done)
                     case Read(evidence=evidence):
                         return evidence
                     case Refused(reason=reason):
@@ -111,6 +131,11 @@ class ReadingProcess:
         """End the reading at once."""
         self._cancelled = True
         self._process.kill()
+
+    def end(self) -> None:
+        """End one that was never asked, and wait until it is gone."""
+        self.cancel()
+        self._end()
 
     def _end(self) -> None:
         with contextlib.suppress(OSError):
@@ -140,17 +165,18 @@ def _send(descriptor: int, message: Message) -> None:
 
 
 def main() -> None:
-    """Serve one request from stdin; imports what reads while the request is on its way."""
-    from distkb import intake, knowledge  # noqa: F401
-
-    asked = sys.stdin.buffer.read()
-    if not asked:
-        return  # nobody asks any more
-    request = msgspec.convert(json.loads(asked), ReadRequest)
+    """Make ready with the overlays that the arguments name, then serve one request from stdin."""
     out = os.dup(1)
     os.dup2(2, 1)  # nothing that is printed by accident gets between the messages
+    overlays = [Path(name) for name in sys.argv[1:]]
     try:
-        _send(out, Read(_read(request, lambda done, total: _send(out, BytesRead(done, total)))))
+        with contextlib.suppress(Exception):  # what is wrong is said when something is asked for
+            _prepare(overlays, out)
+        asked = sys.stdin.buffer.read()
+        if not asked:
+            return  # nobody asks any more
+        request = msgspec.convert(json.loads(asked), ReadRequest)
+        _send(out, Read(_read(request, overlays, lambda done, total: _send(out, BytesRead(done, total)))))
     except BrokenPipeError:
         os._exit(1)
     except Exception as problem:  # noqa: BLE001 - the parent says it
@@ -158,12 +184,29 @@ def main() -> None:
             _send(out, Refused(f"{type(problem).__name__}: {problem}"))
 
 
-def _read(request: ReadRequest, progress: Callable[[int, int], None]) -> Evidence:
+def _prepare(overlays: Sequence[Path], out: int) -> None:
+    """Import what reads, and compile the patterns where they are not kept yet."""
+    from distkb import intake, knowledge  # noqa: F401
+    from distkb.catalogue.places import cache_directory
+    from distkb.evidence.readers.report.report_reader import ReportReader
+    from distkb.evidence.scanner.scan import Scanner
+
+    signatures = knowledge.open_knowledge(overlays).catalogue().signatures
+    scanner = Scanner(signatures, cache_directory())
+    if scanner.is_kept():
+        return
+    _send(out, Preparing(done=False))
+    scanner.prepare()
+    ReportReader(signatures, cache_directory()).prepare()
+    _send(out, Preparing(done=True))
+
+
+def _read(request: ReadRequest, overlays: Sequence[Path], progress: Callable[[int, int], None]) -> Evidence:
     from distkb import intake, knowledge
     from distkb.catalogue.places import cache_directory
     from distkb.search.index import load
 
-    compiled = knowledge.open_knowledge([Path(name) for name in request.overlays])
+    compiled = knowledge.open_knowledge(overlays)
     paths: Sequence[Path] = [Path(name) for name in request.paths]
     return intake.read(
         compiled.catalogue(),

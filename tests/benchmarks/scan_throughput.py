@@ -33,6 +33,7 @@ from pathlib import Path
 import msgspec
 from distkb.catalogue.model import Signature
 from distkb.evidence.read import read_evidence
+from distkb.evidence.walk import take_stock
 def used():
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
@@ -50,12 +51,11 @@ import msgspec
 from distkb.catalogue.model import Signature
 from distkb.evidence.text.opening import open_text
 from distkb.evidence.scanner.scan import Candidate, Scanner
-from distkb.evidence.walk import take_stock
 signatures = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=list[Signature])
 scanner, lines, before = Scanner(signatures, Path(sys.argv[3])), set(), 0
 raw, stream = open_text(Path(sys.argv[2]))
 with raw:
-    for block, located in scanner._located(stream):
+    for block, located in scanner._located(Path(sys.argv[2]), stream):
         for one in map(Candidate._make, located.candidates):
             if one.pattern < len(scanner.signatures) and scanner.regex(one.pattern).search(
                 bytes(block.data[one.low : one.high])

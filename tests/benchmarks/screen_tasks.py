@@ -1,8 +1,9 @@
-"""Prints how many keys and seconds five tasks take on the screen: `python tests/benchmarks/screen_tasks.py [PROGRAM]`.
+"""Prints how many keys and seconds six tasks take on the screen: `python tests/benchmarks/screen_tasks.py [PROGRAM]`.
 
 Each is carried out in a real terminal that tmux draws: the first start of all, from a folder to the fix, from a job
-that hangs here to where its ranks stand, a fix that did not help, and an earlier session. A key is pressed as soon as
-the one before has shown what it does, so that the seconds are those of the program. The hang needs torch.
+that hangs here to where its ranks stand, a fix that did not help, an earlier session, and a log of 3,000 lines that is
+pasted. A key is pressed as soon as the one before has shown what it does, so that the seconds are those of the
+program; processor seconds are those of it and of what it started and waited for. The hang needs torch.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Done(NamedTuple):
     keys: int
     characters: int
     seconds: float
+    processor: float
 
 
 class Terminal:
@@ -52,7 +54,7 @@ class Terminal:
         self._windows = 0
         self._homes = [f"-eXDG_STATE_HOME={folder}/state", f"-eXDG_CACHE_HOME={folder}/cache"]
         self.keys = self.characters = 0
-        self._began = time.monotonic()
+        self._began, self._used = time.monotonic(), 0.0
 
     def tmux(self, *args: str) -> str:
         """Run one tmux command and return what it prints."""
@@ -72,11 +74,30 @@ class Terminal:
     def begin(self) -> None:
         """Begin to count."""
         self.keys = self.characters = 0
-        self._began = time.monotonic()
+        self._began, self._used = time.monotonic(), self._processor()
 
     def done(self) -> Done:
         """Return what was counted since the beginning."""
-        return Done(self.keys, self.characters, time.monotonic() - self._began)
+        taken = time.monotonic() - self._began
+        return Done(self.keys, self.characters, taken, self._processor() - self._used)
+
+    def _processor(self) -> float:
+        """Processor seconds of the program and of the processes that it waited for; 0 before it is there."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            shell = self.tmux("display-message", "-p", "#{pane_pid}").strip()
+            (program,) = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
+            used = Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[11:15]
+            return sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+        return 0.0
+
+    def paste(self, text: str, until: Until) -> None:
+        """Paste a text as a terminal does that says where a paste begins and ends, and wait for what it leads to."""
+        self.keys += 1
+        file = self._folder / "pasted"
+        file.write_text(text, encoding="utf-8")
+        self.tmux("load-buffer", str(file))
+        self.tmux("paste-buffer", "-p")
+        self.wait(until)
 
     def press(self, key: str, until: Until) -> None:
         """Press a key and wait for what it leads to."""
@@ -165,12 +186,26 @@ def resume(terminal: Terminal) -> Done:
     return terminal.done()
 
 
+def paste(terminal: Terminal) -> Done:
+    """From a log of 3,000 lines that is pasted to its causes."""
+    steps = (f"[rank{n % 2}]: step {n // 2} loss {2 + n % 7 / 10:.4f} lr 3.0e-04" for n in range(3000))
+    end = (LOGS / "console.log").read_text(encoding="utf-8").splitlines()
+    text = "\n".join([*list(steps)[: 3000 - len(end)], *end, ""])
+    terminal.start()
+    terminal.wait(READY)
+    time.sleep(2.0)  # a person looks for the log and copies it
+    terminal.begin()
+    terminal.paste(text, ranked)
+    return terminal.done()
+
+
 TASKS = {
     "first start": first_start,
     "a folder": folder,
     "a live hang": live_hang,
     "did not help": no_help,
     "resume": resume,
+    "a pasted log": paste,
 }
 
 
@@ -193,16 +228,18 @@ def hanging() -> Iterator[None]:
 
 
 def main() -> None:
-    """Carry out the tasks one after another in one home, and print a row for each."""
-    program = sys.argv[1] if len(sys.argv) > 1 else shlex.quote(PROGRAM)
-    sys.stdout.write(f"{'task':<14}{'keys':>6}{'typed':>8}{'seconds':>9}{'load':>7}\n")
+    """Carry out the tasks one after another in one home, and print a row for each; `--only NAME` for one of them."""
+    *given, only = sys.argv[1:] if "--only" in sys.argv else [*sys.argv[1:], ""]
+    given = [one for one in given if one != "--only"]
+    program = given[0] if given else shlex.quote(PROGRAM)
+    sys.stdout.write(f"{'task':<14}{'keys':>6}{'typed':>8}{'seconds':>9}{'processor':>11}{'load':>7}\n")
     with tempfile.TemporaryDirectory() as name:
         terminal = Terminal(Path(name), program)
         try:
-            for task, carry_out in TASKS.items():
+            for task, carry_out in TASKS.items() if not only else [(only, TASKS[only])]:
                 done = carry_out(terminal)
-                row = f"{task:<14}{done.keys:>6}{done.characters:>8}{done.seconds:>9.1f}{os.getloadavg()[0]:>7.1f}\n"
-                sys.stdout.write(row)
+                row = f"{task:<14}{done.keys:>6}{done.characters:>8}{done.seconds:>9.1f}{done.processor:>11.2f}"
+                sys.stdout.write(f"{row}{os.getloadavg()[0]:>7.1f}\n")
                 sys.stdout.flush()
         finally:
             terminal.tmux("kill-server")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from distkb.locale import Language, Say
+
 PROGRAM = str(Path(sys.executable).with_name("distkb"))
 SHELLS = ("bash", "zsh", "fish")
 
@@ -36,6 +38,16 @@ def test_ids_settings_flags_and_probes_are_completed(shell: str) -> None:
     assert "stacks" in completed(shell, "probe", "sta")
     assert "diagnose" in completed(shell, "diag")
     assert "D21" in completed(shell, "repro", "run", "d2")
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_what_is_completed_says_what_it_does(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands and options come with their help in the user's language, never with the key of a sentence."""
+    monkeypatch.setenv("DISTKB_LANG", lang)
+    for words, key in ((("probe", ""), "help.probe.stacks"), (("",), "help.digest"), (("digest", "--"), "option.json")):
+        told = completed("fish", *words)
+        assert Say(lang)(key).split(",")[0].partition(". ")[0] in told
+        assert not [one for one in told if one.startswith(("help.", "option.", "probe.", "repro."))]
 
 
 def test_facts_are_completed_name_first() -> None:

@@ -38,7 +38,7 @@ def guide() -> Guide:
 
 def on_the_screen(folder: Path) -> tuple[SessionView, Evidence]:
     """What the screen shows of a folder: read as its reading process reads, and carried over as it carries it."""
-    read = intake_process._read(intake_process.ReadRequest(paths=(str(folder),)), lambda *_: None)
+    read = intake_process._read(intake_process.ReadRequest(paths=(str(folder),)), (), lambda *_: None)
     evidence = msgspec.msgpack.decode(msgspec.msgpack.encode(read), type=Evidence)
     event = EvidenceAdded(label=folder.name, evidence=evidence, paths=(str(folder),))
     return view(Session(id="a", events=(event,)), guide()), evidence

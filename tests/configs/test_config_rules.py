@@ -13,7 +13,7 @@ import pytest
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.readers.configs import read_configs
-from distkb.evidence.readers.configs.configs_reader import RULES
+from distkb.evidence.readers.configs.rules import RULES
 from distkb.locale import fill
 
 Files = dict[str, str]

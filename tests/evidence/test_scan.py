@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import io
 import os
 import re
@@ -22,6 +24,7 @@ from distkb.evidence.scanner.matcher import Matcher
 from distkb.evidence.scanner.reading import FIRST, LAST
 from distkb.evidence.scanner.scan import FileScan, Scanner
 from distkb.evidence.scanner.sieve import choose
+from distkb.evidence.text.opening import UnreadableError, open_text
 
 PATTERNS = (
     r"^start of line",
@@ -140,7 +143,6 @@ def test_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sieve_lets_every_match_through(text: str) -> None:
     """With the cheap first look, even at small blocks, the same lines come out."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scan_module, "SMALL", -1)
         patch.setattr(scan_module, "EARLY", 0)
         SIEVED.scan(FILE, io.BytesIO(b"open"))
         scan = SIEVED.scan(FILE, io.BytesIO(text.encode()))
@@ -153,7 +155,6 @@ def test_first_look_without_pieces(text: str) -> None:
     """Where all that is looked for is usual, the first look is for the patterns, and the same lines come out."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sieve, "_USUAL", " ".join(PATTERNS).lower().encode())
-        patch.setattr(scan_module, "SMALL", -1)
         patch.setattr(scan_module, "EARLY", 0)
         scanner = Scanner(SIGNATURES)
         scanner.scan(FILE, io.BytesIO(b"open"))
@@ -164,7 +165,6 @@ def test_first_look_without_pieces(text: str) -> None:
 def test_other_pieces_are_chosen_for_a_file_full_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file full of a piece is soon looked at without it, and the same lines come out."""
     monkeypatch.setattr(sieve, "PATIENCE", 8)
-    monkeypatch.setattr(scan_module, "SMALL", -1)
     monkeypatch.setattr(scan_module, "EARLY", 0)
     monkeypatch.setattr(scan_module, "blocks", lambda stream: blocks(stream, 1 << 16))
     one = signature("s.one", r"node is quiescent \w+ since")
@@ -182,24 +182,52 @@ def test_other_pieces_are_chosen_for_a_file_full_of_one(monkeypatch: pytest.Monk
 def test_two_processes_find_what_one_finds(
     noise: str, fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that is shared with a second process gives the same, also where there is none or it dies."""
-    path = tmp_path / "big.log"
-    path.write_bytes((_long_log(30_000).replace("failed\n", f"fa{noise}iled and\nTraceback ({noise}x\n")).encode())
-    with path.open("rb", buffering=0) as stream:
-        alone = SCANNER.scan(FILE, stream)
-    for name, value in (("LARGE", 1), ("PART", 90_000), ("OWN", 30_000), ("SIZE", 16_384)):
+    """Files that are shared with a second process give the same, also where there is none or it dies."""
+    text = _long_log(30_000).replace("failed\n", f"fa{noise}iled and\nTraceback ({noise}x\n").encode()
+    contents = {"big.log": text, "small.log": text[:50_000], "none.log": b"", "packed.log": gzip.compress(text)}
+    contents |= {"marked.log": codecs.BOM_UTF8 + text, "endless.log": b"x" * 400_000, "wide.log": b"rank 1 failed\n"}
+    files = [LogFile(path=tmp_path / name, name=name) for name in contents]
+    for file in files:
+        file.path.write_bytes(contents[file.name])
+    alone = [_scanned(SCANNER, file) for file in files]
+    for name, value in (("LARGE", 1), ("THEIRS", 60_000), ("OWN", 30_000), ("SIZE", 16_384)):
         monkeypatch.setattr(partner, name, value)
-    monkeypatch.setattr(partner, "divisible", lambda _: True)
-    monkeypatch.setattr(scan_module, "divisible", lambda _: True)
+    monkeypatch.setattr(scan_module, "worth_sharing", lambda _: True)
     if fails == "fork":
         monkeypatch.setattr(os, "fork", _no_process)
     elif fails == "killed":
         monkeypatch.setattr(partner, "_work", _no_process)
-    with path.open("rb", buffering=0) as stream:
-        shared = SCANNER.scan(FILE, stream)
-    assert _shown(shared) == _shown(alone)
+    parts = partner.plan([file.path for file in files])
+    assert {part.theirs for part in parts} == {True, False}
+    scanner = Scanner(SIGNATURES)
+    with scanner.sharing([file.path for file in files]):
+        shared = [_scanned(scanner, file) for file in files]
+    assert shared == alone
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_file_that_is_left_out_leaves_the_others_in_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the second process told of a file that was not read after all is not taken for the next one."""
+    files = [LogFile(path=tmp_path / f"{n}.log", name=f"{n}.log") for n in range(9)]
+    for number, file in enumerate(files):
+        file.path.write_text(_long_log(500 * (1 + number)))
+    alone = [_scanned(SCANNER, file) for file in files]
+    for name, value in (("LARGE", 1), ("THEIRS", 6_000), ("OWN", 3_000), ("SIZE", 4_096)):
+        monkeypatch.setattr(partner, name, value)
+    monkeypatch.setattr(scan_module, "worth_sharing", lambda _: True)
+    scanner = Scanner(SIGNATURES)
+    with scanner.sharing([file.path for file in files]):
+        assert [_scanned(scanner, file) for file in files[1::3]] == alone[1::3]
+
+
+def _scanned(scanner: Scanner, file: LogFile) -> object:
+    try:
+        raw, stream = open_text(file.path)
+    except UnreadableError as unreadable:
+        return unreadable.code
+    with raw:
+        return _shown(scanner.scan(file, stream))
 
 
 def _no_process(*_: object) -> int:

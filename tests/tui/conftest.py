@@ -8,6 +8,7 @@ import pytest
 from tui_driver import DATA, RUN, record_sessions
 
 from distkb.catalogue import places
+from distkb.tui.spare import Spare
 from distkb.watching import look
 
 
@@ -26,6 +27,7 @@ def homes(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.delenv("TMUX", raising=False)
     monkeypatch.setattr(look, "running", list)  # whatever else runs on this machine
+    monkeypatch.setattr(Spare, "make", lambda _: None)  # a process for each test, of which few read anything
 
 
 @pytest.fixture

@@ -33,7 +33,8 @@ def test_one_key_shows_what_happened_in_order(lang: Language, size: tuple[int, i
 
 
 @pytest.mark.usefixtures("recorded")
-def test_an_event_opens_where_it_stands() -> None:
+@BOTH
+def test_an_event_opens_where_it_stands(lang: Language) -> None:
     """Enter on a line of the course shows its file around it."""
 
     async def script(driven: Drive) -> None:
@@ -48,7 +49,7 @@ def test_an_event_opens_where_it_stands() -> None:
         await driven.press("t")
         await driven.at("session")
 
-    drive(script, resume=FIRST)
+    drive(script, lang=lang, resume=FIRST)
 
 
 def test_last_words_stand_where_their_times_or_lines_put_them() -> None:

@@ -77,7 +77,8 @@ def test_when_nothing_helps_it_says_so_and_offers_a_report(lang: Language, tmp_p
 
 
 @pytest.mark.usefixtures("recorded")
-def test_a_fix_that_could_not_be_tried_leads_to_the_next() -> None:
+@BOTH
+def test_a_fix_that_could_not_be_tried_leads_to_the_next(lang: Language) -> None:
     """`t` is an event; after it something else is proposed."""
 
     async def script(driven: Drive) -> None:
@@ -91,11 +92,12 @@ def test_a_fix_that_could_not_be_tried_leads_to_the_next() -> None:
         after = move_of(driven)
         assert not (isinstance(after, TryFix) and after.fix.id == before.fix.id)
 
-    drive(script, resume=FIRST)
+    drive(script, lang=lang, resume=FIRST)
 
 
 @pytest.mark.usefixtures("recorded")
-def test_several_answers_are_ticked_and_confirmed() -> None:
+@BOTH
+def test_several_answers_are_ticked_and_confirmed(lang: Language) -> None:
     """Numbers and Space tick, ticking again takes back, Enter confirms; `0` says none, `d` not known."""
 
     async def script(driven: Drive) -> None:
@@ -124,7 +126,7 @@ def test_several_answers_are_ticked_and_confirmed() -> None:
             await driven.press("s")
         raise AssertionError(driven.shown)
 
-    drive(script, resume=SECOND)
+    drive(script, lang=lang, resume=SECOND)
 
 
 @BOTH
@@ -147,7 +149,8 @@ def test_an_answer_that_excludes_the_others_is_taken_at_once(lang: Language) -> 
 
 
 @pytest.mark.usefixtures("recorded")
-def test_the_mouse_ticks_and_confirms() -> None:
+@BOTH
+def test_the_mouse_ticks_and_confirms(lang: Language) -> None:
     """Where several answers may hold a click ticks one, and a row below them confirms."""
 
     async def script(driven: Drive) -> None:
@@ -165,7 +168,7 @@ def test_the_mouse_ticks_and_confirms() -> None:
         assert rows
         assert isinstance(events_of(driven)[-1], Answered)
 
-    drive(script, resume=SECOND)
+    drive(script, lang=lang, resume=SECOND)
 
 
 @BOTH
@@ -205,7 +208,8 @@ def test_undo_redo_change_and_withdraw(lang: Language) -> None:
 
 
 @pytest.mark.usefixtures("recorded")
-def test_a_step_that_is_not_possible_here_is_not_asked_for_again() -> None:
+@BOTH
+def test_a_step_that_is_not_possible_here_is_not_asked_for_again(lang: Language) -> None:
     """`Not possible here` is an event of the session."""
 
     async def script(driven: Drive) -> None:
@@ -221,11 +225,12 @@ def test_a_step_that_is_not_possible_here_is_not_asked_for_again() -> None:
         assert isinstance(declined, StepDeclined)
         assert declined.step == move.step.id
 
-    drive(script, resume=SECOND)
+    drive(script, lang=lang, resume=SECOND)
 
 
 @pytest.mark.usefixtures("sample")
-def test_a_paste_keeps_all_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+@BOTH
+def test_a_paste_keeps_all_its_lines(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     """Line breaks of a pasted text are shown and given on: each line of a log is a line."""
     begun: list[str] = []
     monkeypatch.setattr(DistkbApp, "begin", lambda _, description="", paths=(): begun.append(f"{description}{paths}"))
@@ -235,5 +240,5 @@ def test_a_paste_keeps_all_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         await driven.until(lambda: BREAK in driven.app.screen.query_one(Input).value, "paste")
         await driven.press("enter")
 
-    drive(script)
+    drive(script, lang=lang)
     assert begun == ["first red\nsecond()"]

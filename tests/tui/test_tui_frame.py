@@ -159,7 +159,8 @@ def test_the_palette_speaks_the_language_and_says_when_nothing_fits(lang: Langua
 
 
 @pytest.mark.usefixtures("recorded")
-def test_arrows_lead_from_the_input_into_the_results() -> None:
+@BOTH
+def test_arrows_lead_from_the_input_into_the_results(lang: Language) -> None:
     """↓ goes from the words to the entries that fit, Enter reads one, Escape comes back to the words."""
 
     async def script(driven: Drive) -> None:
@@ -172,7 +173,7 @@ def test_arrows_lead_from_the_input_into_the_results() -> None:
         assert driven.app.screen.focused is driven.app.screen.query_one(Input)
         assert driven.app.screen.query_one(Input).value == ""
 
-    drive(script)
+    drive(script, lang=lang)
 
 
 @pytest.mark.usefixtures("recorded")
@@ -199,7 +200,8 @@ def test_the_theme_changes_and_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=["small", "large"])
-def test_resizing_while_open_keeps_everything_in_sight(size: tuple[int, int]) -> None:
+@BOTH
+def test_resizing_while_open_keeps_everything_in_sight(lang: Language, size: tuple[int, int]) -> None:
     """From 80x24 to 200x50 and back the session, its fix and its help fit the terminal."""
 
     async def script(driven: Drive) -> None:
@@ -216,4 +218,4 @@ def test_resizing_while_open_keeps_everything_in_sight(size: tuple[int, int]) ->
         await driven.pilot.resize_terminal(200, 50)
         await driven.says("+ ")
 
-    drive(script, size=size, resume=FIRST)
+    drive(script, lang=lang, size=size, resume=FIRST)

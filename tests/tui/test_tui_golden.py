@@ -6,12 +6,14 @@ They show a sample catalogue, so that they change when a screen changes and not 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from textual.widgets import Input
 from tui_driver import FIRST, Drive, drive
 
+from distkb import intake_process
 from distkb.diagnosis.moves import Ask, Take, TryFix
 from distkb.evidence.readers.probe_answers import ProbeFinding
 from distkb.intake_process import CancelledError
@@ -72,13 +74,16 @@ def stand_still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let reading never end and a probe always find the same."""
 
     class Endless:
-        def __init__(self, *, progress: object) -> None:
-            progress(3 << 20, 12 << 20)  # type: ignore[operator]
+        is_alive = True
+
+        def __init__(self, **_: object) -> None:
+            """Nothing is started."""
 
         def ask(self, request: object) -> None:
             """Nothing is read."""
 
-        def result(self) -> object:
+        def result(self, progress: Callable[[int, int], None], _: object) -> object:
+            progress(3 << 20, 12 << 20)
             raise CancelledError
 
         def cancel(self) -> None:
@@ -100,7 +105,7 @@ def stand_still(monkeypatch: pytest.MonkeyPatch) -> None:
             """Nothing runs."""
 
     python = Interpreter(path=Path("/opt/train/bin/python"), why="virtualenv", has_torch=True)
-    monkeypatch.setattr(reading, "Reading", Endless)
+    monkeypatch.setattr(intake_process, "ReadingProcess", Endless)
     monkeypatch.setattr(reading, "monotonic", lambda: 1.0)
     monkeypatch.setattr(probes, "ProbeRun", Recorded)
     monkeypatch.setattr("distkb.probing.interpreter.find_interpreter", lambda: python)

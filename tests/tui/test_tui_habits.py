@@ -73,7 +73,8 @@ def test_an_empty_field_takes_colon_and_question_mark_as_keys(lang: Language) ->
 
 
 @pytest.mark.usefixtures("recorded")
-def test_tab_goes_round_the_panes_and_the_hints_are_theirs() -> None:
+@BOTH
+def test_tab_goes_round_the_panes_and_the_hints_are_theirs(lang: Language) -> None:
     """Tab visits question, evidence and causes; the hints of the focused one come first."""
 
     async def script(driven: Drive) -> None:
@@ -85,9 +86,9 @@ def test_tab_goes_round_the_panes_and_the_hints_are_theirs() -> None:
         assert visited == ["move-options", "session-trail", "session-causes"]
         await driven.press("c")
         bar = driven.shown.splitlines()[-driven.app.screen.query_one(KeyBar).size.height :]
-        assert Say("en")("tui.key.why-here") in bar[0][:20]
+        assert Say(lang)("tui.key.why-here") in bar[0][:20]
 
-    drive(script, resume=FIRST)
+    drive(script, lang=lang, resume=FIRST)
 
 
 @BOTH
@@ -113,18 +114,19 @@ def test_every_key_is_shown_whatever_the_size(lang: Language, size: tuple[int, i
 
 
 @pytest.mark.usefixtures("recorded")
-def test_a_click_on_a_hint_presses_its_key() -> None:
+@BOTH
+def test_a_click_on_a_hint_presses_its_key(lang: Language) -> None:
     """Where the bar says `o Entry` a click reads the entry."""
 
     async def script(driven: Drive) -> None:
         await driven.at("session")
         rows = driven.shown.splitlines()
-        hint = f"o {Say('en')('tui.key.read-entry')}"
+        hint = f"o {Say(lang)('tui.key.read-entry')}"
         y = next(n for n, row in enumerate(rows) if hint in row)
         await driven.pilot.click(offset=(rows[y].index(hint) + 1, y))
         await driven.at("entry")
 
-    drive(script, resume=FIRST)
+    drive(script, lang=lang, resume=FIRST)
 
 
 @BOTH
@@ -152,7 +154,8 @@ def test_the_palette_finds_entries_settings_and_files(lang: Language, monkeypatc
 
 
 @pytest.mark.usefixtures("recorded")
-def test_the_same_function_key_everywhere() -> None:
+@BOTH
+def test_the_same_function_key_everywhere(lang: Language) -> None:
     """F3 offers the probes, F4 the catalogue and F7 the glossary on whatever screen; F2 and F5 go through the start."""
 
     async def script(driven: Drive) -> None:
@@ -168,7 +171,7 @@ def test_the_same_function_key_everywhere() -> None:
         await driven.press("escape", "f2")
         await driven.at("open")
 
-    drive(script, resume=FIRST)
+    drive(script, lang=lang, resume=FIRST)
 
 
 def test_the_tenth_answer_has_a_key() -> None:

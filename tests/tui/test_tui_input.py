@@ -42,7 +42,8 @@ def test_a_pasted_log_is_read_like_a_file(lang: Language, monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("sample")
-def test_a_pasted_log_becomes_a_file_that_is_read() -> None:
+@BOTH
+def test_a_pasted_log_becomes_a_file_that_is_read(lang: Language) -> None:
     """It is kept line by line, read as evidence, and opens where it is quoted."""
 
     async def script(driven: Drive) -> None:
@@ -53,7 +54,7 @@ def test_a_pasted_log_becomes_a_file_that_is_read() -> None:
         assert Path(read.paths[0]).read_text(encoding="utf-8") == LOG
         assert read.evidence.bytes_read
 
-    drive(script)
+    drive(script, lang=lang)
 
 
 def test_a_kept_paste_holds_no_secret_and_old_ones_go(tmp_path: Path) -> None:

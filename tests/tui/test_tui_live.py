@@ -69,7 +69,10 @@ def own() -> list[LocalJob]:
 @pytest.mark.torchrun
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.usefixtures("sample")
-def test_one_key_from_the_start_to_where_the_ranks_stand(hanging: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@BOTH
+def test_one_key_from_the_start_to_where_the_ranks_stand(
+    lang: Language, hanging: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Enter on the empty start screen takes the stacks of all ranks and begins a session with them; nothing is hurt."""
     monkeypatch.setattr(look, "running", own)
 
@@ -84,7 +87,7 @@ def test_one_key_from_the_start_to_where_the_ranks_stand(hanging: Path, monkeypa
         assert any("stuck_here.py" in one.place or "barrier" in one.place for one in evidence.ranks)
         assert not driven.app.jobs, "what was looked at is offered no more"
 
-    drive(script)
+    drive(script, lang=lang)
     assert len(own()) == 1, "the job still runs"
     assert hanging.read_text(encoding="utf-8").count("together") == 2
 
@@ -110,7 +113,8 @@ def test_a_silent_job_is_the_first_offer_of_a_session(lang: Language, monkeypatc
 
 
 @pytest.mark.usefixtures("recorded")
-def test_a_job_that_the_session_is_not_about_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+@BOTH
+def test_a_job_that_the_session_is_not_about_comes_last(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where none of its logs was read, it is no answer to what is asked: no key that is meant for that starts it."""
     monkeypatch.setattr(look, "running", lambda: [LocalJob(pids=(4242,), name="other.py", silent_s=360.0)])
 
@@ -121,7 +125,7 @@ def test_a_job_that_the_session_is_not_about_comes_last(monkeypatch: pytest.Monk
         await driven.settle()
         assert not isinstance(move_of(driven), Look)
 
-    drive(script)
+    drive(script, lang=lang)
 
 
 @BOTH
@@ -222,3 +226,17 @@ def test_the_screen_offers_every_probe_of_the_command_line() -> None:
     group = cli.get_command(click.Context(cli), "probe")
     assert isinstance(group, click.Group)
     assert set(PROBES) == set(group.list_commands(click.Context(group))) - {"path"}
+
+
+@BOTH
+def test_jobs_of_one_name_are_told_apart(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs of one script are offered with their processes; a script of its own name needs none."""
+    jobs = [LocalJob(pids=(pid,), name=name, silent_s=900.0) for pid, name in ((7, "a.py"), (8, "a.py"), (9, "b.py"))]
+    monkeypatch.setattr(look, "running", lambda: jobs)
+
+    async def script(driven: Drive) -> None:
+        await driven.says("a.py (pid 7)")
+        await driven.says("a.py (pid 8)")
+        assert "pid 9" not in driven.shown
+
+    drive(script, lang=lang)

@@ -7,24 +7,27 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from textual.widgets import Input, OptionList
 from tui_driver import Drive, drive
 
+from distkb import intake_process
 from distkb.diagnosis.session import EvidenceAdded, ProbeResult
 from distkb.intake_process import ReadingProcess, ReadRequest
 from distkb.locale import Language, Say
 from distkb.probing.interpreter import Interpreter
 from distkb.sessions import store
-from distkb.tui.screens import reading
 from distkb.tui.screens.probes import ProbesScreen
+from distkb.tui.screens.reading import ReadingScreen
+from distkb.tui.spare import Spare
 from distkb.tui.widgets.trail import Trail
 
 LOGS = Path(__file__).parents[2] / "kb" / "incidents" / "I2-frozen-after-validation" / "logs"
 BOTH = pytest.mark.parametrize("lang", ["en", "ko"])
+MAKE = Spare.make
 
 HOSTILE = "\n".join(
     [
@@ -67,8 +70,8 @@ def _ancestors(pid: int, above: dict[int, int]) -> set[int]:
 class StoppedReading(ReadingProcess):
     """Really reads, but its process is stopped at once, so that it cannot end by itself before a test steps in."""
 
-    def __init__(self, request: ReadRequest | None = None, progress: Callable[[int, int], None] | None = None) -> None:
-        super().__init__(request, progress)
+    def __init__(self, request: ReadRequest | None = None, *, overlays: Sequence[Path] = ()) -> None:
+        super().__init__(request, overlays=overlays)
         for pid in children("intake_process"):
             os.kill(pid, signal.SIGSTOP)
 
@@ -116,7 +119,8 @@ def test_words_begin_a_session(lang: Language) -> None:
     drive(script, lang=lang)
 
 
-def test_a_path_typed_instead_of_words_is_opened() -> None:
+@BOTH
+def test_a_path_typed_instead_of_words_is_opened(lang: Language) -> None:
     """The input, the dialog and the tree lead to the same session; a path that does not exist is named."""
 
     async def script(driven: Drive) -> None:
@@ -131,17 +135,18 @@ def test_a_path_typed_instead_of_words_is_opened() -> None:
         assert driven.app.desk is not None
         assert isinstance(driven.app.desk.session.events[0], EvidenceAdded)
 
-    drive(script)
+    drive(script, lang=lang)
 
 
 @pytest.fixture
 def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every reading process stand still."""
-    monkeypatch.setattr(reading, "Reading", StoppedReading)
+    monkeypatch.setattr(intake_process, "ReadingProcess", StoppedReading)
 
 
 @pytest.mark.usefixtures("stopped")
-def test_cancelling_a_read_leaves_no_process() -> None:
+@BOTH
+def test_cancelling_a_read_leaves_no_process(lang: Language) -> None:
     """Escape ends the reading process at once and leads back; nothing is begun."""
 
     async def script(driven: Drive) -> None:
@@ -150,19 +155,20 @@ def test_cancelling_a_read_leaves_no_process() -> None:
         await driven.at("start")
         await driven.until(lambda: not children("intake_process"), "no reader")
 
-    drive(script, paths=(LOGS,))
+    drive(script, lang=lang, paths=(LOGS,))
     assert store.list_sessions() == []
 
 
 @pytest.mark.usefixtures("stopped")
-def test_leaving_while_reading_leaves_no_process() -> None:
+@BOTH
+def test_leaving_while_reading_leaves_no_process(lang: Language) -> None:
     """Ctrl+Q ends the program and the reading process with it."""
 
     async def script(driven: Drive) -> None:
         await reader(driven)
         await driven.pilot.press("ctrl+q")
 
-    drive(script, paths=(LOGS,))
+    drive(script, lang=lang, paths=(LOGS,))
     assert not children("intake_process")
 
 
@@ -243,7 +249,8 @@ def test_a_probe_runs_live_and_tells_the_session(lang: Language) -> None:
     drive(script, lang=lang, paths=(LOGS,))
 
 
-def test_cancelling_a_probe_leaves_no_process(tmp_path: Path) -> None:
+@BOTH
+def test_cancelling_a_probe_leaves_no_process(lang: Language, tmp_path: Path) -> None:
     """`k` ends the probe with all its processes, and leaving the program while one runs does the same."""
     python = tmp_path / "python"
     # Stands still before its first step, so that it cannot end by itself before a test steps in.
@@ -263,14 +270,104 @@ def test_cancelling_a_probe_leaves_no_process(tmp_path: Path) -> None:
     async def cancelled(driven: Drive) -> None:
         await started(driven)
         await driven.press("k")
-        await driven.says(Say("en")("tui.probes.done"))
+        await driven.says(Say(lang)("tui.probes.done"))
         await driven.until(lambda: not children("distkb_probes"), "no probe")
 
     async def left(driven: Drive) -> None:
         await started(driven)
         await driven.pilot.press("ctrl+q")
 
-    drive(cancelled)
-    app = drive(left)
+    drive(cancelled, lang=lang)
+    app = drive(left, lang=lang)
     assert app.return_code == 0
     assert not children("distkb_probes")
+
+
+@BOTH
+def test_what_reads_is_ready_before_it_is_needed(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One process waits on the start screen, reads what is given, and is gone with the program, used or not."""
+    monkeypatch.setattr(Spare, "make", MAKE)
+    waiting: list[int] = []
+    read: list[int] = []
+
+    class Watched(ReadingProcess):
+        def ask(self, request: ReadRequest) -> None:
+            read.append(self._process.pid)
+            super().ask(request)
+
+    monkeypatch.setattr(intake_process, "ReadingProcess", Watched)
+
+    async def script(driven: Drive) -> None:
+        await driven.until(lambda: len(children("intake_process")) == 1, "one that waits")
+        waiting.extend(children("intake_process"))
+        driven.app.begin(paths=[LOGS])
+        await driven.at("session")
+        assert read == waiting
+        await driven.press("q")
+        await driven.at("start")
+        await driven.until(lambda: len(children("intake_process")) == 1, "another one")
+
+    drive(script, lang=lang)
+    assert not children("intake_process")
+
+
+@BOTH
+def test_compiling_patterns_is_said_while_it_lasts(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first reading of all says why it takes longer; as soon as that is done it says what is read."""
+    monkeypatch.setattr(intake_process, "ReadingProcess", StoppedReading)
+    say = Say(lang)
+
+    async def script(driven: Drive) -> None:
+        await reader(driven)
+        screen = driven.app.screen
+        assert isinstance(screen, ReadingScreen)
+        screen.post_message(ReadingScreen.Prepared(done=False))
+        await driven.says(say("tui.reading.preparing"))
+        screen.post_message(ReadingScreen.Prepared(done=True))
+        await driven.until(lambda: say("tui.reading.preparing") not in driven.shown, "no longer said")
+
+    drive(script, lang=lang, paths=(LOGS,))
+
+
+def test_a_process_that_reads_compiles_what_is_not_kept_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With an empty cache it says that it prepares before it reads; with that cache it need not."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for told in ([True, False], []):
+        prepared: list[bool] = []
+        evidence = ReadingProcess(ReadRequest(paths=(str(LOGS),))).result(preparing=prepared.append)
+        assert evidence.bytes_read
+        assert prepared == told
+
+
+@BOTH
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)], ids=["60x20", "80x24", "120x40"])
+def test_a_quote_is_in_sight_where_it_stands(lang: Language, size: tuple[int, int]) -> None:
+    """However long the lines around it are, the quoted line itself is shown."""
+
+    async def script(driven: Drive) -> None:
+        await driven.at("session")
+        await driven.press("e")
+        trail = driven.app.screen.query_one(Trail)
+        place = next(n for n, option in enumerate(trail.options) if "stderr.log:18" in str(option.prompt))
+        trail.highlighted = place
+        await driven.press("enter")
+        await driven.at("context")
+        await driven.until(lambda: "▶      18" in driven.shown, "the line itself")
+        assert ":18" in driven.shown.partition("▶")[0]
+
+    drive(script, lang=lang, size=size, paths=(LOGS,))
+
+
+@BOTH
+def test_a_low_terminal_shows_every_answer_of_a_step(lang: Language) -> None:
+    """At 60 by 20 what can be done with a step is in sight, each with its key."""
+    say = Say(lang)
+
+    async def script(driven: Drive) -> None:
+        await driven.at("session")
+        for number, name in enumerate(("commands", "add", "decline"), 1):
+            await driven.says(f"{number} {say(f'tui.move.option.{name}')}")
+
+    drive(script, lang=lang, size=(60, 20), paths=(LOGS,))

@@ -93,7 +93,8 @@ def test_an_entry_is_shown_live_broken_and_fixed(lang: Language, tmp_path: Path)
     drive(script, app=app(overlay(tmp_path, FAILS, "launch: python"), lang), size=(120, 40))
 
 
-def test_leaving_ends_what_runs(tmp_path: Path) -> None:
+@BOTH
+def test_leaving_ends_what_runs(lang: Language, tmp_path: Path) -> None:
     """Cancelled or left behind, the program and its folder are gone."""
     mark = tmp_path / "program-runs"
     program = f"import pathlib, os\npathlib.Path({str(mark)!r}).write_text(str(os.getpid()))\n{ENDLESS}"
@@ -104,18 +105,18 @@ def test_leaving_ends_what_runs(tmp_path: Path) -> None:
     async def script(driven: Drive) -> None:
         for leave in ("k", "escape"):
             await open_repro(driven)
-            await driven.says(Say("en")("tui.repro.idle"))
+            await driven.says(Say(lang)("tui.repro.idle"))
             await driven.press("r")
             await driven.until(running, "program")
             await driven.press(leave)
             await driven.until(lambda: not running(), "gone")
             if leave == "k":
-                await driven.says(Say("en")("tui.repro.idle"))
+                await driven.says(Say(lang)("tui.repro.idle"))
                 await driven.press("escape")
             await driven.at("entry")
             await driven.press("escape")
 
-    drive(script, app=app(overlay(tmp_path, program, "launch: python"), "en"))
+    drive(script, app=app(overlay(tmp_path, program, "launch: python"), lang))
 
 
 @BOTH

@@ -40,7 +40,8 @@ def test_export_writes_only_what_and_where_it_was_told(lang: Language, tmp_path:
 
 
 @pytest.mark.usefixtures("recorded")
-def test_resuming_lists_the_latest_first_and_goes_on() -> None:
+@BOTH
+def test_resuming_lists_the_latest_first_and_goes_on(lang: Language) -> None:
     """The list, `latest`, and an id that does not exist."""
 
     async def script(driven: Drive) -> None:
@@ -59,11 +60,12 @@ def test_resuming_lists_the_latest_first_and_goes_on() -> None:
         await driven.at("session")
         assert driven.app.desk.session.id == FIRST
 
-    drive(script)
+    drive(script, lang=lang)
 
 
 @pytest.mark.usefixtures("sample")
-def test_a_recorded_session_drives_the_screen(tmp_path: Path) -> None:
+@BOTH
+def test_a_recorded_session_drives_the_screen(lang: Language, tmp_path: Path) -> None:
     """Every prefix of a recorded session can be resumed, and shows what was known then."""
     record_sessions()
     whole = store.load(FIRST)
@@ -75,6 +77,6 @@ def test_a_recorded_session_drives_the_screen(tmp_path: Path) -> None:
             assert len(events_of(driven)) == count
             assert ("never arrived" in driven.shown) is (count > 0)
 
-        drive(script, resume=FIRST)
+        drive(script, lang=lang, resume=FIRST)
     assert (RUN / "rank0.log").exists()
     assert tmp_path.exists()

@@ -7,9 +7,19 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from distkb.cli.diagnostics import ExitCode, Failure
 from distkb.cli.session import global_options, session
+
+
+def spoken(items: list[CompletionItem], ctx: click.Context) -> list[CompletionItem]:
+    """Return what a shell completes with the first sentence of its help, in the user's language."""
+    say = session(ctx).say
+    for item in items:
+        if item.help and say.knows(item.help):
+            item.help = say(item.help).partition(". ")[0].partition("\n")[0]
+    return items
 
 
 class Command(click.Command):
@@ -20,6 +30,10 @@ class Command(click.Command):
         super().__init__(name, context_settings=settings, **attributes)
         self.examples = examples
         self.params.extend(global_options())
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the options and arguments that begin like this."""
+        return spoken(super().shell_complete(ctx, incomplete), ctx)
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the help text, laid out for 80 columns."""
@@ -39,6 +53,10 @@ class CommandGroup(click.Group):
 
     nothing = "usage.no-command"
     """Key of the sentence for a name that means nothing to the group."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin like this."""
+        return spoken(super().shell_complete(ctx, incomplete), ctx)
 
     def __init__(self, name: str, modules: Mapping[str, str | click.Command], **attributes: Any) -> None:
         super().__init__(name, invoke_without_command=True, no_args_is_help=False, **attributes)

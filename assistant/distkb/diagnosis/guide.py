@@ -75,6 +75,11 @@ class Guide:
             if s.example is not None and "log" in s.where and s.printed_by != "system" and s.id in stated
         )
 
+    @cached_property
+    def named_lines(self) -> frozenset[str]:
+        """Ids of those signatures."""
+        return frozenset(s.id for s in self.lines)
+
     def reveals(self, step: Step) -> tuple[str, ...]:
         """Return the observations that a step would show; of the run's output the lines that name a failure.
 

@@ -106,6 +106,10 @@ class LikelihoodTable:
         }
         self.yields_to: dict[str, str] = {r.id: r.yields_to for r in tables if r.yields_to}
         self._pointing: set[tuple[str, str]] = set()
+        self._named: dict[str, list[Hypothesis]] = {}
+        for h in self.hypotheses:
+            for name in {h.id, h.id.partition(".")[0]}:
+                self._named.setdefault(name, []).append(h)
         for record in tables:
             self._add_given(record)
         self._add_pointed_at(findings)
@@ -123,20 +127,17 @@ class LikelihoodTable:
     def _add_given(self, record: Signature | Finding) -> None:
         """Give the causes that an observation's own table names their likelihoods, where they state none themselves."""
         named = {name: PROBABILITY[word] for word, names in record.given.items() for name in names}
-        for h in self.hypotheses if named else ():
-            p = named.get(h.id, named.get(h.id.partition(".")[0]))
-            if p is not None:
-                self._stated[h.id].setdefault(record.id, p)
+        for name in sorted(named, key=lambda name: "." not in name):  # what is said of the cause, then of its entry
+            for h in self._named.get(name, ()):
+                self._stated[h.id].setdefault(record.id, named[name])
 
     def _add_pointed_at(self, findings: Iterable[Finding]) -> None:
         """Give the causes that a finding points to a likelihood for it, where they state none themselves."""
         for finding in findings:
             if finding.entry is None:
                 continue
-            for h in self.hypotheses:
-                if h.cause is None or finding.entry not in (h.cause.id, h.cause.id.partition(".")[0]):
-                    continue
-                if finding.id not in self._stated[h.id]:
+            for h in self._named.get(finding.entry, ()):
+                if h.cause is not None and finding.id not in self._stated[h.id]:
                     self._stated[h.id][finding.id] = PROBABILITY[POINTED_AT[finding.severity]]
                     self._pointing.add((finding.id, h.id))
 

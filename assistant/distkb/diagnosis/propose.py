@@ -104,10 +104,9 @@ def candidates(guide: Guide, known: Known, posterior: Mapping[str, float]) -> It
     """Yield every open question and step that is expected to tell enough."""
     belief = guide.belief(posterior)
     seen = known_names(o.id for o in known.evidence.observations)
-    told = _told(guide, seen, belief)
     yield from questions(guide, known, posterior)
     for step in guide.steps.values():
-        still_open = _open(guide, step, known, seen, told)
+        still_open = _open(guide, step, known, seen, belief)
         if not still_open:
             continue
         row = guide.step_row(still_open)
@@ -130,18 +129,18 @@ def questions(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Ite
             continue
         if presumed(guide.table, posterior, fact.when, observed, guide.plain_row):
             yield from _asked(fact_question(fact), guide.fact_row(name), belief)
-    offered = _lines(guide, known, _told(guide, seen, belief), belief)
+    offered = _lines(guide, known, seen, belief)
     if offered:
         row = guide.row(offered, MISTAKE)
         yield from _asked(lines_question(guide.signatures[name] for name in offered), row, belief)
 
 
-def _told(guide: Guide, seen: frozenset[str], belief: Sequence[float]) -> dict[str, float]:
-    """Return the expected information of every line not seen yet, in bits."""
-    return {s.id: guide.row((s.id,), MISTAKE).gain_bits(belief) for s in guide.lines if s.id not in seen}
+def _told(guide: Guide, line: str, belief: Sequence[float]) -> float:
+    """Return the expected information of a line that a person can look for, in bits; none of anything else."""
+    return guide.row((line,), MISTAKE).gain_bits(belief) if line in guide.named_lines else 0.0
 
 
-def _open(guide: Guide, step: Step, known: Known, seen: frozenset[str], told: Mapping[str, float]) -> tuple[str, ...]:
+def _open(guide: Guide, step: Step, known: Known, seen: frozenset[str], belief: Sequence[float]) -> tuple[str, ...]:
     """Return what a step would still show; nothing where it was taken or shows hardly anything new."""
     if step.id in known.steps or (step.id == OUTPUT and known.evidence.log_coverage > 0.0):
         return ()
@@ -151,7 +150,7 @@ def _open(guide: Guide, step: Step, known: Known, seen: frozenset[str], told: Ma
         return ()
     if len(still_open) <= REVEALS_COMPARED:
         return still_open
-    return tuple(sorted(sorted(still_open, key=lambda key: (-told.get(key, 0.0), key))[:REVEALS_COMPARED]))
+    return tuple(sorted(sorted(still_open, key=lambda key: (-_told(guide, key, belief), key))[:REVEALS_COMPARED]))
 
 
 def _asked(question: Question, row: OutcomeRow, belief: Sequence[float]) -> Iterator[OpenStep]:
@@ -165,18 +164,15 @@ def _name(move: Ask | Take) -> str:
     return move.question.id if isinstance(move, Ask) else move.step.id
 
 
-def _lines(guide: Guide, known: Known, told: Mapping[str, float], belief: Sequence[float]) -> tuple[str, ...]:
-    """Return the lines to offer together: each tells much, and they tell different things.
-
-    `told` are the lines not seen yet, each with its expected information in bits.
-    """
+def _lines(guide: Guide, known: Known, names: frozenset[str], belief: Sequence[float]) -> tuple[str, ...]:
+    """Return the lines to offer together: each tells much, and they tell different things; `names` were seen."""
     if known.evidence.log_coverage >= 0.5:
         return ()  # the output was read: what it holds is known better than anybody could say
     seen = {guide.signatures[o.id].group for o in known.evidence.observations if o.id in guide.signatures} - {None}
     scored = sorted(
         (-gain, name)
-        for name, gain in told.items()
-        if gain >= LEAST_GAIN_BITS / 4 and name not in known.lines and guide.signatures[name].group not in seen
+        for name in guide.named_lines - names - known.lines
+        if guide.signatures[name].group not in seen and (gain := _told(guide, name, belief)) >= LEAST_GAIN_BITS / 4
     )
     return _spread(guide, [name for _, name in scored[:LINES_COMPARED]], belief)
 

@@ -197,18 +197,19 @@ def read_logs(
     named = {str(path) for path in stock.paths}
     scanner = Scanner(signatures, cache_dir)
     count = _Count(found.logs, progress) if progress is not None else None
-    for file in found.logs:
-        scan = guarded(partial(_scan, scanner, file, count), file.name, skipped)
-        if scan is None:
-            continue
-        if isinstance(scan, Skipped) and scan.code == "empty" and file.name not in named:
-            scan = FileScan(file=file)  # an empty stream of a rank says something too
-        if isinstance(scan, Skipped):
-            skipped.append(scan)
-            continue
-        scans.append(scan)
-        if scan.damage:
-            skipped.append(Skipped(path=file.name, code=scan.damage, detail=str(scan.lines)))
+    with scanner.sharing([file.path for file in found.logs]):
+        for file in found.logs:
+            scan = guarded(partial(_scan, scanner, file, count), file.name, skipped)
+            if scan is None:
+                continue
+            if isinstance(scan, Skipped) and scan.code == "empty" and file.name not in named:
+                scan = FileScan(file=file)  # an empty stream of a rank says something too
+            if isinstance(scan, Skipped):
+                skipped.append(scan)
+                continue
+            scans.append(scan)
+            if scan.damage:
+                skipped.append(Skipped(path=file.name, code=scan.damage, detail=str(scan.lines)))
     error_files = _error_files(found, skipped)
     skipped += _all_empty(stock, scans, error_files)
     probed, size = _probed(found, skipped)

@@ -22,6 +22,7 @@ from distkb.tui.desk import Desk, SessionChanged
 from distkb.tui.habits import Habits
 from distkb.tui.keys import key
 from distkb.tui.screens.start import StartScreen
+from distkb.tui.spare import Spare
 from distkb.tui.voice import speak_all
 from distkb.tui.ways import Ways
 
@@ -130,6 +131,8 @@ class DistkbApp(Ways):
         """What to begin with as soon as the catalogue is there: words, files and a pasted log."""
         self._overlays = tuple(overlays)
         self._resume = resume
+        self.spare = Spare(overlays)
+        """Reads what is given next."""
 
     def on_mount(self) -> None:
         """Show the start screen at once, and load the catalogue behind it."""
@@ -196,6 +199,13 @@ class DistkbApp(Ways):
             self.resume_session(self._resume)
         elif self._given is not None:
             self.begin(*self._given)
+        else:
+            self.make_spare()
+
+    @work(thread=True, group="spare")
+    def make_spare(self) -> None:
+        """Make ready what reads a log, while nobody waits for it."""
+        self.spare.make()
 
     def on_distkb_app_knowledge_broken(self, message: KnowledgeBroken) -> None:
         """End with one line: without a catalogue there is nothing to show."""
@@ -264,8 +274,9 @@ class DistkbApp(Ways):
         self.desk = None
 
     def on_unmount(self) -> None:
-        """Save what a thread did not come to."""
+        """Save what a thread did not come to, and leave no process behind."""
         self.close_session()
+        self.spare.end()
 
     def resume_session(self, identity: str) -> None:
         """Go on with a saved session; `latest` is the one that was worked on last."""

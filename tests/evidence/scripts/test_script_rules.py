@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from distkb.evidence.readers.scripts import read_scripts
-from distkb.evidence.readers.scripts.scripts_reader import RULES
+from distkb.evidence.readers.scripts.rules import RULES
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "scripts"
 EXPECTED = re.compile(r"# distkb: (\S+(?:, \S+)*)$")

@@ -189,7 +189,7 @@ def _restarts(work: Mapping[str, Sequence[Line]]) -> list[dict[str, Sequence[Lin
 
 def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
     """Signatures of frames, matched on the user's frames of the first exception of each traceback, and of stacks."""
-    wanted = [(s.id, re.compile(s.pattern)) for s in signatures if "frame" in s.where]
+    wanted = _of_frames(signatures) if any(p.traces for p in run.processes) or _on_stacks(places) else ()
     shown: list[tuple[str, Quote]] = []
     for process in run.processes:
         for trace in process.traces[:20]:
@@ -199,8 +199,16 @@ def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]
 
 def stack_frames(places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
     """Signatures of frames, matched on where ranks stood by their stacks alone."""
-    wanted = [(s.id, re.compile(s.pattern)) for s in signatures if "frame" in s.where]
+    wanted = _of_frames(signatures) if _on_stacks(places) else ()
     return _together(_place_hits(places, wanted))
+
+
+def _of_frames(signatures: Sequence[Signature]) -> list[tuple[str, re.Pattern[str]]]:
+    return [(s.id, re.compile(s.pattern)) for s in signatures if "frame" in s.where]
+
+
+def _on_stacks(places: Sequence[Position]) -> bool:
+    return any(place.how == "stack" for place in places)
 
 
 def _place_hits(

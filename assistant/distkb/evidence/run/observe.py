@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -121,8 +121,12 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         or ((model.quiet is not None or ends[template] == 1) and _ends_with(process, line, model))
     ]
     counting = [(process, line) for process, line in words[-1:] if counts_on(bare(line))]
-    related = [re.compile(one.pattern) for one in signatures if not RELATIONS.keys().isdisjoint(one.where)]
-    numbers = [one for side in sides for one in columns(side, lambda context: any(p.search(context) for p in related))]
+    related = [one.pattern for one in signatures if not RELATIONS.keys().isdisjoint(one.where)]
+    numbers = [
+        one
+        for side in sides
+        for one in columns(side, lambda context: any(_compiled(pattern).search(context) for pattern in related))
+    ]
     differing = last_differ(compared) if model.troubled else ()
     uneven = unequal(compared) if model.troubled else ()
     found = [*_parted(model.parting), *_first(model, timeline), *_alone(few, timeline), *_ended(model, timeline)]
@@ -136,8 +140,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         relations = [relation for place, relation in RELATIONS.items() if place in places]
         if not relations and not {"alone", "last", "last-differs", "last-renamed", "unequal"} & set(signature.where):
             continue
-        pattern = re.compile(signature.pattern)
-        mine = partial(_speaks, signature, pattern, spoken_for)
+        mine = partial(_speaks, signature, spoken_for)
         said = [one for one in few if "alone" in signature.where and mine(one.saying.line)]
         found += _said(signature.id, said, timeline)
         often = [one for one in uneven if mine(one[1].line)] if "unequal" in signature.where else []
@@ -152,11 +155,13 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         apart = differing if "last-differs" in signature.where else ()
         if "last-renamed" in signature.where and renamed(differing):
             apart = differing
-        if apart and all(pattern.search(line.text) for _, line in apart):
+        if apart and all(_compiled(signature.pattern).search(line.text) for _, line in apart):
             quotes = tuple(_quote(line, process, timeline) for process, line in apart[:QUOTES])
             found.append(Observation(id=signature.id, source="log", quotes=quotes))
         for relation in relations:
-            shown = [column for column in numbers if pattern.search(column.context) and relation(column)]
+            shown = [
+                column for column in numbers if _compiled(signature.pattern).search(column.context) and relation(column)
+            ]
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
     found += _lines("run.other-names", other_names(compared), timeline)
     found += _lines("run.other-places", other_places(compared), timeline)
@@ -169,11 +174,15 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
     return found
 
 
-def _speaks(
-    signature: Signature, pattern: re.Pattern[str], spoken_for: dict[tuple[str | None, str, int], str], line: Line
-) -> bool:
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return an expression that is compiled when the first line is there to be looked at."""
+    return re.compile(pattern)
+
+
+def _speaks(signature: Signature, spoken_for: dict[tuple[str | None, str, int], str], line: Line) -> bool:
     """Whether a line is of this kind: it is of one kind of a group only, the first that was asked."""
-    if not pattern.search(line.text):
+    if not _compiled(signature.pattern).search(line.text):
         return False
     return signature.group is None or (
         spoken_for.setdefault((signature.group, line.path, line.number), signature.id) == signature.id

@@ -48,6 +48,15 @@ class Matcher:
         self._dense = False
         self._gate: Gate | None = None
 
+    def is_kept(self) -> bool:
+        """Whether making ready takes no compiling: what it needs is in the cache directory, or nothing can be kept."""
+        try:
+            import hyperscan
+        except ImportError:
+            return True
+        paths = (self._cache_path(getattr(hyperscan, "__version__", ""), kind) for kind in ("all", "sieve"))
+        return all(path is None or path.exists() for path in paths)
+
     def open(self) -> None:
         """Make ready, so that what is forked from this process need not."""
         self._open()

@@ -1,4 +1,4 @@
-"""A second process that looks for candidates in every other part of a large file, where the system allows one."""
+"""A second process that looks for candidates in a part of all that is read, where it is much and the system allows."""
 
 from __future__ import annotations
 
@@ -9,22 +9,26 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from distkb.evidence.scanner.blocks import SIZE, Block, blocks, cleaned
+from distkb.evidence.scanner.blocks import SIZE, SMALL, Block, blocks, cleaned
+from distkb.evidence.text.opening import UnreadableError, open_regular, open_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
     from typing import Any
+
+    from distkb.evidence.text.opening import Readable
 
     Locate = Callable[[Block], tuple[Sequence[tuple[int, ...]], int]]
 
 LARGE = 64 << 20
-"""Bytes above which a file is worth a second process."""
-PART = 9 << 20
-"""Bytes from the start of one part to that of the next but one."""
+"""Bytes of all files together above which they are worth a second process."""
+THEIRS = 6 << 20
+"""Most bytes of a part that the other process scans."""
 OWN = 3 << 20
-"""Bytes of those that this process scans itself: it has more to do with each."""
+"""And of one that this process scans, in turn: it has more to do with each."""
 REACH = 1 << 20
 """Bytes in which a part must find the start of a line."""
 
@@ -61,60 +65,60 @@ class Range:
         return count
 
 
-def divisible(stream: object) -> bool:
-    """Whether a stream is a large plain file, and this process may have another beside it."""
-    if sys.platform != "linux" or not hasattr(stream, "fileno") or hasattr(stream, "damage"):
+class Part(NamedTuple):
+    """Lines of one file that one process scans."""
+
+    path: Path
+    start: int
+    stop: int | None
+    """None: up to the end of the file."""
+    theirs: bool
+
+
+def is_plain(stream: object) -> bool:
+    """Whether a stream is a file as it lies there, which can be read from any offset."""
+    return hasattr(stream, "fileno") and not hasattr(stream, "damage")
+
+
+def worth_sharing(paths: Sequence[Path]) -> bool:
+    """Whether there is much to read, and this process may have another beside it."""
+    if sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2 or threading.active_count() > 1:
         return False
-    try:
-        size = os.fstat(stream.fileno()).st_size
-    except (OSError, ValueError):
-        return False
-    return size >= LARGE and len(os.sched_getaffinity(0)) > 1 and threading.active_count() == 1
+    return sum(map(_size, paths)) >= LARGE
 
 
-def cuts(descriptor: int, start: int) -> list[int]:
-    """Offsets at which parts start, each the start of a line: in turn of this process and of the other."""
-    size = os.fstat(descriptor).st_size
-    found = [start]
-    wanted = start
-    while (wanted := wanted + (OWN if len(found) % 2 else PART - OWN)) < size:
-        newline = _newline(descriptor, wanted)
-        if newline < 0:  # one endless line: leave the rest to one process
-            break
-        wanted += newline + 1
-        found.append(wanted)
-    return found
+def plan(paths: Sequence[Path]) -> list[Part]:
+    """Cut all files into parts, in turn of this process and of the other, as far as one is behind its share."""
+    parts: list[Part] = []
+    own = theirs = 0
+    for path in paths:
+        size, cut = _size(path), 0
+        while True:
+            turn = theirs * OWN < own * THEIRS
+            wanted = cut + (THEIRS if turn else OWN)
+            stop = _line_after(path, wanted) if wanted < size else None
+            parts.append(Part(path, cut, stop, turn))
+            length = (size if stop is None else stop) - cut
+            own, theirs = (own, theirs + length) if turn else (own + length, theirs)
+            if stop is None:
+                break
+            cut = stop
+    return parts
 
 
-def shared_blocks(stream: BinaryIO, locate: Locate) -> Iterator[tuple[Block, Located]]:
-    """Blocks of a large plain file from where it stands, each with its candidates, in order."""
-    descriptor = stream.fileno()
-    starts = cuts(descriptor, stream.tell())
-    partner = _Partner(descriptor, starts, locate)
-    try:
-        for number, start in enumerate(starts):
-            stop = starts[number + 1] if number + 1 < len(starts) else None
-            if number % 2 and stop is not None:
-                yield from partner.part(start)
-                begin = partner.reached
-            else:
-                begin = start
-            if stop is None or begin < stop:
-                for block in blocks(Range(descriptor, begin, stop), SIZE, SIZE):
-                    yield block.in_file(last=stop is None), Located(*locate(block))
-    finally:
-        partner.end()
-
-
-class _Partner:
+class Partner:
     """The other process, seen from this one. Without it, all parts are left to this process."""
 
-    def __init__(self, descriptor: int, starts: Sequence[int], locate: Locate) -> None:
-        self._descriptor = descriptor
+    def __init__(self, paths: Sequence[Path], locate: Locate) -> None:
+        """Start it on its parts of the files, which are then to be taken in this order."""
         self._locate = locate
-        self.reached = 0
+        self._parts: dict[Path, list[tuple[int, Part]]] = {}
+        parts = plan(paths)
+        for number, part in enumerate(parts):
+            self._parts.setdefault(part.path, []).append((number, part))
         self._buffer = bytearray(SIZE)
         self._room = memoryview(self._buffer)
+        self._waiting: Any = None
         self._pid = 0
         reading, writing = os.pipe()
         self._answers = os.fdopen(reading, "rb", buffering=1 << 16)
@@ -128,26 +132,58 @@ class _Partner:
             try:
                 os.close(reading)  # so that a write fails as soon as the first process is gone
                 gc.disable()
-                _work(descriptor, starts, locate, writing)
+                _work(parts, locate, writing)
                 code = 0
             finally:
                 os._exit(code)
         os.close(writing)
 
-    def part(self, start: int) -> Iterator[tuple[Block, Located]]:
-        """Blocks of one part, as far as the other process tells of them: up to the offset `reached`."""
-        self.reached = start
-        while (row := self._row()) is not None:
-            begin, raw, continued, stop, candidates, newlines = row
-            count = os.preadv(self._descriptor, [self._room[:raw]], start + begin)
-            block = cleaned(self._buffer, count, last=False, continued=continued, begin=begin)
+    def blocks(self, path: Path, stream: Readable) -> Iterator[tuple[Block, Located]] | None:
+        """Blocks of a plain file from where it stands, each with its candidates; None where it is not shared."""
+        parts = self._parts.get(path)
+        return None if parts is None or not is_plain(stream) else self._blocks(parts, stream)
+
+    def _blocks(self, parts: Sequence[tuple[int, Part]], stream: Any) -> Iterator[tuple[Block, Located]]:
+        descriptor, at = stream.fileno(), stream.tell()
+        for number, part in parts:
+            start = reached = max(at, part.start)
+            if part.theirs:
+                ended = False
+                for block, located in self._told(number, descriptor, start):
+                    yield block, located
+                    reached, ended = start + block.begin + block.raw, block.last
+                if ended:
+                    return
+            if part.stop is None or reached < part.stop:
+                for block in _cut(descriptor, reached, part.stop):
+                    yield block, Located(*self._locate(block))
+
+    def _told(self, part: int, descriptor: int, start: int) -> Iterator[tuple[Block, Located]]:
+        """Blocks of one part, as far as the other process tells of them."""
+        while (row := self._row(part)) is not None:
+            begin, raw, continued, stop, last, candidates, newlines = row
+            count = os.preadv(descriptor, [self._room[:raw]], start + begin)
+            block = cleaned(self._buffer, count, last=last, continued=continued, begin=begin)
             if count == raw and block.stop == stop:
                 yield block, Located(candidates, newlines)
             else:  # the file has changed in the meantime
                 yield block, Located(*self._locate(block))
-            self.reached = start + begin + raw
 
-    def _row(self) -> Any:
+    def _row(self, part: int) -> Any:
+        """The next row about a part; None at its end. What was told of parts before it is passed over."""
+        while True:
+            told = self._waiting or self._next()
+            self._waiting = None
+            if told is None:
+                return None
+            number, row = told
+            if number == part:
+                return row
+            if number > part:
+                self._waiting = told
+                return None
+
+    def _next(self) -> Any:
         try:
             return marshal.load(self._answers)  # noqa: S302 - written by our own child
         except (EOFError, ValueError, TypeError, OSError):
@@ -163,16 +199,50 @@ class _Partner:
                 os.waitpid(self._pid, 0)
 
 
-def _work(descriptor: int, starts: Sequence[int], locate: Locate, writing: int) -> None:
-    """Body of the other process: tell of each block of its parts, then None."""
+def _work(parts: Sequence[Part], locate: Locate, writing: int) -> None:
+    """Body of the other process: tell of each block of its parts, then that the part is at its end."""
     with os.fdopen(writing, "wb", buffering=1 << 16) as answers:
-        for number in range(1, len(starts) - 1, 2):
-            for block in blocks(Range(descriptor, starts[number], starts[number + 1]), SIZE, SIZE):
-                candidates, newlines = locate(block)
-                rows = [tuple(candidate) for candidate in candidates]
-                marshal.dump((block.begin, block.raw, block.continued, block.stop, rows, newlines), answers)
-            marshal.dump(None, answers)
-            answers.flush()
+        for number, part in enumerate(parts):
+            if part.theirs:
+                with suppress(UnreadableError, OSError):  # the first process will meet the same, and say it
+                    raw, stream = open_text(part.path)
+                    with raw:
+                        if is_plain(stream):
+                            for row in _rows(part, raw.fileno(), raw.tell(), locate):
+                                marshal.dump((number, row), answers)
+                marshal.dump((number, None), answers)
+                answers.flush()
+
+
+def _rows(part: Part, descriptor: int, at: int, locate: Locate) -> Iterator[tuple[Any, ...]]:
+    for block in _cut(descriptor, max(at, part.start), part.stop):
+        candidates, newlines = locate(block)
+        told = [tuple(candidate) for candidate in candidates]
+        yield block.begin, block.raw, block.continued, block.stop, block.last, told, newlines
+
+
+def _cut(descriptor: int, start: int, stop: int | None) -> Iterator[Block]:
+    """Blocks of one part; its last one is the last of the file only if the part is."""
+    part = Range(descriptor, start, stop)
+    for block in blocks(part, SIZE, min(SIZE, SMALL) if not start else SIZE):
+        yield block.in_file(last=stop is None)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _line_after(path: Path, offset: int) -> int | None:
+    """Offset of the first line that starts at an offset or after it; None where none is near."""
+    try:
+        with open_regular(path) as raw:
+            found = _newline(raw.fileno(), offset)
+    except (OSError, UnreadableError):
+        return None
+    return offset + found + 1 if found >= 0 else None
 
 
 def _newline(descriptor: int, start: int) -> int:

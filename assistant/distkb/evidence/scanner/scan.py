@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -12,15 +12,15 @@ from distkb.catalogue.effort import LOG_REPEAT
 from distkb.catalogue.patterns import bounded
 from distkb.evidence.inventory import LogFile
 from distkb.evidence.observation import Quote
-from distkb.evidence.scanner.blocks import SMALL, Block, blocks
+from distkb.evidence.scanner.blocks import Block, blocks
 from distkb.evidence.scanner.feeds import fast, plain
 from distkb.evidence.scanner.matcher import Candidates, Matcher
-from distkb.evidence.scanner.partner import Located, divisible, shared_blocks
+from distkb.evidence.scanner.partner import Located, Partner, worth_sharing
 from distkb.evidence.text.lines import Stamp
 from distkb.evidence.text.shapes import Kept, ShapedText, Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from distkb.catalogue.model import Signature
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 WINDOW = 1 << 16
 """Bytes on either side of a candidate in which a long line is looked at."""
 EARLY = 8 << 20
-"""Bytes of a file up to which the cheap first look is not worth making it ready."""
+"""Bytes of all files up to which the cheap first look is not worth making it ready."""
 
 _ANCHORS = (
     r"Traceback \(most recent call last\):",
@@ -119,6 +119,31 @@ class Scanner:
         self._compiled: dict[int, re.Pattern[bytes]] = {}
         self._count: Count = plain
         self._shapes = Shapes()
+        self._partner: Partner | None = None
+        self._scanned = 0
+
+    def is_kept(self) -> bool:
+        """Whether `prepare` has nothing to compile."""
+        return self._matcher.is_kept()
+
+    def prepare(self) -> None:
+        """Compile all patterns, or load what was kept of them, before there is anything to scan."""
+        self._matcher.open()
+
+    @contextmanager
+    def sharing(self, paths: Sequence[Path]) -> Iterator[None]:
+        """Share these files, which are scanned in this order, with a second process where that is worth it."""
+        if worth_sharing(paths):
+            self._matcher.open()
+            self._count = fast()
+            self._scanned = EARLY
+            self._partner = Partner(paths, self._locate)
+        try:
+            yield
+        finally:
+            if self._partner is not None:
+                self._partner.end()
+                self._partner = None
 
     def regex(self, index: int) -> re.Pattern[bytes]:
         """The confirming expression of one signature or anchor, compiled when it is first needed."""
@@ -134,27 +159,22 @@ class Scanner:
         from distkb.evidence.scanner.reading import FilePass
 
         reading = FilePass(file, self.signatures, self.regex, self._shapes)
-        with closing(self._located(stream)) as parts:
-            for block, located in parts:
-                reading.take(block, located)
-                if progress is not None:
-                    progress(block.raw or block.stop)
+        for block, located in self._located(file.path, stream):
+            reading.take(block, located)
+            if progress is not None:
+                progress(block.raw or block.stop)
         return reading.finish(damage=str(getattr(stream, "damage", "")))
 
-    def _located(self, stream: Readable) -> Generator[tuple[Block, Located], None, None]:
-        """Blocks with their candidates; a large file is shared with a second process."""
-        if divisible(stream):
-            self._matcher.open()
-            self._count = fast()
-            yield from shared_blocks(cast("BinaryIO", stream), self._locate)
-            return
-        for block in blocks(stream):
-            yield block, self._locate(block, early=block.begin < EARLY)
+    def _located(self, path: Path, stream: Readable) -> Iterator[tuple[Block, Located]]:
+        """Blocks with their candidates."""
+        shared = self._partner.blocks(path, stream) if self._partner is not None else None
+        return shared or ((block, self._locate(block)) for block in blocks(stream))
 
-    def _locate(self, block: Block, *, early: bool = False) -> Located:
+    def _locate(self, block: Block) -> Located:
         data, stop = block.data, block.stop
+        self._scanned += stop
         view = memoryview(data)[:stop]
-        sieve = None if early or stop <= SMALL else self._matcher.sieve()
+        sieve = self._matcher.sieve() if self._scanned > EARLY else None
         ends = sieve.ends(view) if sieve is not None else None
         if ends is not None:
             found = self._matcher.candidates_on(data, _lines_around(data, ends, stop))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 
+import msgspec
+
+from distkb.catalogue.kept import keep, read_kept
+from distkb.catalogue.places import cache_directory
 from distkb.evidence.scanner.literals import telling_literals
 from distkb_probes.secret_kinds import MASK, Kind, kinds, mask_kinds
 from distkb_probes.secret_kinds import mask as _mask
@@ -73,18 +79,30 @@ def _worth(text: str) -> tuple[Kind, ...]:
 
 
 @cache
-def _needs() -> tuple[tuple[Kind, tuple[str, ...]], ...]:
+def _needs() -> tuple[tuple[Kind, list[str]], ...]:
     """Return each kind of secret with texts of which one is in every secret of it, capitals or not; none if unknown."""
-    return tuple(
-        (
-            kind,
-            _NEEDED.get(kind.name)
-            or tuple({text.lower().translate(_ALIKE) for text in telling_literals(kind.expression) or ()}),
-        )
-        for kind in kinds()
+    key = hashlib.sha256(
+        "\0".join((_FORMAT, repr(_NEEDED), *(kind.expression for kind in kinds()))).encode()
+    ).hexdigest()[:24]
+    path = cache_directory() / f"secrets-{key}.msgpack"
+    needed: list[list[str]] | None = None
+    if (body := read_kept(path)) is not None:
+        with suppress(msgspec.DecodeError):
+            needed = msgspec.msgpack.decode(body, type=list[list[str]])
+    if needed is None or len(needed) != len(kinds()):
+        needed = [_needed(kind) for kind in kinds()]
+        keep(path, msgspec.msgpack.encode(needed))
+    return tuple(zip(kinds(), needed, strict=True))
+
+
+def _needed(kind: Kind) -> list[str]:
+    known = _NEEDED.get(kind.name)
+    return (
+        list(known) if known else sorted({t.lower().translate(_ALIKE) for t in telling_literals(kind.expression) or ()})
     )
 
 
+_FORMAT = "1"
 _ALIKE = str.maketrans("123456789", "000000000")
 _NEEDED = {
     "login in an address": ("@",),
@@ -99,7 +117,7 @@ _NEEDED = {
 
 def mask_value(name: str, value: str) -> str:
     """Return the value of a setting as it may be shown: `***` where the name says that it is a secret."""
-    shown = _mask(f"{name}={value}")
+    shown = mask(f"{name}={value}")
     return shown[len(name) + 1 :] if shown.startswith(f"{name}=") else MASK
 
 

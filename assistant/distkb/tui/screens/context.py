@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 BEFORE, AFTER = 12, 24
 """Lines that are shown around the quote."""
+_PARTS = ("above", "line", "below")
 _WIDTH = 400
 _MOST_LINE = 1 << 16
 """Bytes of one line that are looked at."""
@@ -81,9 +82,10 @@ class ContextScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the place above the lines."""
-        with VerticalScroll(id="context-box"):
+        with Vertical(id="context-box"):
             yield Static(id="context-title")
-            yield Static(id="context-lines")
+            with VerticalScroll(id="context-lines"):
+                yield from (Static(id=f"context-{part}") for part in _PARTS)
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -113,19 +115,21 @@ class ContextScreen(Dialog[None]):
 
     def on_context_screen_found(self, message: Found) -> None:
         """Show the lines, the quote's own in the middle; the quote alone where the file is gone."""
-        rows = message.rows
-        content = [
-            Content.assemble(
-                ("▶ " if number == self._quote.line else "  ", "bold $accent"),
-                (f"{number:>7} ", "dim"),
-                (text, "bold" if number == self._quote.line else ""),
+        parts: dict[str, list[Content]] = {part: [] for part in _PARTS}
+        for number, text in message.rows:
+            own = number == self._quote.line
+            row = Content.assemble(
+                ("▶ " if own else "  ", "bold $accent"), (f"{number:>7} ", "dim"), (text, "bold" if own else "")
             )
-            for number, text in rows
-        ]
-        self.query_one("#context-lines", Static).update(Content("\n").join(content or [shown(self._quote.text)]))
-        box = self.query_one("#context-box")
-        at = next((row for row, (number, _) in enumerate(rows) if number == self._quote.line), 0)
-        box.scroll_to(y=max(0, at - box.size.height // 2), animate=False)
+            parts["line" if own else "below" if parts["line"] else "above"].append(row)
+        if not message.rows:
+            parts["line"] = [shown(self._quote.text)]
+        for part, rows in parts.items():
+            widget = self.query_one(f"#context-{part}", Static)
+            widget.update(Content("\n").join(rows))
+            widget.display = bool(rows)
+        line = self.query_one("#context-line", Static)
+        self.call_after_refresh(lambda: self.query_one("#context-lines").scroll_to_center(line, animate=False))
 
     def action_copy(self) -> None:
         """Copy the place, for an editor."""

@@ -6,17 +6,24 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from distkb.tui.desk import SessionChanged
-from distkb.tui.keys import KeyBar
+from distkb.tui.keys import KeyBar, key
 
 if TYPE_CHECKING:
     from distkb.evidence.observation import Quote
     from distkb.tui.app import DistkbApp
+
+
+class Quotes(OptionList):
+    """The rows; the keys at the bottom say that Enter opens one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [key("enter", "select", "look-closer")]
 
 
 class QuotesScreen(Screen[None]):
@@ -35,7 +42,7 @@ class QuotesScreen(Screen[None]):
         title, below, rows = self.IDS
         yield Static(id=title)
         yield Static(id=below)
-        yield OptionList(id=rows)
+        yield Quotes(id=rows)
         yield KeyBar()
 
     def on_mount(self) -> None:

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import ProgressBar, Static
 
 from distkb.diagnosis.session import Event, EvidenceAdded, Session
-from distkb.intake_process import CancelledError, ReadingFailedError, ReadingProcess, ReadRequest
+from distkb.intake_process import CancelledError, ReadingFailedError, ReadRequest
 from distkb.tui import saved
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
@@ -24,6 +24,7 @@ from distkb.tui.widgets.move import duration
 
 if TYPE_CHECKING:
     from distkb.evidence.observation import Evidence, Skipped
+    from distkb.intake_process import ReadingProcess
     from distkb.tui.app import DistkbApp
 
 TITLE_LENGTH = 60
@@ -47,6 +48,13 @@ class ReadingScreen(Dialog[Outcome | None]):
             super().__init__()
             self.done = done
             self.total = total
+
+    class Prepared(Message):
+        """Patterns are compiled before anything is read, once after an install; `done` when they are."""
+
+        def __init__(self, done: bool) -> None:
+            super().__init__()
+            self.done = done
 
     class Finished(Message):
         """All was read."""
@@ -78,6 +86,7 @@ class ReadingScreen(Dialog[Outcome | None]):
         self._reading: ReadingProcess | None = None
         self._amount = (0, 0)
         self._told = 0.0
+        self._preparing = False
         self._began = monotonic()
         self._given_up = False
 
@@ -108,6 +117,7 @@ class ReadingScreen(Dialog[Outcome | None]):
         done, total = self._amount
         say, time = voice(self), duration(monotonic() - self._began, voice(self))
         text = say("tui.reading.amount", done=f"{done / _MEBI:.1f}", total=f"{total / _MEBI:.1f}") if total else ""
+        text = say("tui.reading.preparing") if self._preparing else text
         self.query_one("#reading-amount", Static).update(Content(f"{text}  {time}".strip()))
 
     @work(thread=True, group="reading")
@@ -115,7 +125,7 @@ class ReadingScreen(Dialog[Outcome | None]):
         from distkb.sessions import pasted
 
         try:
-            self._reading = ReadingProcess(progress=self._read_so_far)
+            self._reading = self.app.spare.take()
             if self._given_up:
                 self._reading.cancel()
             if self._pasted:
@@ -124,10 +134,9 @@ class ReadingScreen(Dialog[Outcome | None]):
                 ReadRequest(
                     paths=tuple(str(path) for path in self._paths),
                     report=self._description or None,
-                    overlays=tuple(str(path) for path in (self.app.knowledge.overlays if self.app.knowledge else ())),
                 )
             )
-            evidence = self._reading.result()
+            evidence = self._reading.result(self._read_so_far, self._prepares)
             if self._given_up:
                 return
             if self._paths and not evidence.bytes_read and not self._description:
@@ -139,6 +148,15 @@ class ReadingScreen(Dialog[Outcome | None]):
             return
         except (ReadingFailedError, OSError) as problem:
             self.post_message(self.Failed(str(problem)))
+
+    def _prepares(self, now: bool) -> None:
+        """Tell the screen that patterns are compiled, or no more; called from the reading thread."""
+        self.post_message(self.Prepared(not now))
+
+    def on_reading_screen_prepared(self, message: Prepared) -> None:
+        """Say that it takes longer this once, and why."""
+        self._preparing = not message.done
+        self._show_amount()
 
     def _read_so_far(self, done: int, total: int) -> None:
         """Tell the screen how far it is, at most so often as somebody could see; called from the reading thread."""

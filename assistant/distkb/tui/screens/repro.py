@@ -217,8 +217,7 @@ class ReproScreen(Screen[None]):
         """Read the artifacts in a process of its own, so that the screen stays quick."""
         from distkb.diagnosis.batch import diagnose
 
-        overlays = tuple(str(path) for path in known.overlays)
-        self._reading = ReadingProcess(ReadRequest(paths=(str(folder),), overlays=overlays))
+        self._reading = ReadingProcess(ReadRequest(paths=(str(folder),)), overlays=known.overlays)
         if self._given_up:
             self._reading.cancel()
         try:

@@ -100,6 +100,7 @@ class StartScreen(Screen[None]):
         self.app.find_jobs()
         if self.app.knowledge is not None:
             self._find_recent()
+            self.app.make_spare()
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
@@ -137,7 +138,8 @@ class StartScreen(Screen[None]):
             return []
         from distkb.tui.widgets.move import offer
 
-        return [offer(job, voice(self)) for job in self.app.jobs[:JOBS]]
+        offered = self.app.jobs[:JOBS]
+        return [offer(job, voice(self), offered) for job in offered]
 
     def job_found(self) -> None:
         """Offer to look at the job before anything else."""

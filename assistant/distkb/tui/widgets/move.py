@@ -24,6 +24,8 @@ from distkb.tui.voice import prose, voice
 from distkb.tui.widgets.listing import refill
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from distkb.catalogue.model import Step, Text
     from distkb.locale import Say
     from distkb.watching.look import LocalJob
@@ -308,9 +310,14 @@ class MovePanel(Vertical):
         self.query_one(Answers).focus()
 
 
-def offer(job: LocalJob, say: Say, *, asked: bool = True) -> str:
-    """Return which ranks run here and for how long they have been silent, with the offer to look at them."""
+def offer(job: LocalJob, say: Say, beside: Sequence[LocalJob] = (), *, asked: bool = True) -> str:
+    """Return which ranks run here and for how long they have been silent, with the offer to look at them.
+
+    Of jobs of one name that are offered `beside` one another, the first process tells which it is.
+    """
     name, n = plain(job.name), len(job.pids)
+    if sum(other.name == job.name for other in beside) > 1:
+        name += f" (pid {job.pids[0]})"
     silent = job.silent_s
     if silent is None or silent < SILENT_S:
         told = say.count("tui.live.runs", n, name=name)

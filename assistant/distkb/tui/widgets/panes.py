@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 WIDE = 110
 """Columns from which the causes stand beside the question."""
+TIGHT = 22
+"""Lines of a terminal below which the question may take the room of what is known, so that all its keys show."""
 _PARTS = ("session-move", "session-trail", "session-causes")
 
 
@@ -25,6 +27,7 @@ class Panes(Horizontal):
         """Place the parts as the size of the terminal allows, a wide one shared as it was left."""
         wide = self.app.size.width >= WIDE
         self.set_class(wide, "wide")
+        self.set_class(self.app.size.height < TIGHT, "tight")
         self.query_one("#session-right").styles.width = f"{self.app.causes_width}%" if wide else None
 
     def on_resize(self) -> None:

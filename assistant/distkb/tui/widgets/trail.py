@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -30,6 +31,8 @@ TALL = 12
 """Rows from which what was seen is told in full; a list with fewer cuts each to one row."""
 _PLACE = 40
 """Columns of a place, of which the end tells most, beside what was printed there."""
+_FOLDERS = re.compile(r'^(\s*File ")[^"\n]{0,400}/')
+"""Those of a file in a traceback: where a row is short, the file's own name and its line tell more."""
 _QUOTES = 2
 """Quotes of one observation that have a row of their own."""
 
@@ -207,4 +210,5 @@ def quoted(quote: Quote, citations: Citations | None, say: Say) -> str:
     place = "" if citations is None else citations.place(quote)
     place = place if len(place) <= _PLACE else f"…{place[1 - _PLACE :]}"
     rank = "" if quote.rank is None else say("probe.rank", rank=quote.rank)
-    return f"{' '.join(filter(None, (place, rank)))} | {message(quote)}".lstrip()
+    words = _FOLDERS.sub(r"\1", message(quote))
+    return f"{' '.join(filter(None, (place, rank)))} | {words}".lstrip()

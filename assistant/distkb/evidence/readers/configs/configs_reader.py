@@ -4,45 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from distkb.catalogue.settings import Refusal, Setting
 from distkb.evidence.artifact import ArtifactReading, careful, find
 from distkb.evidence.observation import Observation, Quote, Skipped
-from distkb.evidence.readers.configs import (
-    rules_accelerate,
-    rules_arguments,
-    rules_deepspeed,
-    rules_fsdp,
-    rules_keys,
-    rules_launch,
-    rules_lightning,
-    rules_refusals,
-    rules_rendezvous,
-    rules_shell,
-    rules_slurm,
-    rules_trainers,
-)
 from distkb.evidence.readers.configs.facts import facts_of
 from distkb.evidence.readers.configs.item import ConfigPart, UnreadableConfigError
-from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding
 from distkb.evidence.readers.configs.load import inner_parts, is_named_so, load_parts
 from distkb.evidence.text.clean import mask, quote_text
 from distkb.evidence.walk import File
 
-RULES: tuple[ConfigRule, ...] = (
-    *rules_keys.RULES,
-    *rules_accelerate.RULES,
-    *rules_fsdp.RULES,
-    *rules_deepspeed.RULES,
-    *rules_arguments.RULES,
-    *rules_launch.RULES,
-    *rules_slurm.RULES,
-    *rules_rendezvous.RULES,
-    *rules_shell.RULES,
-    *rules_lightning.RULES,
-    *rules_trainers.RULES,
-    *rules_refusals.RULES,
-)
+if TYPE_CHECKING:
+    from distkb.evidence.readers.configs.job import ConfigRule
+
 MAX_QUOTES = 6
 MAX_FOUND = 100
 """Findings of one rule id; a file with more is hardly the file that was meant."""
@@ -64,6 +40,8 @@ def read_configs(
     what depends on them; `refusals` is what tools refuse of their files. A file that cannot be read becomes a
     `Skipped`, and the rest is still checked. `load` is `load_config` for a caller that keeps what was read.
     """
+    from distkb.evidence.readers.configs.rules import RULES
+
     parts: list[ConfigPart] = []
     skipped: list[Skipped] = []
     for path in dict.fromkeys(paths):
@@ -74,7 +52,7 @@ def read_configs(
             parts += loaded
     parts += inner_parts(parts)
     job = ConfigContext(parts=parts, settings=settings, versions=versions, refusals=refusals)
-    hits = list(_check(job))
+    hits = list(_check(job, RULES))
     found = {hit.id for hit in hits}
     looked_for = {identity for rule in RULES if job.of(*rule.kinds) for identity in rule.ids}
     return ArtifactReading(
@@ -101,9 +79,9 @@ def load_config(path: Path) -> list[ConfigPart] | Skipped:
         return Skipped(path=str(path), code=error.code, detail=quote_text(error.detail, width=120))
 
 
-def _check(job: ConfigContext) -> Iterator[ConfigFinding]:
+def _check(job: ConfigContext, rules: Sequence[ConfigRule]) -> Iterator[ConfigFinding]:
     counts: dict[str, int] = {}
-    for rule in RULES:
+    for rule in rules:
         for part in job.of(*rule.kinds):
             for hit in rule.check(part, job):
                 counts[hit.id] = counts.get(hit.id, 0) + 1

@@ -135,6 +135,10 @@ class ReportReader:
         self.given_up = 0
         """Searches of the last report that were ended because it kept them busy."""
 
+    def prepare(self) -> None:
+        """Work out what the patterns need, or load what was kept of it, before there is anything to read."""
+        _ = self._needs
+
     def observations(self, parts: Parts, path: str | None) -> list[Observation]:
         """Signatures that the report's lines show, as they stand and with wrapped lines joined."""
         self._patience = Patience(sum(map(len, parts.lines)))

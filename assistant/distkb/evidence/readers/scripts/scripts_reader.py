@@ -4,44 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from distkb.evidence.artifact import ArtifactReading, careful, find
 from distkb.evidence.observation import Observation, Quote, Skipped
-from distkb.evidence.readers.scripts import (
-    rules_branches,
-    rules_data,
-    rules_decisions,
-    rules_device,
-    rules_engine,
-    rules_files,
-    rules_launch,
-    rules_model,
-    rules_order,
-    rules_resume,
-    rules_schedule,
-    rules_sharding,
-)
 from distkb.evidence.readers.scripts.facts import facts_of
-from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding
 from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.source import Script, load_script
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.walk import File
 
-RULES: tuple[ScriptRule, ...] = (
-    *rules_branches.RULES,
-    *rules_decisions.RULES,
-    *rules_order.RULES,
-    *rules_model.RULES,
-    *rules_resume.RULES,
-    *rules_schedule.RULES,
-    *rules_device.RULES,
-    *rules_data.RULES,
-    *rules_engine.RULES,
-    *rules_sharding.RULES,
-    *rules_files.RULES,
-    *rules_launch.RULES,
-)
+if TYPE_CHECKING:
+    from distkb.evidence.readers.scripts.hit import ScriptRule
+
 MAX_FILES = 400
 """Scripts read in one call."""
 MAX_TOTAL = 24 << 20
@@ -97,6 +73,8 @@ def read_scripts(paths: Sequence[Path]) -> ArtifactReading:
 
     A file that cannot be read or parsed becomes a `Skipped`, and the rest is still checked.
     """
+    from distkb.evidence.readers.scripts.rules import RULES
+
     scripts: list[Script] = []
     skipped: list[Skipped] = []
     given = list(dict.fromkeys(paths))
@@ -114,7 +92,7 @@ def read_scripts(paths: Sequence[Path]) -> ArtifactReading:
     if len(given) > MAX_FILES:
         skipped.append(Skipped(path=str(given[MAX_FILES]), code="too-many", detail=str(MAX_FILES)))
     job = ScriptContext(Project(scripts))
-    hits = _check(job) if _is_distributed(job) else []
+    hits = _check(job, RULES) if _is_distributed(job) else []
     found = {hit.id for hit in hits}
     looked_for = {identity for rule in RULES for identity in rule.ids} if _is_distributed(job) else set()
     return ArtifactReading(
@@ -139,10 +117,10 @@ def _is_distributed(job: ScriptContext) -> bool:
     return bool(roots & _ROOTS) or "torch" in roots
 
 
-def _check(job: ScriptContext) -> list[ScriptFinding]:
+def _check(job: ScriptContext, rules: Sequence[ScriptRule]) -> list[ScriptFinding]:
     hits: list[ScriptFinding] = []
     counts: dict[str, int] = {}
-    for rule in RULES:
+    for rule in rules:
         for hit in rule.check(job):
             counts[hit.id] = counts.get(hit.id, 0) + 1
             if counts[hit.id] <= MAX_FOUND:

@@ -1,0 +1,34 @@
+"""All rules for scripts, in the order in which they look."""
+
+from __future__ import annotations
+
+from distkb.evidence.readers.scripts import (
+    rules_branches,
+    rules_data,
+    rules_decisions,
+    rules_device,
+    rules_engine,
+    rules_files,
+    rules_launch,
+    rules_model,
+    rules_order,
+    rules_resume,
+    rules_schedule,
+    rules_sharding,
+)
+from distkb.evidence.readers.scripts.hit import ScriptRule
+
+RULES: tuple[ScriptRule, ...] = (
+    *rules_branches.RULES,
+    *rules_decisions.RULES,
+    *rules_order.RULES,
+    *rules_model.RULES,
+    *rules_resume.RULES,
+    *rules_schedule.RULES,
+    *rules_device.RULES,
+    *rules_data.RULES,
+    *rules_engine.RULES,
+    *rules_sharding.RULES,
+    *rules_files.RULES,
+    *rules_launch.RULES,
+)
