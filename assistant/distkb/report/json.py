@@ -33,12 +33,19 @@ def encode(value: Any) -> str:
 def _fit(value: Any) -> Any:
     """Return plain data in which no text, such as the name of a file, misleads a terminal or cannot be encoded."""
     if isinstance(value, str):
-        return value if value.isascii() and value.isprintable() else visible(value)
+        return _text(value)
     if isinstance(value, dict):
-        return {_fit(key): _fit(item) for key, item in value.items()}
+        return {_text(key): item if type(item) in _NUMBERS else _fit(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_fit(item) for item in value]
     return value
+
+
+def _text(text: Any) -> Any:
+    return text if not isinstance(text, str) or text.isascii() and text.isprintable() else visible(text)
+
+
+_NUMBERS = (int, float, bool, type(None))
 
 
 def document(diagnosis: Diagnosis, meanings: Meanings) -> dict[str, Any]:
