@@ -42,7 +42,7 @@ def _fit(value: Any) -> Any:
 
 
 def _text(text: Any) -> Any:
-    return text if not isinstance(text, str) or text.isascii() and text.isprintable() else visible(text)
+    return text if not isinstance(text, str) or (text.isascii() and text.isprintable()) else visible(text)
 
 
 _NUMBERS = (int, float, bool, type(None))
