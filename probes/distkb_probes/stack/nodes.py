@@ -40,6 +40,7 @@ _SENT = (
 _PART = re.compile(r"distkb-node (\d{1,6})/(\d{1,6}) ([A-Za-z0-9+/=]+)\s*$")
 _WITH_HOST = frozenset({"stacks.rank-stopped", "stacks.unread", "stacks.environ-hidden", "stacks.others-ranks"})
 """Findings that name their host, or whose pids are words of a command."""
+_TOLD_BY = ("host", "pid", "rank", "job")
 _ROWS = ("dumps", "taken", "unread", "recorders", "failed")
 _MOST_AT_ONCE = 32
 _MORE_S = 10.0
@@ -194,7 +195,9 @@ def _sound(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rows(value: object) -> list[dict[str, Any]]:
-    return [row for row in _list(value) if isinstance(row, dict)]
+    """Return the rows of a list; what a process is told by is no list and no mapping in any."""
+    rows = (row for row in _list(value) if isinstance(row, dict))
+    return [row for row in rows if not any(isinstance(row.get(name), (list, dict)) for name in _TOLD_BY)]
 
 
 def _list(value: object) -> list[Any]:
