@@ -242,6 +242,14 @@ def test_a_file_on_which_a_reader_fails_is_one_note_whoever_reads_it() -> None:
     )
 
 
+def test_a_world_of_which_hardly_anything_is_known_is_not_listed(tmp_path: Path) -> None:
+    """What a log says of its world is believed, but not written out rank by rank."""
+    (tmp_path / "rank0.log").write_text("rank 0 of 90000: world_size=90000\n" + GOOD)
+    assert len(read(tmp_path).ranks) < 10
+    (tmp_path / "rank0.log").write_text("rank 0 of 900: world_size=900\n" + GOOD)
+    assert len(read(tmp_path).ranks) == 900
+
+
 def test_a_number_in_place_of_a_rank_costs_nothing(tmp_path: Path) -> None:
     """Numbers before messages that are no ranks are not enumerated."""
     lines = ["[0] a", "[1] b", "[999999999] c", "[0] d", "[1] e", "[999999999] f", "[0] g"]

@@ -35,9 +35,9 @@ def answer(
     wrong = any(item.finding.severity in ("error", "warning") for item in reported)
     status: Status = "findings" if wrong else raw.status
     return ProbeAnswer(
-        probe=raw.probe,
+        probe=fit(raw.probe),
         status=status,
-        reason=raw.reason,
+        reason=fit(raw.reason),
         detail=fit(raw.detail),
         reported=tuple(reported),
         observations=observations,

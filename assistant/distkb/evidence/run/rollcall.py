@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SOURCES = 4
 BY_NAME = 0.8
 """Certainty of a rank that no line says."""
+MOST_SILENT = 1 << 12
+"""Ranks of which nothing is known that are listed: more tell nobody anything, and each is written several times."""
 
 
 def roll_call(
@@ -35,7 +37,7 @@ def roll_call(
     """Return the state of every rank from 0 to the last that is known of, or to the world size.
 
     Where `open_lines` were printed by ranks that nothing tells, a rank of which nothing is known is left out: they may
-    be its own.
+    be its own. So is it where there are very many of those.
     """
     by_rank = {process.rank: process for process in processes if process.rank is not None}
     stands = {place.rank: place for place in places if place.rank is not None}
@@ -47,9 +49,10 @@ def roll_call(
     if not known:
         return ()
     last = max([(world or 0) - 1, *(rank for rank in known if rank < MOST_RANKS)])
+    listed = known if open_lines or last - len(known) >= MOST_SILENT else {*range(last + 1), *known}
     return tuple(
         _state(rank, by_rank.get(rank), stands.get(rank), events.get(rank, ()), timeline, work)
-        for rank in sorted(known if open_lines else {*range(last + 1), *known})
+        for rank in sorted(listed)
     )
 
 
