@@ -212,7 +212,7 @@ def test_resizing_while_open_keeps_everything_in_sight(lang: Language, size: tup
             lines = driven.shown.splitlines()
             assert len(lines) == rows
             assert "D2" in driven.shown
-            assert lines[-1].rstrip().endswith("Help")
+            assert lines[-1].rstrip().endswith(Say(lang)("tui.key.help"))
         await driven.press("f")
         await driven.at("fix")
         await driven.pilot.resize_terminal(200, 50)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from rich.cells import cell_len
 from textual.widgets import Input
 from tui_driver import BOTH, FIRST, RUN, Drive, drive
 
@@ -123,7 +124,7 @@ def test_a_click_on_a_hint_presses_its_key(lang: Language) -> None:
         rows = driven.shown.splitlines()
         hint = f"o {Say(lang)('tui.key.read-entry')}"
         y = next(n for n, row in enumerate(rows) if hint in row)
-        await driven.pilot.click(offset=(rows[y].index(hint) + 1, y))
+        await driven.pilot.click(offset=(cell_len(rows[y].partition(hint)[0]) + 1, y))
         await driven.at("entry")
 
     drive(script, lang=lang, resume=FIRST)

@@ -81,38 +81,35 @@ def resumed_behind(work: Mapping[str, Sequence[Line]]) -> tuple[Line, Line] | No
 
 
 def began_apart(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
-    """Return what ranks first counted in lines of one kind where they count alike from different numbers on."""
+    """Return the lines with the first epochs of ranks that count them alike, but from different ones on."""
     if len(spoken) < 2:
         return ()
     shared = frozenset.intersection(*(talk.templates for talk in spoken))
     for template in dict.fromkeys(said for said in spoken[0].said[:_EARLY] if said in shared):
-        begun = [_beginning(talk, template) for talk in spoken]
-        steps = {one.step for one in begun if one is not None}
-        if None in begun or len(steps) != 1 or 0 in steps:
+        begun = [one for talk in spoken if (one := _beginning(talk, template)) is not None]
+        if len(begun) < len(spoken) or len({one.step for one in begun}) != 1 or begun[0].step < 1:
             continue
-        ordered = sorted((one.first, index) for index, one in enumerate(begun) if one is not None)
-        if ordered[0][0] != ordered[-1][0]:
-            ends = [begun[ordered[0][1]], begun[ordered[-1][1]]]
-            return tuple((one.process, one.line) for one in ends if one is not None)
+        first, last = (choose(begun, key=lambda one: one.epoch) for choose in (min, max))
+        if first.epoch != last.epoch:
+            return (first.process, first.line), (last.process, last.line)
     return ()
 
 
 class _Beginning(NamedTuple):
-    """The first line of one kind that a rank printed, what it counts, and how far on the second one is."""
+    """The first line of one kind that a rank printed, its epoch, and how many epochs later the second one is."""
 
     process: Process
     line: Line
-    first: tuple[int, int]
+    epoch: int
     step: int
 
 
 def _beginning(talk: Talk, template: str) -> _Beginning | None:
     found = [index for index, said in enumerate(talk.said[:_EARLY]) if said == template][:2]
-    counts = [count for index in found for count, _, _ in counted(talk.lines[index : index + 1])]
-    if len(counts) < 2 or talk.lines[found[0]].number > _EARLY:
+    epochs = [count[0] for index in found for count, _, _ in counted(talk.lines[index : index + 1])]
+    if len(epochs) < 2 or talk.lines[found[0]].number > _EARLY:
         return None
-    (epoch, step), (later, after) = counts
-    return _Beginning(talk.process, talk.lines[found[0]], counts[0], after - step if later == epoch else later - epoch)
+    return _Beginning(talk.process, talk.lines[found[0]], epochs[0], epochs[1] - epochs[0])
 
 
 _FILE = re.compile(r"[\w.+-]{2,80}\.(?!\d)\w{2,11}\b")
