@@ -75,7 +75,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     read_before_written: tuple[Line, Line] | None = None
     """Where a rank read a file, and where another said later that it had made it."""
     began_apart: tuple[tuple[Process, Line], ...] = ()
-    """The first counters of ranks that count alike from different numbers on."""
+    """The first epochs of ranks that began at different ones."""
     resumed_behind: tuple[Line, Line] | None = None
     """The newest checkpoint that was saved, and the older one from which the run went on."""
     quiet: Silence | None = None

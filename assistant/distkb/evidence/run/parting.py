@@ -101,11 +101,8 @@ def part(positions: Iterable[Position], world: int | None = None) -> Parting | N
 
 def _went_on(died: Position, other: Position) -> bool:
     """Whether a rank died in a call of a function of which another had only come to a later line."""
-    at = _fork(died.frames, other.frames)
-    mine, theirs = _frame(died.frames, at), _frame(other.frames, at)
-    if not died.died or mine is None or theirs is None:
-        return False
-    return _name(mine) == _name(theirs) and mine.line < theirs.line
+    _, (mine, theirs) = _together(died.frames, other.frames, _fork(died.frames, other.frames))
+    return died.died and mine < theirs
 
 
 def _key(one: Position) -> tuple[object, ...]:
@@ -126,38 +123,40 @@ def _telling(group: Sequence[Position]) -> int:
 
 def _way(main: Position, odd: Position) -> tuple[Way, str]:
     at = _fork(main.frames, odd.frames)
-    mine, theirs = _frame(main.frames, at), _frame(odd.frames, at)
-    together = mine is not None and theirs is not None and _name(mine) == _name(theirs)
-    function = mine.function if together and mine is not None else ""
-    if mine is None and theirs is None and main.waits and odd.waits and _evaluates(main) != _evaluates(odd):
+    function, lines = _together(main.frames, odd.frames, at)
+    same = at == len(main.frames) == len(odd.frames)
+    if same and main.waits and odd.waits and _evaluates(main) != _evaluates(odd):
         return "evaluation-apart", function
-    if mine is not None and theirs is not None and together and odd.place.kind == "lock" and theirs.line < mine.line:
+    if odd.place.kind == "lock" and lines[1] < lines[0]:
         return "lock-around-call", function
-    return _between(main, odd, at)
+    if same:  # one statement of the user's: where its library parts them
+        _, lines = _together(main.calls, odd.calls, _fork(main.calls, odd.calls))
+    way = _between(main, odd, at, lines)
+    return way, main.place.op if way == "generation-apart" else function
 
 
-def _between(main: Position, odd: Position, at: int) -> tuple[Way, str]:
-    mine, theirs = _frame(main.frames, at), _frame(odd.frames, at)
-    together = mine is not None and theirs is not None and _name(mine) == _name(theirs)
-    function = mine.function if together and mine is not None else ""
+def _between(main: Position, odd: Position, at: int, lines: tuple[int, int]) -> Way:
     stages = {main.stage, odd.stage}
     if "data" in stages:
-        return "one-in-loader", function
+        return "one-in-loader"
     generates = main.generates != odd.generates and stages & STEP
     if generates or (main.stage in STEP and main.inference and not odd.inference):
-        return ("generation-apart", main.place.op) if generates else ("inference-apart", function)
+        return "generation-apart" if generates else "inference-apart"
     if not odd.waits or (len(stages) > 1 and "save" in stages):
-        return ("save-apart" if odd.waits else "one-works"), function
+        return "save-apart" if odd.waits else "one-works"
     if main.stage not in STEP:
-        return _calls(main, odd, at), function
+        return _calls(main, odd, at)
     if odd.stage in STEP:
-        return "model-paths", function
-    if mine is None and theirs is None:  # one statement of the user's: where its library parts them
-        at = _fork(main.calls, odd.calls)
-        mine, theirs = _frame(main.calls, at), _frame(odd.calls, at)
-        together = mine is not None and theirs is not None and _name(mine) == _name(theirs)
-    lines = (mine.line, theirs.line) if together and mine is not None and theirs is not None else (0, 0)
-    return ("behind-step" if lines[0] < lines[1] else "before-step" if lines[0] > lines[1] else "beside-step"), function
+        return "model-paths"
+    return "behind-step" if lines[0] < lines[1] else "before-step" if lines[0] > lines[1] else "beside-step"
+
+
+def _together(mine: Sequence[Frame], theirs: Sequence[Frame], at: int) -> tuple[str, tuple[int, int]]:
+    """Return the function in which two ranks stand at frame `at`, with the line of each; nothing of two functions."""
+    one, other = _frame(mine, at), _frame(theirs, at)
+    if one is None or other is None or _name(one) != _name(other):
+        return "", (0, 0)
+    return one.function, (one.line, other.line)
 
 
 def _evaluates(one: Position) -> bool:

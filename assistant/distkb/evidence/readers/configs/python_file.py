@@ -91,12 +91,14 @@ def _imports(nodes: list[ast.AST]) -> list[str]:
 
 
 def _name(node: ast.expr) -> str:
+    """Return a dotted name; of attributes of anything else, such as of a call, the attributes."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
     if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        before = _name(node.value)
-        return f"{before}.{node.attr}" if before else node.attr
-    return ""
+        parts.append(node.id)
+    return ".".join(reversed(parts))
 
 
 def _kind(call: ast.Call, origins: Mapping[str, str]) -> tuple[Kind | None, str]:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _SET, _THREAD = "script.collective-over-set", "script.collective-in-thread"
@@ -27,7 +28,7 @@ def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
         for source, body in _loops(function.node):
             if not _is_set(source, function, job):
                 continue
-            for call in (node for part in body for node in ast.walk(part) if isinstance(node, ast.Call)):
+            for call in (node for part in body for node in nodes(part) if isinstance(node, ast.Call)):
                 need = next((n for n in job.effects.of_call(call, function) if n.category == "collective"), None)
                 if need is not None and need.name != "dist.barrier":
                     yield hit(_SET, function, call, call=shown(call.func), over=shown(source), needs=need.name)
@@ -39,15 +40,25 @@ def salted_hash(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         if not isinstance(function.node, ast.Module) and function.name.endswith("__hash__"):
             continue
-        for node in _own_nodes(function.node):
-            divides = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
-            writes = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Call) and last(node.func) in _WRITES)
-            inside: list[ast.AST] = [node.left] if isinstance(node, ast.BinOp) and divides else [node] if writes else []
-            calls = (part for start in inside for part in ast.walk(start) if isinstance(part, ast.Call))
-            call = next((part for part in calls if _is_salted(part, function, job)), None)
-            if call is not None:
-                yield hit(_HASH, function, call, call=shown(call))
-                break
+        looked: set[int] = set()
+        salted: list[ast.Call] = []
+        for node in walk(function.node):
+            inside = _divided_or_written(node)
+            if inside is not None and id(node) not in looked:
+                parts = nodes(inside)
+                looked.update(map(id, parts))
+                salted += [p for p in parts if isinstance(p, ast.Call) and _is_salted(p, function, job)]
+        if salted:
+            call = min(salted, key=lambda one: (one.lineno, one.col_offset))
+            yield hit(_HASH, function, call, call=shown(call))
+
+
+def _divided_or_written(node: ast.AST) -> ast.AST | None:
+    """Return the part of a remainder, or of a text that is put together, from which its value comes."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return node.left
+    writes = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Call) and last(node.func) in _WRITES)
+    return node if writes else None
 
 
 def _is_salted(call: ast.Call, function: Function, job: ScriptContext) -> bool:
@@ -62,31 +73,15 @@ def _is_salted(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     )
 
 
-def _own_nodes(root: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's own body."""
-    left: list[ast.AST] = list(getattr(root, "body", []))
-    while left:
-        node = left.pop(0)
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node
-            left.extend(ast.iter_child_nodes(node))
-
-
 def _loops(root: ast.AST) -> Iterator[tuple[ast.expr, list[ast.AST]]]:
     """Yield what each loop of a function's own body goes through, with what it repeats."""
-    own = getattr(root, "body", [])
-    left: list[ast.AST] = list(own)
-    while left:
-        node = left.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
+    for node in walk(root):
         if isinstance(node, (ast.For, ast.AsyncFor)):
             yield node.iter, list(node.body)
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             yield node.generators[0].iter, [node.elt]
         elif isinstance(node, ast.DictComp):
             yield node.generators[0].iter, [node.key, node.value]
-        left.extend(ast.iter_child_nodes(node))
 
 
 def _is_set(node: ast.expr | None, function: Function, job: ScriptContext, depth: int = 0) -> bool:
@@ -117,7 +112,7 @@ def _of_numbers(node: ast.AST) -> bool:
     return any(
         (isinstance(part, ast.Call) and last(part.func) in _NUMBERS)
         or (isinstance(part, ast.Constant) and isinstance(part.value, (int, float)) and not isinstance(node, ast.Call))
-        for part in ast.walk(node)
+        for part in nodes(node)
     )
 
 

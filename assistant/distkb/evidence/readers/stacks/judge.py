@@ -122,11 +122,7 @@ def _together(main: RankGroup, standing: Sequence[Standing]) -> list[Observation
     """Judge ranks that all stand in one place. Where some were not dumped, nobody knows where those are."""
     if main.place.kind in ("collective", "barrier") and not _missing(standing):
         return [_observation("stacks.all-in-same-collective", _where(main), main.members)]
-    return (
-        _alone(main)
-        if main.place.kind in _BY_KIND and main.place.kind in (*_ALONE, "compile", "lock", "dataloader")
-        else []
-    )
+    return _alone(main) if main.place.kind in {*_ALONE, "compile", "lock", "dataloader"} else []
 
 
 def _alone(group: RankGroup) -> list[Observation]:
