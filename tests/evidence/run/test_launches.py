@@ -76,3 +76,11 @@ def test_without_times_nothing_is_left_out(tmp_path: Path) -> None:
     for job in ("4711", "4712"):
         (tmp_path / f"train-{job}.out").write_text("epoch 1\nepoch 2\n")
     assert told(tmp_path)[1] == []
+
+
+@pytest.mark.parametrize(("hour", "runs"), [(11, [("train-4711", False), ("train-4712", True)]), (19, [])])
+def test_times_of_day_order_runs_of_one_sitting(tmp_path: Path, hour: int, runs: list[tuple[str, bool]]) -> None:
+    """Without a date, times that lie many hours apart may be of two days and order nothing."""
+    for job, at in (("4711", 10), ("4712", hour)):
+        (tmp_path / f"train-{job}.out").write_text(f"[{at}:01:00] epoch 1\n[{at}:03:00] epoch 2\n")
+    assert told(tmp_path)[1] == runs

@@ -101,3 +101,35 @@ def test_files_of_nobody_are_not_laid_side_by_side() -> None:
         for start in (0, 900)
     ]
     assert not {name for name in observed(*scans) if name.startswith(("differs.", "alone."))}
+
+
+def test_learning_rates_that_differ_between_the_ranks() -> None:
+    """The rates of all ranks at one step are held against each other."""
+    said = {rank: "".join(f"step {s} lr {(1 + rank) * 0.001 * s:.5f}\n" for s in range(1, 6)) for rank in (0, 1)}
+    seen = observed(*(scan(text, f"rank_{rank}.log", rank) for rank, text in said.items()))
+    assert {quote.rank for quote in seen["differs.learning-rate"].quotes} == {0, 1}
+
+
+@pytest.mark.parametrize(("path", "own"), [("out/rank1/model.pt", True), ("out/rank0/model.pt", False)])
+def test_a_file_with_the_failed_ranks_own_number(path: str, own: bool) -> None:
+    """What rank 1 did not find is a file of its own, or one of another rank."""
+    frame = '  File "/home/user/train.py", line 9, in main\n    f()\n'
+    raised = f"Traceback (most recent call last):\n{frame}FileNotFoundError: [Errno 2] No such file: '{path}'\n"
+    seen = observed(scan(f"step 1\n{raised}", "rank_1.log", 1), gave_up(0, 45, BACKWARD, error=CLOSED))
+    assert ("run.failed-at-own-path" in seen) is own
+
+
+@pytest.mark.parametrize(
+    ("call", "matches"),
+    [
+        ("dist.broadcast(box, src=0, group=pair)", True),
+        ("dist.send(x, group=ring, dst=1)", True),
+        ("dist.broadcast(box, src=0)", False),
+        ("dist.all_reduce(x, group=pair)", False),
+    ],
+)
+def test_a_call_that_names_a_peer_and_a_group(call: str, matches: bool) -> None:
+    """Whether the other rank's number is one of the world or of the group is a question of such calls alone."""
+    frame = f'  File "/home/user/train.py", line 9, in main\n    {call}\n'
+    text = f"Traceback (most recent call last):\n{frame}ValueError: x\n"
+    assert ("frame.peer-in-group" in observed(scan(text, "rank_1.log", 1))) is matches

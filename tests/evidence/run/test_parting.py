@@ -154,3 +154,22 @@ def test_a_library_parts_ranks_that_stand_in_one_statement_of_the_users() -> Non
     apart = part([inside, past])
     assert apart is not None
     assert apart.way == "beside-step"
+
+
+@pytest.mark.parametrize(("line", "way"), [(4, "lock-around-call"), (12, "one-works")])
+def test_a_lock_that_is_taken_above_the_call_is_around_it(line: int, way: Way) -> None:
+    """Who waits for a lock at an earlier line of the function waits for the one inside; at a later line it is work."""
+    inside, at_lock = position(0, "own-call", ("train", 9)), position(1, "work", ("train", line))
+    place = msgspec.structs.replace(at_lock.place, kind="lock")
+    parting = part([inside, msgspec.structs.replace(at_lock, place=place)])
+    assert parting is not None
+    assert parting.way == way
+
+
+def test_a_trainers_evaluation_and_its_training_lie_apart() -> None:
+    """Below one statement of the user's one rank is in the library's evaluation, and the other still trains."""
+    trains, evaluates = position(0, "backward", ("main", 30)), position(1, "own-call", ("main", 30))
+    loop = Frame("run", "/site-packages/lightning/pytorch/loops/evaluation_loop.py", 170)
+    parting = part([trains, msgspec.structs.replace(evaluates, calls=(*evaluates.frames, loop))])
+    assert parting is not None
+    assert parting.way == "evaluation-apart"

@@ -86,3 +86,20 @@ def test_a_file_is_read_too_early_where_its_maker_is_not_done(text: str, early: 
     found = observed(scan(text)).get("run.read-before-written")
     shown = [quote.line for quote in found.quotes] if found is not None else []
     assert shown == ([2, 3] if early else [])
+
+
+@pytest.mark.parametrize(
+    ("starts", "apart"),
+    [
+        ({0: (4, 5), 1: (0, 1)}, True),
+        ({0: (4, 5), 1: (4, 5)}, False),
+        ({0: (0, 0), 1: (4, 4)}, False),
+        ({0: (0, 1), 1: (4,)}, False),
+    ],
+    ids=["resumed and anew", "alike", "no epochs that go on", "seen once"],
+)
+def test_ranks_that_began_at_different_epochs(starts: dict[int, tuple[int, ...]], apart: bool) -> None:
+    """Only a count that goes on on every rank says where each began."""
+    texts = {rank: "".join(f"epoch {e} begins\nepoch {e} done\n" for e in said) for rank, said in starts.items()}
+    found = observed(*(scan(text, f"rank_{rank}.log", rank) for rank, text in texts.items())).get("run.began-apart")
+    assert ([quote.rank for quote in found.quotes] == [1, 0] if found is not None else False) is apart

@@ -214,3 +214,24 @@ def test_the_ends_of_a_range_are_no_counts_that_differ() -> None:
     """Every rank has its own part of the data, and says from where to where it goes."""
     said = {rank: [f"records {rank}..{7197 + rank}, 2400 in all"] for rank in range(3)}
     assert not any(map(RELATIONS["differs"], columns(spoken(said))))
+
+
+@pytest.mark.parametrize(
+    ("norms", "in_groups"),
+    [
+        ((1.2345, 1.2345, 7.8912, 7.8912), True),
+        ((1.2345, 7.8912, 1.2345, 7.8912), True),
+        ((1.2345, 1.2345, 1.2345, 7.8912), False),
+        ((1.2345, 1.2345, 1.2345, 1.2345), False),
+        ((1.2345, 2.3456, 3.4567, 4.5678), False),
+        ((1.2, 1.2, 7.8, 7.8), False),
+        ((1.2345, 7.8912), False),
+    ],
+)
+def test_weights_that_agree_in_groups(norms: tuple[float, ...], in_groups: bool) -> None:
+    """Groups of one size, each with its own precise numbers; one odd rank, or two ranks that differ, are no groups."""
+    said = {
+        rank: [f"step {step} model norm {norm + step:.{len(str(norm)) - 2}f}" for step in STEPS]
+        for rank, norm in enumerate(norms)
+    }
+    assert RELATIONS["agrees-in-groups"](column("norm", said)) == in_groups
