@@ -16,8 +16,9 @@ from distkb.evidence.observation import Evidence, Observation, Skipped
 from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
 from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
 from distkb.evidence.readers.report.report_reader import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
-from distkb.evidence.run.derive import Derived, derive, stack_frames
+from distkb.evidence.run.derive import Derived, derive
 from distkb.evidence.run.ends import before_endings
+from distkb.evidence.run.frames import stack_frames
 from distkb.evidence.run.launches import newest
 from distkb.evidence.run.timeline import waited
 from distkb.evidence.run.unexplained import general, without_explained, without_raised

@@ -17,7 +17,7 @@ from distkb.evidence.code.spots import with_sources
 from distkb.evidence.observation import Observation
 from distkb.evidence.readers.scripts import read_scripts
 from distkb.evidence.readers.stacks.model import Frame
-from distkb.evidence.run.derive import stack_frames
+from distkb.evidence.run.frames import stack_frames
 from distkb.evidence.run.parting import part
 from distkb.evidence.run.positions import Position, Stage
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -14,11 +13,12 @@ from distkb.evidence.readers.error_files import ErrorFile
 from distkb.evidence.run import findings
 from distkb.evidence.run.closeup import Wish, closeup
 from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over, stopped_apart
+from distkb.evidence.run.frames import frames
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.observe import Model, first_failure, observe
 from distkb.evidence.run.parting import Parting, part
 from distkb.evidence.run.positions import Position, positions
-from distkb.evidence.run.processes import Run, Trace, assemble, attempts
+from distkb.evidence.run.processes import Run, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import began_apart, read_before_written, resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import alone, talks
@@ -26,10 +26,9 @@ from distkb.evidence.run.sizes import divided
 from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes
 from distkb.evidence.run.unexplained import general
 from distkb.evidence.run.work import own_words, without_warnings, work_of
-from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.readers.stacks.group import Standing
@@ -185,62 +184,3 @@ def _restarts(work: Mapping[str, Sequence[Line]]) -> list[dict[str, Sequence[Lin
                 ends = [*cuts, len(own)]
                 return [{key: own[start:stop]} for start, stop in zip([0, *cuts], ends, strict=True)]
     return []
-
-
-def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
-    """Signatures of frames, matched on the user's frames of the first exception of each traceback, and of stacks."""
-    wanted = _of_frames(signatures) if any(p.traces for p in run.processes) or _on_stacks(places) else ()
-    shown: list[tuple[str, Quote]] = []
-    for process in run.processes:
-        for trace in process.traces[:20]:
-            shown += [(name, q) for name, qs in frame_hits(trace, wanted, process.rank).items() for q in qs]
-    return _together([*shown, *_place_hits(places, wanted)])
-
-
-def stack_frames(places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
-    """Signatures of frames, matched on where ranks stood by their stacks alone."""
-    wanted = _of_frames(signatures) if _on_stacks(places) else ()
-    return _together(_place_hits(places, wanted))
-
-
-def _of_frames(signatures: Sequence[Signature]) -> list[tuple[str, re.Pattern[str]]]:
-    return [(s.id, re.compile(s.pattern)) for s in signatures if "frame" in s.where]
-
-
-def _on_stacks(places: Sequence[Position]) -> bool:
-    return any(place.how == "stack" for place in places)
-
-
-def _place_hits(
-    places: Sequence[Position], wanted: Sequence[tuple[str, re.Pattern[str]]]
-) -> Iterator[tuple[str, Quote]]:
-    for place in places:
-        if place.how == "stack":
-            text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
-            text += f"\n{place.place.op}("  # the call that the user's innermost frame makes
-            yield from ((name, place.quote) for name, pattern in wanted if pattern.search(text))
-
-
-def _together(shown: Iterable[tuple[str, Quote]]) -> list[Observation]:
-    found: dict[str, list[Quote]] = {}
-    for name, quote in shown:
-        found.setdefault(name, []).append(quote)
-    return [
-        Observation(id=name, source="log", quotes=tuple(quotes[:6]), count=len(quotes))
-        for name, quotes in found.items()
-    ]
-
-
-def frame_hits(
-    trace: Trace, wanted: Sequence[tuple[str, re.Pattern[str]]], rank: int | None
-) -> dict[str, tuple[Quote, ...]]:
-    """Innermost user frame of a traceback that each pattern matches."""
-    found: dict[str, tuple[Quote, ...]] = {}
-    for frame in trace.chain.first.frames:
-        if not frame.user:
-            continue
-        for name, pattern in wanted:
-            if pattern.search(frame.text):
-                text = quote_text(frame.text)
-                found[name] = (Quote(text=text, path=trace.path, line=trace.line_of(frame.at), rank=rank),)
-    return found

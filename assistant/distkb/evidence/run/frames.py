@@ -1,0 +1,102 @@
+"""What the frames of tracebacks and stacks show: signatures of the user's frames, and the way down to an operation."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.text.clean import quote_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from distkb.catalogue.model import Signature
+    from distkb.evidence.run.positions import Position
+    from distkb.evidence.run.processes import Run, Trace
+    from distkb.evidence.text.traceback import TracebackFrame
+
+_UNIT = re.compile(r"fsdp/fully_sharded_data_parallel\.py$")
+_FUNCTIONAL = re.compile(r"torch/(?:nn/functional|_ops|_tensor|overrides)\.py$")
+_MODULE = re.compile(r"torch/nn/modules/(?!module\.py)\w+\.py$")
+_TRACES = 20
+"""Tracebacks of a process that are looked at."""
+
+
+def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
+    """Signatures of frames, matched on the user's frames of the first exception of each traceback, and of stacks."""
+    wanted = _of_frames(signatures) if any(p.traces for p in run.processes) or _on_stacks(places) else ()
+    shown: list[tuple[str, Quote]] = []
+    for process in run.processes:
+        for trace in process.traces[:_TRACES]:
+            shown += [(name, q) for name, qs in frame_hits(trace, wanted, process.rank).items() for q in qs]
+            frame = trace.chain.first.user_frame
+            if frame is not None and through_forwards(trace.chain.first.frames):
+                shown.append(("run.module-called-in-unit", _quoted(frame, trace, process.rank)))
+    return _together([*shown, *_place_hits(places, wanted)])
+
+
+def stack_frames(places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
+    """Signatures of frames, matched on where ranks stood by their stacks alone."""
+    wanted = _of_frames(signatures) if _on_stacks(places) else ()
+    return _together(_place_hits(places, wanted))
+
+
+def _of_frames(signatures: Sequence[Signature]) -> list[tuple[str, re.Pattern[str]]]:
+    return [(s.id, re.compile(s.pattern)) for s in signatures if "frame" in s.where]
+
+
+def _on_stacks(places: Sequence[Position]) -> bool:
+    return any(place.how == "stack" for place in places)
+
+
+def _place_hits(
+    places: Sequence[Position], wanted: Sequence[tuple[str, re.Pattern[str]]]
+) -> Iterator[tuple[str, Quote]]:
+    for place in places:
+        if place.how == "stack":
+            text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
+            text += f"\n{place.place.op}("  # the call that the user's innermost frame makes
+            yield from ((name, place.quote) for name, pattern in wanted if pattern.search(text))
+
+
+def _together(shown: Iterable[tuple[str, Quote]]) -> list[Observation]:
+    found: dict[str, list[Quote]] = {}
+    for name, quote in shown:
+        found.setdefault(name, []).append(quote)
+    return [
+        Observation(id=name, source="log", quotes=tuple(quotes[:6]), count=len(quotes))
+        for name, quotes in found.items()
+    ]
+
+
+def frame_hits(
+    trace: Trace, wanted: Sequence[tuple[str, re.Pattern[str]]], rank: int | None
+) -> dict[str, tuple[Quote, ...]]:
+    """Innermost user frame of a traceback that each pattern matches."""
+    found: dict[str, tuple[Quote, ...]] = {}
+    for frame in trace.chain.first.frames:
+        if not frame.user:
+            continue
+        for name, pattern in wanted:
+            if pattern.search(frame.text):
+                found[name] = (_quoted(frame, trace, rank),)
+    return found
+
+
+def through_forwards(frames: Sequence[TracebackFrame]) -> bool:
+    """Whether an operation of a torch module was reached from an FSDP unit's forward by calls of modules alone.
+
+    Every module on the way was called as FSDP wants it, so its hooks had gathered all that the unit owns.
+    """
+    paths = [frame.path.replace("\\", "/") for frame in frames]
+    unit = next((n for n, path in enumerate(paths) if frames[n].function == "forward" and _UNIT.search(path)), None)
+    if unit is None:
+        return False
+    inner = [n for n in range(unit + 1, len(frames)) if not _FUNCTIONAL.search(paths[n])]
+    regular = all(frames[n].function == "forward" for n in inner if frames[n].user)
+    return bool(inner) and regular and _MODULE.search(paths[inner[-1]]) is not None
+
+
+def _quoted(frame: TracebackFrame, trace: Trace, rank: int | None) -> Quote:
+    return Quote(text=quote_text(frame.text), path=trace.path, line=trace.line_of(frame.at), rank=rank)
