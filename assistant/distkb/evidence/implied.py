@@ -15,17 +15,17 @@ CONCLUDED = 0.9
 
 
 def concluded_facts(observations: Sequence[Observation], concludes: Mapping[str, Iterable[str]]) -> list[Observation]:
-    """The facts that findings establish, for every fact that is not known yet; the first finding counts."""
+    """The facts that findings establish, for every fact that is not known yet; none where findings contradict."""
     known = {o.id.partition("=")[0] for o in observations if "=" in o.id and o.certainty > CERTAINTY}
-    found: dict[str, Observation] = {}
+    found: dict[str, dict[str, Observation]] = {}
     for observation in observations:
         for fact in concludes.get(observation.id, ()) if observation.present else ():
             name = fact.partition("=")[0]
             if name not in known:
                 certainty = CONCLUDED * observation.certainty
                 one = Observation(id=fact, source="log", certainty=certainty, quotes=observation.quotes[:1])
-                found.setdefault(name, one)
-    return list(found.values())
+                found.setdefault(name, {}).setdefault(fact, one)
+    return [one for values in found.values() if len(values) == 1 for one in values.values()]
 
 
 def implied_facts(observations: Sequence[Observation], implies: Mapping[str, Iterable[str]]) -> list[Observation]:

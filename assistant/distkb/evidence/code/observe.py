@@ -28,7 +28,18 @@ if TYPE_CHECKING:
 
 PRINTED = 0.8
 """Certainty of what follows from the last lines of ranks: they may have gone on from there."""
-_ORDER: tuple[Origin, ...] = ("rank", "clock", "file", "exception", "chance", "machine", "measure", "batch", "part")
+_ORDER: tuple[Origin, ...] = (
+    "salt",
+    "rank",
+    "clock",
+    "file",
+    "exception",
+    "chance",
+    "machine",
+    "measure",
+    "batch",
+    "part",
+)
 """Of several things that one condition depends on, the one that tells most comes first."""
 
 

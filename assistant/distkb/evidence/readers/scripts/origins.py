@@ -240,6 +240,9 @@ class Origins:
             yield Reason("agreed", function, node)
         elif outside is not None:
             yield Reason(outside, function, node)
+            if outside == "file":  # which file it asks for
+                asked = self._values_of(given, function, depth + 1)
+                yield from (reason for reason in asked if reason.origin == "salt")
         elif name in EVEN:
             yield from self._values_of(node.args[:1], function, depth + 1)
         elif target is not None:
@@ -324,7 +327,7 @@ class Origins:
         if name and self._agreed(name, function, node.lineno):
             yield Reason("agreed", function, node)
             return
-        if isinstance(node, ast.Attribute) and not name.startswith("self."):
+        if isinstance(node, ast.Attribute) and not (name.startswith("self.") and name.count(".") == 1):
             held = list(self._held(node, function, depth))
             yield from held or self._expression(node.value, function, depth)
             return

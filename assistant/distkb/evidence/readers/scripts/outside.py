@@ -6,10 +6,12 @@ import ast
 import re
 from typing import Literal
 
-Origin = Literal["rank", "part", "batch", "measure", "clock", "chance", "file", "machine", "exception", "agreed"]
+Origin = Literal[
+    "rank", "part", "batch", "measure", "clock", "chance", "salt", "file", "machine", "exception", "agreed"
+]
 """What differs: the rank's number, its part of the data (how much it has), the content of a batch, a number that it
-measured (loss, metric), the time, a random number, the state of the file system, of the machine, an exception;
-`agreed` is a value that a collective made the same on all ranks."""
+measured (loss, metric), the time, a random number, the salt of its hashes, the state of the file system, of the
+machine, an exception; `agreed` is a value that a collective made the same on all ranks."""
 
 _CLOCKS = re.compile(
     r"^(?:time\.(?:time|monotonic|perf_counter|process_time)(?:_ns)?|datetime\.(?:datetime\.)?(?:now|utcnow|today))$"
@@ -72,6 +74,8 @@ def of_library(full: str, node: ast.Call) -> Origin | None:
         return "clock"
     if _CHANCES.match(full) or (method in _CHANCE_METHODS and _GENERATOR.search(full)):
         return "chance"
+    if full == "hash" and not isinstance(getattr(node.args[:1] and node.args[0], "value", None), (int, float)):
+        return "salt"
     if _FILES.match(full) or method in _FILE_METHODS:
         return "file"
     return "machine" if _MACHINE.match(full) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -11,6 +12,12 @@ from distkb.evidence.readers.scripts.names import canonical, dotted
 from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.source import Script
 
+_ROUNDS = 4
+"""How often it is asked anew who calls whom."""
+_DEPTH = 8
+"""Names, attributes and calls that are followed to an object's class."""
+_MOST = 8
+"""Calls, or assignments, that are asked of which class an object is."""
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 
 
@@ -67,6 +74,8 @@ class Project:
         self._attributes: dict[int, dict[str, list[ast.expr]]] = {}
         self._callers: dict[int, list[tuple[Function, Site]]] | None = None
         self._targets: dict[tuple[int, int], Function | None] = {}
+        self._objects: dict[tuple[int, int], Class | None] = {}
+        self._level = 0
         for script in scripts:
             self._index(script)
 
@@ -184,6 +193,7 @@ class Project:
 
     def target(self, call: ast.Call, function: Function) -> Function | None:
         """Return the function of the project that a call runs; None for everything else."""
+        self._settle()
         key = (id(call), id(function))
         if key not in self._targets:
             self._targets[key] = self._target(call, function)
@@ -250,20 +260,101 @@ class Project:
         return None
 
     def holds_class(self, node: ast.expr, function: Function) -> Class | None:
-        """Return the project's class of which a variable or attribute of `self` is an object, where that is plain."""
+        """Return the project's class of which an expression gives an object, where that is plain.
+
+        Followed are variables, attributes, what functions of the project return, annotations, and what callers give.
+        """
+        key = (id(node), id(function))
+        if key not in self._objects and self._level < _DEPTH:
+            self._objects[key] = None  # an object that is made of itself ends here
+            self._level += 1
+            self._objects[key] = self._class_of(node, function)
+            self._level -= 1
+        return self._objects.get(key)
+
+    def _class_of(self, node: ast.expr, function: Function) -> Class | None:
+        if isinstance(node, ast.Call):
+            return self.class_named(node.func, function.script) or self._returned_class(node, function)
+        if isinstance(node, ast.Attribute):
+            return self._class_of_attribute(node, function)
+        if not isinstance(node, ast.Name):
+            return None
         value = self.single(node, function)
-        return self.class_named(value.func, function.script) if isinstance(value, ast.Call) else None
+        return self._class_of_parameter(node.id, function) if value is None else self.holds_class(value, function)
+
+    def _returned_class(self, call: ast.Call, function: Function) -> Class | None:
+        target = self._target(call, function)
+        if target is None:
+            return None
+        return _agreed(self.holds_class(value, target) for value, _ in self.walk(target).returns[:_MOST])
+
+    def _class_of_attribute(self, node: ast.Attribute, function: Function) -> Class | None:
+        own = isinstance(node.value, ast.Name) and node.value.id == "self"
+        owner = function.owner if own else self.holds_class(node.value, function)
+        if owner is None:
+            return None
+        values = self.attribute_values(owner).get(node.attr, [])[:_MOST]
+        return _agreed(self.holds_class(value, _around(value, owner, function)) for value in values)
+
+    def _class_of_parameter(self, name: str, function: Function) -> Class | None:
+        scope: Function | None = function
+        while scope is not None and name not in scope.parameters:
+            scope = scope.parent
+        if scope is None or isinstance(scope.node, ast.Module):
+            return None
+        annotation = next((a.annotation for a in scope.node.args.args if a.arg == name), None)
+        named = None if annotation is None else self.class_named(annotation, scope.script)
+        return named or _agreed(self.holds_class(value, caller) for value, caller in self._given(name, scope))
+
+    def _given(self, name: str, function: Function) -> Iterator[tuple[ast.expr, Function]]:
+        """Yield what the callers that are known so far give for a parameter."""
+        index = function.parameters.index(name) - (1 if function.is_method else 0)
+        for caller, site in (self._callers or {}).get(id(function), [])[:_MOST]:
+            value = next((w.value for w in site.node.keywords if w.arg == name), None)
+            if value is None and 0 <= index < len(site.node.args):
+                value = site.node.args[index]
+            if value is not None:
+                yield value, caller
 
     def callers(self, function: Function) -> list[tuple[Function, Site]]:
         """Return every call of a function in the project."""
-        if self._callers is None:
-            self._callers = {}
+        self._settle()
+        return (self._callers or {}).get(id(function), [])
+
+    def _settle(self) -> None:
+        """Find out who calls whom: each round knows the objects that the calls of the round before hand on."""
+        if self._callers is not None:
+            return
+        self._callers = {}
+        for _ in range(_ROUNDS):
+            self._objects.clear()
+            targets: dict[tuple[int, int], Function | None] = {}
+            callers: dict[int, list[tuple[Function, Site]]] = {}
             for caller in self.functions:
                 for site in self.walk(caller).sites:
-                    target = self.target(site.node, caller)
+                    target = targets[id(site.node), id(caller)] = self._target(site.node, caller)
                     if target is not None:
-                        self._callers.setdefault(id(target), []).append((caller, site))
-        return self._callers.get(id(function), [])
+                        callers.setdefault(id(target), []).append((caller, site))
+            done = sum(map(len, callers.values())) == sum(map(len, self._callers.values()))
+            self._callers, self._targets = callers, targets
+            if done:
+                break
+        self._objects.clear()
+
+
+def _agreed(found: Iterable[Class | None]) -> Class | None:
+    """Return the one class among several answers; what is open does not count."""
+    known = {id(one): one for one in found if one is not None}
+    return next(iter(known.values())) if len(known) == 1 else None
+
+
+def _around(value: ast.expr, owner: Class, function: Function) -> Function:
+    """Return the method of a class in which an expression stands."""
+    for method in owner.methods.values():
+        first, last = getattr(method.node, "lineno", 0), getattr(method.node, "end_lineno", None) or 0
+        if first <= value.lineno <= last:
+            return method
+    return function
 
 
 def _plain_values(scope: FunctionNode) -> dict[str, list[ast.expr]]:
