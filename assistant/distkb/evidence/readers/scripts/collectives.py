@@ -228,7 +228,7 @@ def _forward(call: ast.Call, callee: ast.expr, function: Function, project: Proj
     if isinstance(callee, ast.Attribute) and callee.attr in {"forward", "__call__"}:
         owner = callee.value
     name = dotted(owner)
-    if not name or (name.count(".") and not name.startswith("self.")):
+    if not name:
         return None
     kind = kinds.kind_of(owner, function, project, call.lineno)
     if kind in {kinds.FSDP1, kinds.FSDP2}:

@@ -26,6 +26,8 @@ _WRAPPERS = {
 _SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "requires_grad_"})
 """Methods that give back the object itself."""
 _DEPTH = 6
+_HELPERS = 2
+"""Functions in one another in which a model may be sharded in place."""
 MAX_CALLERS = 12
 """Calls of one function that are asked what they give for a parameter."""
 
@@ -43,7 +45,8 @@ def kind_of(node: ast.AST | None, function: Function, project: Project, line: in
         return _of_name(name, function, project, line, depth)
     if name.startswith("self.") and name.count(".") == 1:
         return _of_attribute(name, function, project, depth)
-    return ""
+    owner = project.holds_class(node.value, function) if isinstance(node, ast.Attribute) else None
+    return "" if owner is None else _attribute_of(owner, f"self.{name.rpartition('.')[2]}", project, depth)
 
 
 def _of_call(call: ast.Call, function: Function, project: Project, line: int, depth: int) -> str:
@@ -52,7 +55,26 @@ def _of_call(call: ast.Call, function: Function, project: Project, line: int, de
         return kind_of(call.args[0], function, project, line, depth + 1)
     if isinstance(call.func, ast.Attribute) and call.func.attr in _SAME:
         return kind_of(call.func.value, function, project, line, depth + 1)
-    return _of_class(full)
+    return _of_class(full) or _returned(call, None, function, project, depth)
+
+
+def _returned(call: ast.Call, index: int | None, function: Function, project: Project, depth: int) -> str:
+    """Return what a function of the project gives back, or what is at a place of the tuple that it gives back."""
+    target = project.target(call, function)
+    if target is None or depth > _DEPTH or target.name.endswith("__init__"):
+        return ""
+    kinds: set[str] = set()
+    for value, _ in project.walk(target).returns[:MAX_CALLERS]:
+        if index is None:
+            kinds.add(kind_of(value, target, project, depth=depth + 2))
+        elif isinstance(value, ast.Tuple) and 0 <= index < len(value.elts):
+            kinds.add(kind_of(value.elts[index], target, project, depth=depth + 2))
+    return _one(kinds)
+
+
+def _one(kinds: set[str]) -> str:
+    """Return the kind that all agree on; doubt where they do not."""
+    return next(iter(kinds)) if len(kinds) == 1 else (UNSURE if kinds else "")
 
 
 def _of_class(full: str) -> str:
@@ -76,7 +98,9 @@ def _of_assignment(found: Assignment, function: Function, project: Project, dept
         return PREPARED
     if found.index is not None:
         is_engine = isinstance(value, ast.Call) and canonical(value.func, function.script) == "deepspeed.initialize"
-        return ENGINE if is_engine and found.index == 0 else ""
+        if is_engine:
+            return ENGINE if found.index == 0 else ""
+        return _returned(value, found.index, function, project, depth) if isinstance(value, ast.Call) else ""
     if isinstance(value, ast.IfExp):
         kinds = {kind_of(part, function, project, found.line, depth + 1) for part in (value.body, value.orelse)}
         return kinds.pop() if len(kinds) == 1 else UNSURE
@@ -110,11 +134,19 @@ def _of_name(name: str, function: Function, project: Project, line: int, depth: 
     return ""
 
 
-def _sharded_in_place(name: str, scope: Function, project: Project, line: int) -> str:
-    """Return whether `fully_shard(name)` has been called above a line."""
+def _sharded_in_place(name: str, scope: Function, project: Project, line: int, depth: int = 0) -> str:
+    """Return whether `fully_shard(name)` has been called above a line, here or in a function that was given it."""
     for site in project.first_arguments(scope, "fully_shard").get(name, ()):
         if site.node.lineno < line and "." in canonical(site.node.func, scope.script):
             return FSDP2 if site.where.certain else UNSURE
+    for site, place in project.handed_on(scope).get(name, ()) if depth < _HELPERS else ():
+        target = project.target(site.node, scope)
+        names = target.parameters[1:] if target is not None and target.is_method else getattr(target, "parameters", [])
+        given = place if isinstance(place, str) else names[place] if place < len(names) else ""
+        if site.node.lineno < line and target is not None and given in names:
+            found = _sharded_in_place(given, target, project, 1 << 30, depth + 1)
+            if found:
+                return found if site.where.certain else UNSURE
     return ""
 
 
@@ -130,13 +162,15 @@ def _of_parameter(name: str, function: Function, project: Project, depth: int) -
             given = site.node.args[index]
         if given is not None:
             kinds.add(kind_of(given, caller, project, site.node.lineno, depth + 2))
-    return kinds.pop() if len(kinds) == 1 else (UNSURE if kinds else "")
+    return _one(kinds)
 
 
 def _of_attribute(name: str, function: Function, project: Project, depth: int) -> str:
     cls = function.owner or (function.parent.owner if function.parent else None)
-    if cls is None:
-        return ""
+    return "" if cls is None else _attribute_of(cls, name, project, depth)
+
+
+def _attribute_of(cls: Class, name: str, project: Project, depth: int) -> str:
     key = (id(cls), name)
     if key not in project.attribute_kinds:
         project.attribute_kinds[key] = ""  # an attribute that is made of itself ends here
@@ -154,5 +188,4 @@ def _attribute_kind(name: str, cls: Class, project: Project, depth: int) -> str:
         sharded = _sharded_in_place(name, method, project, 1 << 30)
         if sharded:
             return sharded
-    kinds.discard("")
-    return kinds.pop() if len(kinds) == 1 else (UNSURE if kinds else "")
+    return _one(kinds - {""})

@@ -70,6 +70,7 @@ class Project:
         self.attribute_kinds: dict[tuple[int, str], str] = {}
         """What attributes of classes hold, as far as it was asked for."""
         self._arguments: dict[tuple[int, str], dict[str, list[Site]]] = {}
+        self._handed_on: dict[int, dict[str, list[tuple[Site, int | str]]]] = {}
         self._values: dict[int, dict[str, list[ast.expr]]] = {}
         self._attributes: dict[int, dict[str, list[ast.expr]]] = {}
         self._callers: dict[int, list[tuple[Function, Site]]] | None = None
@@ -190,6 +191,19 @@ class Project:
                     found.setdefault(dotted(site.node.args[0]), []).append(site)
             self._arguments[key] = found
         return self._arguments[key]
+
+    def handed_on(self, function: Function) -> dict[str, list[tuple[Site, int | str]]]:
+        """Return by name the calls of the project's functions to which a function hands it, and as which argument."""
+        if id(function) not in self._handed_on:
+            found: dict[str, list[tuple[Site, int | str]]] = {}
+            for site in self.walk(function).sites:
+                if self.target(site.node, function) is not None:
+                    for place, value in enumerate(site.node.args):
+                        found.setdefault(dotted(value), []).append((site, place))
+                    for word in site.node.keywords:
+                        found.setdefault(dotted(word.value), []).append((site, word.arg or ""))
+            self._handed_on[id(function)] = found
+        return self._handed_on[id(function)]
 
     def target(self, call: ast.Call, function: Function) -> Function | None:
         """Return the function of the project that a call runs; None for everything else."""
