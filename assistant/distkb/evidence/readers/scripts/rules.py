@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from distkb.evidence.readers.scripts import (
     rules_branches,
+    rules_bypass,
+    rules_checkpoints,
     rules_data,
     rules_decisions,
     rules_device,
     rules_engine,
     rules_files,
+    rules_groups,
     rules_launch,
     rules_model,
     rules_order,
     rules_resume,
     rules_schedule,
     rules_sharding,
+    rules_updates,
+    rules_workers,
 )
 from distkb.evidence.readers.scripts.hit import ScriptRule
 
@@ -31,4 +36,9 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_sharding.RULES,
     *rules_files.RULES,
     *rules_launch.RULES,
+    *rules_groups.RULES,
+    *rules_updates.RULES,
+    *rules_bypass.RULES,
+    *rules_checkpoints.RULES,
+    *rules_workers.RULES,
 )

@@ -13,6 +13,10 @@ from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _SAVE, _DIRECTORY = "script.save-on-every-rank", "script.own-directory-per-rank"
+_POLLED = "script.polled-while-written"
+_RENAMES = ("replace", "rename", "renames", "move", "link", "symlink", "flock", "FileLock", "SoftFileLock")
+_WRITERS = {"torch.save": 1, "open": 0, "numpy.save": 0, "numpy.savez": 0, "pickle.dump": 1, "json.dump": 1}
+"""Calls that write a file in place, with the position of its path."""
 _OWN = re.compile(
     r"(?i)rank|main|master|primary|chief|\bgpu\b|gpu_id|process|shard|should_save|is_save|\bmp_|\bwriter|device"
 )
@@ -112,4 +116,47 @@ def _clock(node: ast.expr, function: Function, job: ScriptContext, depth: int = 
     return None
 
 
-RULES = (ScriptRule(ids=(_SAVE,), check=saved_everywhere), ScriptRule(ids=(_DIRECTORY,), check=own_directory))
+def polled(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield loops that wait until a file is there which the project writes in place: it is there when it is begun."""
+    if job.mentions(*_RENAMES):
+        return
+    written = {text for function in job.project.functions for text in _written(function, job)}
+    for function in job.project.functions if written else ():
+        for node in nodes(function.node):
+            asked = _awaited(node)
+            if asked is not None and _as_text(asked, function, job) in written:
+                yield hit(_POLLED, function, asked, path=shown(asked))
+                break
+
+
+def _written(function: Function, job: ScriptContext) -> Iterator[str]:
+    for site in job.project.walk(function).sites:
+        place = _WRITERS.get(canonical(site.node.func, function.script))
+        if place is None or len(site.node.args) <= place:
+            continue
+        mode = site.node.args[1:2] if place == 0 and last(site.node.func) == "open" else None
+        if mode is None or any(isinstance(one, ast.Constant) and "w" in str(one.value) for one in mode):
+            yield _as_text(site.node.args[place], function, job)
+
+
+def _awaited(node: ast.AST) -> ast.expr | None:
+    """Return the path of `while not os.path.exists(path)`."""
+    test = node.test if isinstance(node, ast.While) else None
+    asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
+    if not isinstance(asked, ast.Call) or last(asked.func) not in {"exists", "isfile", "is_file"}:
+        return None
+    if asked.args:
+        return asked.args[0]
+    return asked.func.value if isinstance(asked.func, ast.Attribute) else None
+
+
+def _as_text(path: ast.expr, function: Function, job: ScriptContext) -> str:
+    value = job.project.single(path, function) if dotted(path) else None
+    return shown(path if value is None else value)
+
+
+RULES = (
+    ScriptRule(ids=(_POLLED,), check=polled),
+    ScriptRule(ids=(_SAVE,), check=saved_everywhere),
+    ScriptRule(ids=(_DIRECTORY,), check=own_directory),
+)

@@ -1,0 +1,154 @@
+"""What goes past a wrapper's hooks or undoes them: methods of a sharded model, copies, memory that nothing fills."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.project import Class, Function
+
+_METHOD, _COPY, _EMPTY = "script.method-past-sharding", "script.copy-of-sharded", "script.memory-without-values"
+_REENTRANT, _JOIN = "script.reentrant-with-unused", "script.collective-in-join"
+_SHARDED = frozenset({kinds.FSDP1, kinds.FSDP2})
+_FILLS = ("reset_parameters", "init_weights", "load_state_dict", "set_model_state_dict", "_init_weights", "post_init",
+          "param_init_fn", "load_checkpoint", "initialize_weights", "init_parameters", "load_state",
+          "initialize_parameters", "load")  # fmt: skip
+_LAYERS = ("torch.nn.", "transformers.")
+
+
+def method_past(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield calls of a method that runs layers, on a model whose forward alone gathers them."""
+    if job.mentions("register_fsdp_forward_method", "summon_full_params", "unshard"):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            named = site.node.func
+            if not isinstance(named, ast.Attribute) or named.attr == "forward":
+                continue
+            owner = _inner(named.value)
+            if kinds.kind_of(owner, function, job.project, site.node.lineno) not in _SHARDED:
+                continue
+            method = _runs_layers(owner, named.attr, function, job)
+            if method:
+                yield hit(_METHOD, function, site.node, call=shown(named), model=shown(owner), layer=method)
+
+
+def _inner(node: ast.expr) -> ast.expr:
+    """`model` of `model.module`, which FSDP's wrapper class has."""
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "module" else node
+
+
+def _runs_layers(owner: ast.expr, name: str, function: Function, job: ScriptContext) -> str:
+    """Return a layer that the model's method runs by itself; an empty string where it does not, or calls forward."""
+    cls = _class_of_model(owner, function, job)
+    method = None if cls is None else job.project.method(cls, name)
+    init = None if cls is None else job.project.method(cls, "__init__")
+    if cls is None or method is None or init is None or name.startswith("__"):
+        return ""
+    layers = {a.target for a in job.project.walk(init).assignments if _is_layer(a.value, init, job)}
+    called = [dotted(site.node.func) for site in job.project.walk(method).sites]
+    if {"self", "self.forward", "self.__call__"} & set(called):
+        return ""
+    return next((name for name in called if name in layers), "")
+
+
+def _is_layer(value: ast.expr, init: Function, job: ScriptContext) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    full = canonical(value.func, init.script)
+    return full.startswith(_LAYERS) or job.project.class_named(value.func, init.script) is not None
+
+
+def _class_of_model(node: ast.expr, function: Function, job: ScriptContext) -> Class | None:
+    """Return the project's class of a model, also below the wrapper that it was given to."""
+    found = job.project.holds_class(node, function)
+    if found is not None or not dotted(node):
+        return found
+    classes: dict[int, Class] = {}
+    for made in job.project.walk(function).assigned(dotted(node), before=1 << 30):
+        value: ast.expr | None = made.value
+        for _ in range(4):
+            if isinstance(value, ast.Call) and job.project.holds_class(value, function) is None:
+                value = value.args[0] if value.args else getattr(value.func, "value", None)
+        inner = None if value is None else job.project.holds_class(value, function)
+        if inner is not None:
+            classes[id(inner)] = inner
+    return next(iter(classes.values())) if len(classes) == 1 else None
+
+
+def copied(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield deep copies of a model that is sharded already."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            copies = canonical(call.func, function.script) == "copy.deepcopy" and bool(call.args)
+            if copies and kinds.kind_of(call.args[0], function, job.project, call.lineno) in _SHARDED:
+                yield hit(_COPY, function, call, model=shown(call.args[0]))
+
+
+def never_filled(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield memory that a model on the meta device gets and that nothing in the project fills with values."""
+    if job.mentions(*_FILLS) or any(
+        word.startswith(("normal_", "xavier", "kaiming", "trunc")) for word in job.vocabulary
+    ):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            if last(site.node.func) == "to_empty":
+                yield hit(_EMPTY, function, site.node, call=shown(site.node))
+
+
+def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield reentrant checkpoints in a project whose DDP looks for unused parameters."""
+    finds = any(
+        last(site.node.func) in {"DistributedDataParallel", "DDP"}
+        and constant(keyword(site.node, "find_unused_parameters")) is True
+        and constant(keyword(site.node, "static_graph")) is not True
+        for function in job.project.functions
+        for site in job.project.walk(function).sites
+    )
+    for function in job.project.functions if finds else ():
+        for site in job.project.walk(function).sites:
+            call = site.node
+            full = canonical(call.func, function.script)
+            told = full.startswith("torch.utils.checkpoint") and constant(keyword(call, "use_reentrant")) is True
+            if told:
+                yield hit(_REENTRANT, function, call, call=shown(call.func))
+                return
+
+
+def in_join(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield collectives of the script's own inside of `with Join(…)`, which ranks without data do not make."""
+    for function in job.project.functions:
+        for block in nodes(function.node):
+            if not isinstance(block, ast.With) or not any(
+                _is_join(item.context_expr, function) for item in block.items
+            ):
+                continue
+            calls = [n for s in block.body for n in nodes(s) if isinstance(n, ast.Call)]
+            for call in calls:
+                need = next((n for n in job.effects.of_call(call, function) if n.category == "collective"), None)
+                if need is not None:
+                    yield hit(_JOIN, function, call, call=shown(call.func), needs=need.name)
+                    break
+
+
+def _is_join(node: ast.expr, function: Function) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    return (
+        canonical(node.func, function.script).startswith("torch.distributed.algorithms.") or last(node.func) == "join"
+    )
+
+
+RULES = (
+    ScriptRule(ids=(_METHOD,), check=method_past),
+    ScriptRule(ids=(_COPY,), check=copied),
+    ScriptRule(ids=(_EMPTY,), check=never_filled),
+    ScriptRule(ids=(_REENTRANT,), check=reentrant),
+    ScriptRule(ids=(_JOIN,), check=in_join),
+)

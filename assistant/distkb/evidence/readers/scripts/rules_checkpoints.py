@@ -1,0 +1,206 @@
+"""Checkpoints: which one is taken for the newest, what is dropped on the way back, what is read and never used."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.project import Function
+
+_SORTED, _PREFIX = "script.checkpoints-sorted-as-text", "script.wrapper-keys-dropped"
+_UNUSED, _RANDOM = "script.restored-counter-unused", "script.one-random-state-for-all"
+_LISTS = frozenset({"glob", "iglob", "rglob", "listdir", "iterdir", "scandir"})
+_KEEPS = frozenset({"list", "tuple", "sorted", "filter", "map", "str"})
+_CHECKPOINTS = re.compile(r"(?i)step|epoch|iter|ckpt|checkpoint|snapshot|model|state")
+_DEPTH = 6
+_STRIPS = frozenset({"consume_prefix_in_state_dict_if_present", "removeprefix", "unwrap_model"})
+_COUNTERS = frozenset({"step", "epoch", "global_step", "iteration", "iter", "start_epoch", "start_step", "next_epoch"})
+_SETS_RANDOM = frozenset({"set_rng_state", "setstate", "set_state"})
+
+
+def sorted_as_text(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield the last of sorted file names where the project writes a bare number into such names: 9 comes after 10."""
+    written = list(_numbered_names(job))
+    for function in job.project.functions if written else ():
+        for node in nodes(function.node):
+            listed = _last_of(node, function, job)
+            if listed is None or not isinstance(node, ast.expr):
+                continue
+            pattern = _pattern(listed)
+            name = next((text for text in written if _fits(text, pattern)), None)
+            if name is not None:
+                yield hit(_SORTED, function, node, call=shown(node), name=name)
+                break
+
+
+def _numbered_names(job: ScriptContext) -> Iterator[str]:
+    """Yield file names that are put together with a number of no fixed width: `step_{}.pt`."""
+    for script in job.project.scripts:
+        for node in script.nodes:
+            if isinstance(node, ast.JoinedStr):
+                parts = [p.value if isinstance(p, ast.Constant) else _field(p) for p in node.values]
+                text = "".join(str(part) for part in parts).rpartition("/")[2]
+                if "{}" in text and _CHECKPOINTS.search(text):
+                    yield text
+
+
+def _field(part: ast.expr) -> str:
+    """A field with a width of its own, or of letters, is no bare number."""
+    bare = isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1
+    counts = isinstance(part, ast.FormattedValue) and any(
+        re.search(r"(?i)step|epoch|iter|^i$|^n$", last(node)) for node in nodes(part.value)
+    )
+    return "{}" if bare and counts else "*"
+
+
+def _last_of(node: ast.AST, function: Function, job: ScriptContext) -> ast.expr | None:
+    """Return what is listed in `sorted(listed)[-1]`, `max(listed)` or `listed.sort(); listed[-1]`, without a key."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "max" and len(node.args) == 1:
+        return None if node.keywords and keyword(node, "key") else _listing(node.args[0], function, job)
+    if not isinstance(node, ast.Subscript) or not _is_minus_one(node.slice):
+        return None
+    value: ast.expr | None = node.value
+    if isinstance(value, ast.Name):
+        value = job.project.single(value, function)
+    if isinstance(value, ast.Call) and last(value.func) == "sorted" and value.args and keyword(value, "key") is None:
+        return _listing(value.args[0], function, job)
+    return None
+
+
+def _is_minus_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and constant(node.operand) == 1
+
+
+def _listing(node: ast.expr | None, function: Function, job: ScriptContext, depth: int = 0) -> ast.expr | None:
+    """Return the call that lists a folder, behind names, filters and comprehensions of bare names."""
+    if node is None or depth > _DEPTH:
+        return None
+    if isinstance(node, ast.Name):
+        return _listing(job.project.single(node, function), function, job, depth + 1)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        turns = any(isinstance(part, ast.Call) and last(part.func) in {"int", "float"} for part in nodes(node.elt))
+        return _listing(node.generators[0].iter, function, job, depth + 1) if not turns else None
+    if isinstance(node, ast.Call):
+        if last(node.func) in _LISTS:
+            return node
+        if last(node.func) in _KEEPS and node.args:
+            return _listing(node.args[-1], function, job, depth + 1)
+    return None
+
+
+def _pattern(listed: ast.expr) -> str:
+    """The last part of a glob's pattern, where it is written out."""
+    texts = [part.value for part in nodes(listed) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    return texts[-1].rpartition("/")[2] if texts else "*"
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Whether names of this form are among those that the pattern lists, by what both begin with."""
+    begins = pattern.partition("*")[0]
+    own = name.partition("{}")[0].partition("*")[0]
+    return own.startswith(begins) if begins else bool(own)
+
+
+def keys_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield loads with `strict=False` into a bare model where the project saves the state of the wrapped one."""
+    if job.mentions(*_STRIPS) or any("module." in word for word in job.vocabulary):
+        return
+    saved = next(_wrapped_states(job), None)
+    for function in job.project.functions if saved is not None else ():
+        for site in job.project.walk(function).sites:
+            call = site.node
+            if last(call.func) != "load_state_dict" or constant(keyword(call, "strict")) is not False:
+                continue
+            owner = call.func.value if isinstance(call.func, ast.Attribute) else call
+            bare = kinds.kind_of(owner, function, job.project, call.lineno) == "" or last(owner) == "module"
+            if bare and saved is not None:
+                yield hit(_PREFIX, function, call, call=shown(call), saved=shown(saved))
+
+
+def _wrapped_states(job: ScriptContext) -> Iterator[ast.expr]:
+    """Yield the calls of `state_dict` on a model that DDP wraps."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            named = site.node.func
+            asked = named.value if isinstance(named, ast.Attribute) and named.attr == "state_dict" else None
+            if asked is not None and kinds.kind_of(asked, function, job.project, site.node.lineno) == kinds.DDP:
+                yield site.node
+
+
+def counter_unused(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield an epoch or step that is read from a checkpoint into a name that nothing reads."""
+    if not job.mentions("load", "load_checkpoint"):
+        return
+    for function in job.project.functions:
+        read = {
+            node.id for node in nodes(function.node) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        walk = job.project.walk(function)
+        for made in walk.assignments:
+            value = made.value
+            if not isinstance(value, ast.Subscript) or constant(value.slice) not in _COUNTERS:
+                continue
+            unused = made.target.isidentifier() and made.target not in read | _shared(function)
+            if unused and _load_of(value.value, function, job) is not None:
+                yield hit(_UNUSED, function, value, name=made.target, value=shown(value))
+
+
+def _shared(function: Function) -> set[str]:
+    """Names that others may read: of a module, and those that a function declares global."""
+    if isinstance(function.node, ast.Module):
+        return {node.id for node in nodes(function.node) if isinstance(node, ast.Name)}
+    return {
+        name for node in nodes(function.node) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
+    }
+
+
+def _load_of(node: ast.expr, function: Function, job: ScriptContext) -> ast.Call | None:
+    """Return the `torch.load` that gives an expression, or that was last assigned to this name above it."""
+    made = job.project.walk(function).assigned(dotted(node), before=node.lineno) if dotted(node) else []
+    value = made[-1].value if made else node
+    loads = isinstance(value, ast.Call) and canonical(value.func, function.script) == "torch.load"
+    return value if loads and isinstance(value, ast.Call) else None
+
+
+def one_random_state(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield random states that every rank takes from one file, which one rank wrote."""
+    if not job.mentions("init_process_group", "Accelerator", "DistributedDataParallel", "fully_shard"):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            if last(call.func) not in _SETS_RANDOM or not call.args or site.where.side != "both":
+                continue
+            full = canonical(call.func, function.script)
+            if not full.startswith(("torch.", "random.", "numpy.random.")):
+                continue
+            held = call.args[0].value if isinstance(call.args[0], ast.Subscript) else call.args[0]
+            loaded = _load_of(held, function, job)
+            if loaded is None or not loaded.args:
+                continue
+            if not job.origins.of(loaded.args[0], function) and not _offset_by_rank(job):
+                yield hit(_RANDOM, function, call, call=shown(call), file=shown(loaded.args[0]))
+                break
+
+
+def _offset_by_rank(job: ScriptContext) -> bool:
+    """Whether the random numbers are told apart by rank again: a seed in which the rank occurs."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            seeds = last(site.node.func) in {"manual_seed", "seed", "set_seed", "seed_everything"}
+            if seeds and any(r.origin == "rank" for a in site.node.args for r in job.origins.of(a, function)):
+                return True
+    return False
+
+
+RULES = (
+    ScriptRule(ids=(_SORTED,), check=sorted_as_text),
+    ScriptRule(ids=(_PREFIX,), check=keys_dropped),
+    ScriptRule(ids=(_UNUSED,), check=counter_unused),
+    ScriptRule(ids=(_RANDOM,), check=one_random_state),
+)

@@ -1,0 +1,72 @@
+"""Process groups: ranks of the group given where ranks of the job are asked for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
+from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.project import Function
+
+_PEER = "script.group-rank-as-global"
+_CALLS = {"broadcast": 1, "broadcast_object_list": 1, "reduce": 1, "gather": 2, "gather_object": 2, "scatter": 2,
+          "scatter_object_list": 2, "send": 1, "recv": 1, "isend": 1, "irecv": 1}  # fmt: skip
+"""Where `src` or `dst` stands, which names a rank of the whole job (torch.distributed, all versions)."""
+_SEVERAL = frozenset({"get_group", "new_subgroups", "new_subgroups_by_enumeration", "get_submesh"})
+"""Calls that give a rank the one of several groups in which it is."""
+_GLOBAL = frozenset({"get_global_rank", "get_process_group_ranks"})
+_DEPTH = 5
+
+
+def group_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield `src=` and `dst=` that are ranks within the group of the call."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            full = canonical(call.func, function.script)
+            place = _CALLS.get(last(call.func)) if full.startswith("torch.distributed.") else None
+            group = keyword(call, "group")
+            if place is None or group is None or constant(group) is None:
+                continue
+            peer = keyword(call, "src") or keyword(call, "dst") or next(iter(call.args[place : place + 1]), None)
+            if peer is not None and _is_within(peer, group, function, job):
+                yield hit(_PEER, function, call, call=shown(call.func), peer=shown(peer), group=shown(group))
+
+
+def _is_within(peer: ast.expr, group: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether a peer is counted within the group, or is rank 0 though the job has several such groups."""
+    if constant(peer) == 0:
+        return any(last(part.func) in _SEVERAL for part in _made_of(group, function, job) if isinstance(part, ast.Call))
+    parts = [part for part in _made_of(peer, function, job) if isinstance(part, ast.Call)]
+    if any(last(part.func) in _GLOBAL for part in parts):
+        return False
+    return any(
+        last(part.func) == "get_rank" and bool(part.args or keyword(part, "group")) and not _is_world(part)
+        for part in parts
+    )
+
+
+def _is_world(call: ast.Call) -> bool:
+    given = keyword(call, "group") or next(iter(call.args), None)
+    return given is None or constant(given) is None or last(given) == "WORLD"
+
+
+def _made_of(node: ast.expr, function: Function, job: ScriptContext) -> list[ast.AST]:
+    """Return the parts of an expression, and of what its names stand for where that is plain."""
+    found: list[ast.AST] = []
+    left: list[tuple[ast.expr, int]] = [(node, 0)]
+    while left:
+        top, depth = left.pop()
+        parts = nodes(top)
+        found += parts
+        for part in parts if depth < _DEPTH else ():
+            if isinstance(part, (ast.Name, ast.Attribute)):
+                value = job.project.single(part, function)
+                if value is not None and value is not top:
+                    left.append((value, depth + 1))
+    return found
+
+
+RULES = (ScriptRule(ids=(_PEER,), check=group_rank),)

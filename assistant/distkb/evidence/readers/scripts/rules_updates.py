@@ -1,0 +1,228 @@
+"""Training under DDP: updates that differ from rank to rank, parameters that change behind the wrapper, kept graphs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.flow import Site
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.nodes import children, nodes
+from distkb.evidence.readers.scripts.project import Function
+
+_PLATEAU, _RATE = "script.plateau-on-own-measure", "script.rate-by-rank"
+_FROZEN, _FROZEN_FLAT = "script.frozen-after-ddp", "script.frozen-after-fsdp"
+_LOADED, _KEPT, _CLIPPED = "script.loaded-by-one-after-ddp", "script.graph-kept", "script.clipped-before-unscale"
+_RANK_OWN = frozenset({"measure", "batch", "part"})
+_SENDS = frozenset({"broadcast", "broadcast_object_list", "_sync_module_states", "_sync_params_and_buffers"})
+_ENDS_GRAPH = frozenset({"item", "detach", "float", "tolist", "numpy", "cpu", "data", "clone_detached"})
+_ALL_WRAP = frozenset({kinds.DDP, kinds.FSDP1, kinds.FSDP2})
+
+
+def _trains_together(job: ScriptContext) -> bool:
+    return job.mentions("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel", "Accelerator")
+
+
+def plateau(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield steps of ReduceLROnPlateau by a number that every rank measures for itself."""
+    if not job.mentions("ReduceLROnPlateau") or not _trains_together(job):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            named = call.func
+            if not isinstance(named, ast.Attribute) or named.attr != "step" or len(call.args) != 1:
+                continue
+            made = job.project.single(named.value, function)
+            if not isinstance(made, ast.Call) or last(made.func) != "ReduceLROnPlateau":
+                continue
+            own = next((r for r in job.origins.of(call.args[0], function) if r.origin in _RANK_OWN), None)
+            if own is not None and not _is_agreed(call.args[0], function, job):
+                yield hit(_PLATEAU, function, call, call=shown(call), measure=shown(call.args[0]))
+
+
+def _is_agreed(node: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether any collective of the function gets the number, or a name of which it is made."""
+    named = {dotted(part) for part in nodes(node) if dotted(part)}
+    for made in job.project.walk(function).assignments:
+        if made.target in named:
+            named |= {dotted(part) for part in nodes(made.value) if dotted(part)}
+    for site in job.project.walk(function).sites:
+        if any(need.category == "collective" for need in job.effects.of_call(site.node, function)):
+            given = {dotted(part) for argument in site.node.args for part in nodes(argument)}
+            if named & (given - {""}) or any(part is site.node for part in nodes(node)):
+                return True
+    return False
+
+
+def rate_by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield learning rates and other settings of an optimizer that depend on the rank's number."""
+    if not _trains_together(job):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            if kinds.kind_of(call, function, job.project, call.lineno) != kinds.OPTIMIZER:
+                continue
+            for name in ("lr", "weight_decay", "momentum", "betas"):
+                value = keyword(call, name)
+                reasons = job.origins.of(value, function) if value is not None else []
+                if value is not None and any(reason.origin == "rank" for reason in reasons):
+                    yield hit(_RATE, function, call, setting=f"{name}={shown(value)}")
+                    break
+
+
+def frozen_late(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield parameters whose `requires_grad` is changed when DDP, or FSDP's wrapper class, has them already."""
+    for function in job.project.functions:
+        for owner, node in _switched(function):
+            kind = _wrapped_kind(owner, function, job, node.lineno)
+            if kind == kinds.DDP and not _static(job):
+                yield hit(_FROZEN, function, node, model=shown(owner))
+                break
+            if kind == kinds.FSDP1:
+                yield hit(_FROZEN_FLAT, function, node, model=shown(owner))
+                break
+
+
+def _static(job: ScriptContext) -> bool:
+    """Whether a wrapping says that it looks for what has no gradient."""
+    return job.mentions("find_unused_parameters", "static_graph")
+
+
+def _switched(function: Function) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the models whose parameters a function switches off, with the place that does it."""
+    for node in nodes(function.node):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+            if constant(next(iter(node.args), None)) is False:
+                yield node.func.value, node
+        elif isinstance(node, ast.For):
+            model = _parameters_of(node.iter)
+            for part in nodes(node) if model is not None else ():
+                if isinstance(part, ast.Assign) and constant(part.value) is False:
+                    target = part.targets[0]
+                    if model is not None and isinstance(target, ast.Attribute) and target.attr == "requires_grad":
+                        yield model, target
+
+
+def _parameters_of(node: ast.expr) -> ast.expr | None:
+    named = node.func if isinstance(node, ast.Call) else None
+    names = {"parameters", "named_parameters"}
+    return named.value if isinstance(named, ast.Attribute) and named.attr in names else None
+
+
+def _wrapped_kind(node: ast.expr, function: Function, job: ScriptContext, line: int) -> str:
+    """Return with what a model, or the one of which it is a part, was wrapped above a line."""
+    here: ast.expr = node
+    for _ in range(6):
+        kind = kinds.kind_of(here, function, job.project, line)
+        if kind in _ALL_WRAP:
+            return kind
+        if not isinstance(here, ast.Attribute):
+            return ""
+        here = here.value
+    return ""
+
+
+def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield weights that only some ranks load into a model which DDP has given to all ranks before."""
+    if job.mentions(*_SENDS):
+        return
+    for function in job.project.functions:
+        sites = [site for site in job.project.walk(function).sites if _loads(site)]
+        for site in sites:
+            owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+            if site.where.side == "both" or site.where.guard is None or {s.where.side for s in sites} > {"main"}:
+                continue
+            if _wrapped_kind(owner, function, job, site.node.lineno) == kinds.DDP:
+                yield hit(_LOADED, function, site.node, model=shown(owner), test=shown(site.where.guard.node))
+
+
+def _loads(site: Site) -> bool:
+    return last(site.node.func) == "load_state_dict"
+
+
+def graph_kept(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield losses that are added up, or put on a list, together with the graph that made them."""
+    for function in job.project.functions:
+        walk = job.project.walk(function)
+        backward = {dotted(s.node.func.value) for s in walk.sites if isinstance(s.node.func, ast.Attribute)
+                    and s.node.func.attr == "backward" and s.where.loops}  # fmt: skip
+        ended = {a.target for a in walk.assignments if _ends_graph(a.value)}
+        losses = backward - ended - {""}
+        around, begun = _begun_in_loops(function) if losses else ({}, {})
+        for name, node in _kept(function, losses):
+            loop = around.get(id(node))
+            grows = loop is not None and name not in begun.get(loop, ()) and name not in backward
+            if grows and isinstance(node, (ast.expr, ast.stmt)):
+                yield hit(_KEPT, function, node, name=name, loss=shown(_value(node)))
+                break
+
+
+def _kept(function: Function, losses: set[str]) -> Iterator[tuple[str, ast.AST]]:
+    for node in nodes(function.node):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and dotted(node.value) in losses:
+            yield dotted(node.target), node
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+            given = dotted(node.args[0]) if len(node.args) == 1 else ""
+            if given in losses:
+                yield dotted(node.func.value), node
+
+
+def _value(node: ast.AST) -> ast.AST:
+    return node.value if isinstance(node, ast.AugAssign) else node.args[0] if isinstance(node, ast.Call) else node
+
+
+def _ends_graph(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and last(value.func) in _ENDS_GRAPH
+
+
+def _begun_in_loops(function: Function) -> tuple[dict[int, int], dict[int, set[str]]]:
+    """Return the innermost loop around each node, and what is assigned anew inside of each loop, by identity."""
+    around: dict[int, int] = {}
+    begun: dict[int, set[str]] = {}
+    left: list[tuple[ast.AST, tuple[int, ...]]] = [(function.node, ())]
+    while left:
+        node, loops = left.pop()
+        if loops:
+            around[id(node)] = loops[-1]
+        if isinstance(node, (ast.For, ast.While)):
+            loops = (*loops, id(node))
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            for loop in loops:
+                begun.setdefault(loop, set()).add(dotted(target))
+        left += [(child, loops) for child in children(node)]
+    return around, begun
+
+
+def clipped_first(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield clipping of gradients that a loss scaler has multiplied and that nothing has divided again."""
+    for function in job.project.functions:
+        sites = job.project.walk(function).sites
+        named = [last(site.node.func) for site in sites]
+        scaled = any(name == "backward" and _is_scaled(site.node) for name, site in zip(named, sites, strict=True))
+        if not scaled or "unscale_" in named:
+            continue
+        for site in sites:
+            full = canonical(site.node.func, function.script)
+            if full.startswith("torch.nn.utils.") and last(site.node.func).startswith("clip_grad_"):
+                yield hit(_CLIPPED, function, site.node, call=shown(site.node.func))
+                break
+
+
+def _is_scaled(call: ast.Call) -> bool:
+    """`scaler.scale(loss).backward()`."""
+    inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(inner, ast.Call) and last(inner.func) == "scale"
+
+
+RULES = (
+    ScriptRule(ids=(_PLATEAU,), check=plateau),
+    ScriptRule(ids=(_RATE,), check=rate_by_rank),
+    ScriptRule(ids=(_FROZEN, _FROZEN_FLAT), check=frozen_late),
+    ScriptRule(ids=(_LOADED,), check=loaded_by_one),
+    ScriptRule(ids=(_KEPT,), check=graph_kept),
+    ScriptRule(ids=(_CLIPPED,), check=clipped_first),
+)

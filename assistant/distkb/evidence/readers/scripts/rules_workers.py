@@ -1,0 +1,92 @@
+"""Processes beside the ranks: files that workers share, and functions that cannot be started elsewhere."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
+from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.project import Class, Function
+
+_SHARED, _LOCAL, _GUARD = "script.handle-shared-by-workers", "script.spawn-of-local", "script.spawn-without-guard"
+_OPENS = frozenset({"open", "h5py.File", "sqlite3.connect", "lmdb.open", "tarfile.open", "zipfile.ZipFile"})
+_SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
+_MOVES = frozenset({"read", "readline", "seek", "execute", "extractfile", "begin", "readinto"})
+
+
+def shared_handle(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield files that a dataset opens in `__init__` and moves about in `__getitem__`, where loaders have workers."""
+    for owner, loads in _loaded_by_workers(job):
+        init, getter = owner.methods.get("__init__"), owner.methods.get("__getitem__")
+        if init is None or getter is None or "__getstate__" in owner.methods:
+            continue
+        for made in job.project.walk(init).assignments:
+            opened = isinstance(made.value, ast.Call) and canonical(made.value.func, init.script) in _OPENS
+            if opened and made.target.startswith("self.") and _is_moved(made.target[5:], owner, made.value):
+                yield hit(_SHARED, init, made.value, call=shown(made.value), loader=shown(loads.func), data=owner.name)
+
+
+def _loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
+    """Yield the classes of the data sets that a DataLoader with workers reads."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            workers = keyword(call, "num_workers")
+            if last(call.func) != "DataLoader" or workers is None or constant(workers) == 0 or not call.args:
+                continue
+            number = constant(workers)
+            if isinstance(number, int) or not isinstance(workers, ast.Constant):
+                owner = job.project.holds_class(call.args[0], function)
+                if owner is not None:
+                    yield owner, call
+
+
+def _is_moved(name: str, owner: Class, opened: ast.expr) -> bool:
+    """Whether other methods than the one that opens it read from a place that all readers share."""
+    for method in owner.methods.values():
+        for node in nodes(method.node):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+                held = node.func.value
+                inside = isinstance(held, ast.Attribute) and held.attr == name
+                if inside and method.name != f"{owner.name}.__init__":
+                    return True
+    return isinstance(opened, ast.Call) and last(opened.func) == "File"
+
+
+def spawned(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield starts of processes by spawn whose function cannot be found there, or that each of them would repeat."""
+    for function in job.project.functions:
+        guarded = _guarded(function)
+        for site in job.project.walk(function).sites:
+            call = site.node
+            if canonical(call.func, function.script) not in _SPAWNS:
+                continue
+            given = keyword(call, "fn") or next(iter(call.args), None)
+            method = keyword(call, "start_method")
+            forks = method is not None and constant(method) != "spawn"
+            if given is not None and not forks and _is_local(given, function):
+                yield hit(_LOCAL, function, call, call=shown(call.func), given=shown(given))
+            elif isinstance(function.node, ast.Module) and not forks and id(call) not in guarded:
+                yield hit(_GUARD, function, call, call=shown(call.func))
+
+
+def _is_local(node: ast.expr, function: Function) -> bool:
+    if isinstance(node, ast.Lambda):
+        return True
+    inside = not isinstance(function.node, ast.Module)
+    return inside and isinstance(node, ast.Name) and node.id in function.inner
+
+
+def _guarded(function: Function) -> set[int]:
+    """Return what stands under a test of `__name__` at the top level of a file, by identity."""
+    body = function.node.body if isinstance(function.node, ast.Module) else []
+    tests = [s for s in body if isinstance(s, ast.If) and "__name__" in {last(part) for part in nodes(s.test)}]
+    return {id(part) for test in tests for part in nodes(test)}
+
+
+RULES = (
+    ScriptRule(ids=(_SHARED,), check=shared_handle),
+    ScriptRule(ids=(_LOCAL, _GUARD), check=spawned),
+)
