@@ -26,6 +26,8 @@ _UNIT = re.compile(
     r"|steps|epochs|hits|errors|param)"
 )
 """What follows a number that is no count of data."""
+MOST_CELLS = 100_000
+"""Numbers of all ranks that are laid side by side."""
 LEAST_ROWS = 4
 """Rows from which the course of a number can be told."""
 COUNTERS = 3
@@ -105,7 +107,15 @@ class Table:
 
     @cached_property
     def rows(self) -> list[tuple[int, ...]]:
-        """Which lines of the ranks stand side by side: those that count alike, else in the order in which they came."""
+        """Which lines of the ranks stand side by side: those that count alike, else in the order in which they came.
+
+        Of very many an even choice is taken, with the first and the last ones.
+        """
+        rows = self._rows()
+        step = len(rows) * len(self.spoken) // MOST_CELLS + 1
+        return rows if step == 1 else [*rows[: -LEAST_ROWS : step], *rows[-LEAST_ROWS:]]
+
+    def _rows(self) -> list[tuple[int, ...]]:
         counted = [self._counts(talk, places) for talk, places in self.spoken] if len(self.spoken) > 1 else [()]
         if not all(counted):
             return list(zip(*(places for _, places in self.spoken), strict=False))
@@ -260,9 +270,11 @@ def agrees_in_groups(column: Column) -> bool:
     """Whether precise numbers are the same within groups of ranks of one size, always the same, and differ else."""
     if len(column.ranks) < 4 or not differs(column):
         return False
-    groupings = [_grouping(row) for row in column.rows() if all(map(_is_precise, row))]
-    sizes = set(map(groupings[0].count, groupings[0])) if groupings else set()
-    return len(groupings) > 1 and len(set(groupings)) == 1 and len(sizes) == 1 and min(sizes) > 1
+    groupings = (_grouping(row) for row in column.rows() if all(map(_is_precise, row)))
+    first = next(groupings, ())
+    sizes = set(map(first.count, set(first)))
+    again = next(groupings, ()) == first
+    return again and len(sizes) == 1 and min(sizes) > 1 and all(one == first for one in groupings)
 
 
 def _grouping(row: Sequence[str]) -> tuple[int, ...]:

@@ -38,8 +38,9 @@ def plateau(job: ScriptContext) -> Iterator[ScriptFinding]:
             made = job.project.single(named.value, function)
             if not isinstance(made, ast.Call) or last(made.func) != "ReduceLROnPlateau":
                 continue
+            given = dotted(call.args[0]) in function.parameters and not job.project.callers(function)
             own = next((r for r in job.origins.of(call.args[0], function) if r.origin in _RANK_OWN), None)
-            if own is not None and not _is_agreed(call.args[0], function, job):
+            if own is not None and not given and not _is_agreed(call.args[0], function, job):
                 yield hit(_PLATEAU, function, call, call=shown(call), measure=shown(call.args[0]))
 
 
