@@ -113,7 +113,7 @@ class Table:
         """
         rows = self._rows()
         step = len(rows) * len(self.spoken) // MOST_CELLS + 1
-        return rows if step == 1 else [*rows[: -LEAST_ROWS : step], *rows[-LEAST_ROWS:]]
+        return rows if step == 1 else [*rows[:-LEAST_ROWS:step], *rows[-LEAST_ROWS:]]
 
     def _rows(self) -> list[tuple[int, ...]]:
         counted = [self._counts(talk, places) for talk, places in self.spoken] if len(self.spoken) > 1 else [()]

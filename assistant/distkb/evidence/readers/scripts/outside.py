@@ -76,6 +76,8 @@ def of_library(full: str, node: ast.Call) -> Origin | None:
         return "chance"
     if full == "hash" and not isinstance(getattr(node.args[:1] and node.args[0], "value", None), (int, float)):
         return "salt"
+    if method in {"get_coordinate", "get_local_rank"}:  # of a device mesh
+        return "rank"
     if _FILES.match(full) or method in _FILE_METHODS:
         return "file"
     return "machine" if _MACHINE.match(full) else None

@@ -9,8 +9,9 @@ from pathlib import PurePath
 
 from distkb.evidence.readers.scripts.flow import Guard, Site, Walk, Where, gate
 from distkb.evidence.readers.scripts.names import canonical, dotted
-from distkb.evidence.readers.scripts.nodes import children, nodes
+from distkb.evidence.readers.scripts.nodes import children
 from distkb.evidence.readers.scripts.source import Script
+from distkb.evidence.readers.scripts.values import FunctionNode, attributes, plain_values
 
 _ROUNDS = 4
 """How often it is asked anew who calls whom."""
@@ -18,7 +19,6 @@ _DEPTH = 8
 """Names, attributes and calls that are followed to an object's class."""
 _MOST = 8
 """Calls, or assignments, that are asked of which class an object is."""
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,12 +144,12 @@ class Project:
         if owner is None:
             return {}
         if id(owner) not in self._attributes:
-            self._attributes[id(owner)] = _attributes(owner.node)
+            self._attributes[id(owner)] = attributes(owner.node)
         return self._attributes[id(owner)]
 
     def _values_in(self, scope: Function) -> dict[str, list[ast.expr]]:
         if id(scope) not in self._values:
-            self._values[id(scope)] = _plain_values(scope.node)
+            self._values[id(scope)] = plain_values(scope.node)
         return self._values[id(scope)]
 
     def class_named(self, node: ast.AST, script: Script) -> Class | None:
@@ -369,36 +369,3 @@ def _around(value: ast.expr, owner: Class, function: Function) -> Function:
         if first <= value.lineno <= last:
             return method
     return function
-
-
-def _plain_values(scope: FunctionNode) -> dict[str, list[ast.expr]]:
-    """Return what is assigned to each name in a function; a target of another kind stands for itself."""
-    found: dict[str, list[ast.expr]] = {}
-    stack: list[ast.AST] = list(scope.body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            continue
-        if isinstance(node, ast.Assign):
-            plain = [target for target in node.targets if isinstance(target, ast.Name)]
-            for target in plain:
-                found.setdefault(target.id, []).append(node.value)
-            stack.append(node.value)
-            stack += [target for target in node.targets if not isinstance(target, ast.Name)]
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.setdefault(node.id, []).append(node)
-        stack += children(node)
-    return found
-
-
-def _attributes(owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
-    """Return what is assigned or added to each attribute of `self` in a class."""
-    found: dict[str, list[ast.expr]] = {}
-    for node in nodes(owner):
-        if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or node.value is None:
-            continue
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                found.setdefault(target.attr, []).append(node.value)
-    return found

@@ -33,7 +33,7 @@ def saved_everywhere(job: ScriptContext) -> Iterator[ScriptFinding]:
         for site in job.project.walk(function).sites:
             if canonical(site.node.func, function.script) != "torch.save" or len(site.node.args) < 2:
                 continue
-            if site.where.side != "both" or not _is_everywhere(site, function, job):
+            if site.where.side != "both" or not _is_everywhere(site, function, job) or _by_rank(site, function, job):
                 continue
             if not _is_state(site.node.args[0], function, job):
                 continue
@@ -66,6 +66,12 @@ def _is_everywhere(site: Site, function: Function, job: ScriptContext) -> bool:
     for test in site.where.tests:
         mentioned |= words(test)
     return not any(_OWN.search(word) for word in mentioned | _sources(mentioned, function))
+
+
+def _by_rank(site: Site, function: Function, job: ScriptContext) -> bool:
+    """Whether a test around the call, or its path, is made of the rank's number."""
+    decides = (*site.where.tests, *site.node.args[1:2])
+    return any(reason.origin == "rank" for node in decides for reason in job.origins.of(node, function))
 
 
 def _sources(names: set[str], function: Function) -> set[str]:

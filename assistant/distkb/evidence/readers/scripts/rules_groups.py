@@ -43,7 +43,8 @@ def _is_within(peer: ast.expr, group: ast.expr, function: Function, job: ScriptC
     if any(last(part.func) in _GLOBAL for part in parts):
         return False
     return any(
-        last(part.func) == "get_rank" and bool(part.args or keyword(part, "group")) and not _is_world(part)
+        last(part.func) == "get_local_rank"
+        or (last(part.func) == "get_rank" and bool(part.args or keyword(part, "group")) and not _is_world(part))
         for part in parts
     )
 
