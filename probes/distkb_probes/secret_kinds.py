@@ -356,7 +356,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             r"(?i)(\bnet\suse\s[^\n]{1,120}?/user:\S{1,60}\s)(?!\*\*\*)\S{4,200}",
             r"(?i)(\blftp\s[^\n]{0,80}?-u\s?[^\s,]{1,60},)(?!\*\*\*)\S{3,200}",
             r"(\s-p\s[\"']?)(?=[^\s\d]{0,20}\d)(?=[^\sA-Z]{0,20}[A-Z])(?=[^\sa-z]{0,20}[a-z])(?!\S{0,60}[:/=.,])[^\s\"']{8,60}",
-            r"(--(?:password-stdin|token-stdin|with-token)[^\n<]{0,200}<<<\s{0,4}[\"']?)(?!\*\*\*)[^\s\"']{1,400}",
+            r"(--(?:pass(?:word|wd|phrase)?-file|password-stdin|token-stdin|with-token)[^\n<]{0,200}<<<\s{0,4}[\"']?)(?!\*\*\*)[^\s\"']{1,400}",
         ),
         (
             "mysql -uroot -p|secret55",
@@ -369,6 +369,7 @@ _TABLE: tuple[tuple[str, str | tuple[str, ...], tuple[str, ...], tuple[str, ...]
             "openssl rsa -passin pass:|secret12",
             "echo |secret12 | sudo -S true",
             "az storage blob list --account-key |Eby8vdM02xNO",
+            "rsync --password-file=/dev/stdin <<< '|rsyncPa55' a b",
         ),
         (
             "docker run -p 8080:80 image",
