@@ -34,8 +34,10 @@ def test_findings_stand_where_the_example_says(path: Path) -> None:
     """A rule fires on exactly the marked lines, of bad scripts only."""
     files = [path, *path.parent.glob(f"{path.stem}_helpers.py")]
     reading = read_scripts(files)
-    found = {(o.id, o.quotes[0].line or 0) for o in reading.observations}
+    places = [(o.id, o.quotes[0].line or 0) for o in reading.observations]
+    found = set(places)
     assert found == expected(path)
+    assert len(places) == len(found)
     assert bool(found) == path.name.startswith("bad_")
     assert not reading.skipped
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
 
@@ -124,7 +124,7 @@ def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
 def in_join(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives of the script's own inside of `with Join(…)`, which ranks without data do not make."""
     for function in job.project.functions:
-        for block in nodes(function.node):
+        for block in walk(function.node):
             if not isinstance(block, ast.With) or not any(
                 _is_join(item.context_expr, function) for item in block.items
             ):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
@@ -27,7 +27,7 @@ def sorted_as_text(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield the last of sorted file names where the project writes a bare number into such names: 9 comes after 10."""
     written = list(_numbered_names(job))
     for function in job.project.functions if written else ():
-        for node in nodes(function.node):
+        for node in walk(function.node):
             listed = _last_of(node, function, job)
             if listed is None or not isinstance(node, ast.expr):
                 continue

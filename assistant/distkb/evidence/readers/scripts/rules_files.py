@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
@@ -128,7 +128,7 @@ def polled(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     written = {text for function in job.project.functions for text in _written(function, job)}
     for function in job.project.functions if written else ():
-        for node in nodes(function.node):
+        for node in walk(function.node):
             asked = _awaited(node)
             if asked is not None and _as_text(asked, function, job) in written:
                 yield hit(_POLLED, function, asked, path=shown(asked))

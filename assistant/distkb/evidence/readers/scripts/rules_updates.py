@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.project import Function
 
@@ -95,7 +95,7 @@ def _static(job: ScriptContext) -> bool:
 
 def _switched(function: Function) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield the models whose parameters a function switches off, with the place that does it."""
-    for node in nodes(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
             if constant(next(iter(node.args), None)) is False:
                 yield node.func.value, node
@@ -163,7 +163,7 @@ def graph_kept(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _kept(function: Function, losses: set[str]) -> Iterator[tuple[str, ast.AST]]:
-    for node in nodes(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and dotted(node.value) in losses:
             yield dotted(node.target), node
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
