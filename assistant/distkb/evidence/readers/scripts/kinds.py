@@ -28,8 +28,8 @@ _SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "fl
 _DEPTH = 6
 _HELPERS = 2
 """Functions in one another in which a model may be sharded in place."""
-MAX_CALLERS = 12
-"""Calls of one function that are asked what they give for a parameter."""
+_MOST_RETURNS = 12
+"""Values that a function returns of which the kind is asked."""
 
 
 def kind_of(node: ast.AST | None, function: Function, project: Project, line: int = 1 << 30, depth: int = 0) -> str:
@@ -64,7 +64,7 @@ def _returned(call: ast.Call, index: int | None, function: Function, project: Pr
     if target is None or depth > _DEPTH or target.name.endswith("__init__"):
         return ""
     kinds: set[str] = set()
-    for value, _ in project.walk(target).returns[:MAX_CALLERS]:
+    for value, _ in project.walk(target).returns[:_MOST_RETURNS]:
         if index is None:
             kinds.add(kind_of(value, target, project, depth=depth + 2))
         elif isinstance(value, ast.Tuple) and 0 <= index < len(value.elts):
@@ -154,14 +154,8 @@ def _of_parameter(name: str, function: Function, project: Project, depth: int) -
     """Return what all callers give for a parameter, where they agree."""
     if depth > 3:
         return ""
-    index = function.parameters.index(name) - (1 if function.is_method else 0)
-    kinds: set[str] = set()
-    for caller, site in project.callers(function)[:MAX_CALLERS]:
-        given: ast.expr | None = next((w.value for w in site.node.keywords if w.arg == name), None)
-        if given is None and 0 <= index < len(site.node.args):
-            given = site.node.args[index]
-        if given is not None:
-            kinds.add(kind_of(given, caller, project, site.node.lineno, depth + 2))
+    given = project.given(name, function)
+    kinds = {kind_of(value, caller, project, value.lineno, depth + 2) for value, caller in given}
     return _one(kinds)
 
 

@@ -41,7 +41,6 @@ _NO_LINE = 1 << 30
 _DEPTH = 9
 _NESTED = 60
 """Expressions in one another that are followed."""
-_MOST_CALLERS = 6
 _MOST_NAMES = 3
 
 
@@ -207,7 +206,7 @@ class Origins:
             if made:
                 return
             if name in scope.parameters:
-                yield from self._given(name, scope)
+                yield from self._project.given(name, scope)
                 return
             scope = scope.parent
 
@@ -393,23 +392,13 @@ class Origins:
         yield from self._expression(iterable, function, depth)
 
     def _argument(self, name: str, function: Function, depth: int) -> Iterator[Reason]:
-        given = list(self._given(name, function))
+        given = list(self._project.given(name, function))
         for value, caller in given:
             yield from self._expression(value, caller, depth)
         # Who calls a model's forward is not to be seen: it gets a batch.
         batch = BATCHES.match(name) and may_be_batch(function, name)
         if not given and (batch or function.name.endswith(".forward")):
             yield Reason("batch", function, function.node)
-
-    def _given(self, name: str, function: Function) -> Iterator[tuple[ast.expr, Function]]:
-        """Yield what the callers of a function give for a parameter."""
-        index = function.parameters.index(name) - (1 if function.is_method else 0)
-        for caller, site in self._project.callers(function)[:_MOST_CALLERS]:
-            given: ast.expr | None = next((w.value for w in site.node.keywords if w.arg == name), None)
-            if given is None and 0 <= index < len(site.node.args):
-                given = site.node.args[index]
-            if given is not None:
-                yield given, caller
 
     def _method_of(self, owner: Class | None, value: ast.expr, function: Function) -> Function:
         methods = owner.methods.values() if owner is not None else ()

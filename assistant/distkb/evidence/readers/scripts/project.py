@@ -318,12 +318,12 @@ class Project:
             return None
         annotation = next((a.annotation for a in scope.node.args.args if a.arg == name), None)
         named = None if annotation is None else self.class_named(annotation, scope.script)
-        return named or _agreed(self.holds_class(value, caller) for value, caller in self._given(name, scope))
+        return named or _agreed(self.holds_class(value, caller) for value, caller in self.given(name, scope))
 
-    def _given(self, name: str, function: Function) -> Iterator[tuple[ast.expr, Function]]:
-        """Yield what the callers that are known so far give for a parameter."""
+    def given(self, name: str, function: Function) -> Iterator[tuple[ast.expr, Function]]:
+        """Yield what the callers of a function give for a parameter, each with the caller."""
         index = function.parameters.index(name) - (1 if function.is_method else 0)
-        for caller, site in (self._callers or {}).get(id(function), [])[:_MOST]:
+        for caller, site in self.callers(function)[:_MOST]:
             value = next((w.value for w in site.node.keywords if w.arg == name), None)
             if value is None and 0 <= index < len(site.node.args):
                 value = site.node.args[index]
