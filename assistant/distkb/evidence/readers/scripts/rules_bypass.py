@@ -1,4 +1,4 @@
-"""What goes past a wrapper's hooks or undoes them: methods of a sharded model, copies, memory that nothing fills."""
+"""What goes past a wrapper's hooks or undoes them: methods and copies of a sharded model, checkpoints, Join."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from distkb.evidence.readers.scripts.names import canonical, constant, dotted, k
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
 
-_METHOD, _COPY, _EMPTY = "script.method-past-sharding", "script.copy-of-sharded", "script.memory-without-values"
+_METHOD, _COPY = "script.method-past-sharding", "script.copy-of-sharded"
 _REENTRANT, _JOIN = "script.reentrant-with-unused", "script.collective-in-join"
 _SHARDED = frozenset({kinds.FSDP1, kinds.FSDP2})
-_FILLS = ("reset_parameters", "init_weights", "load_state_dict", "set_model_state_dict", "_init_weights", "post_init",
-          "param_init_fn", "load_checkpoint", "initialize_weights", "init_parameters", "load_state",
-          "initialize_parameters", "load")  # fmt: skip
 _LAYERS = ("torch.nn.", "transformers.")
 
 
@@ -33,8 +30,21 @@ def method_past(job: ScriptContext) -> Iterator[ScriptFinding]:
             if kinds.kind_of(owner, function, job.project, site.node.lineno) not in _SHARDED:
                 continue
             method = _runs_layers(owner, named.attr, function, job)
-            if method:
+            if method and not _is_unit(method, job):
                 yield hit(_METHOD, function, site.node, call=shown(named), model=shown(owner), layer=method)
+
+
+def _is_unit(layer: str, job: ScriptContext) -> bool:
+    """Whether a layer is, or may be, sharded as a unit of its own, whose hooks gather it wherever it is called."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            if kinds.kind_of(call, function, job.project) not in _SHARDED or not call.args:
+                continue
+            by_policy = any(word.arg is None or "policy" in word.arg for word in call.keywords)
+            if by_policy or site.where.loops or last(call.args[0]) == layer.rpartition(".")[2]:
+                return True
+    return False
 
 
 def _inner(node: ast.expr) -> ast.expr:
@@ -90,35 +100,32 @@ def copied(job: ScriptContext) -> Iterator[ScriptFinding]:
                 yield hit(_COPY, function, call, model=shown(call.args[0]))
 
 
-def never_filled(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield memory that a model on the meta device gets and that nothing in the project fills with values."""
-    if job.mentions(*_FILLS) or any(
-        word.startswith(("normal_", "xavier", "kaiming", "trunc")) for word in job.vocabulary
-    ):
-        return
+def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield reentrant checkpoints in, or of, a model whose DDP looks for unused parameters."""
+    models: set[int] = set()
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
-            if last(site.node.func) == "to_empty":
-                yield hit(_EMPTY, function, site.node, call=shown(site.node))
-
-
-def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield reentrant checkpoints in a project whose DDP looks for unused parameters."""
-    finds = any(
-        last(site.node.func) in {"DistributedDataParallel", "DDP"}
-        and constant(keyword(site.node, "find_unused_parameters")) is True
-        and constant(keyword(site.node, "static_graph")) is not True
-        for function in job.project.functions
-        for site in job.project.walk(function).sites
-    )
-    for function in job.project.functions if finds else ():
+            if _looks_for_unused(site.node) and site.node.args:
+                found = _class_of_model(site.node.args[0], function, job)
+                models |= set() if found is None else {id(found)}
+    for function in job.project.functions if models else ():
         for site in job.project.walk(function).sites:
             call = site.node
             full = canonical(call.func, function.script)
-            told = full.startswith("torch.utils.checkpoint") and constant(keyword(call, "use_reentrant")) is True
-            if told:
+            if not full.startswith("torch.utils.checkpoint") or constant(keyword(call, "use_reentrant")) is not True:
+                continue
+            of = _class_of_model(call.args[0], function, job) if call.args else None
+            if {id(function.owner), id(of)} & models:
                 yield hit(_REENTRANT, function, call, call=shown(call.func))
                 return
+
+
+def _looks_for_unused(call: ast.Call) -> bool:
+    told = (
+        constant(keyword(call, "find_unused_parameters")) is True
+        and constant(keyword(call, "static_graph")) is not True
+    )
+    return told and last(call.func) in {"DistributedDataParallel", "DDP"}
 
 
 def in_join(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -148,7 +155,6 @@ def _is_join(node: ast.expr, function: Function) -> bool:
 RULES = (
     ScriptRule(ids=(_METHOD,), check=method_past),
     ScriptRule(ids=(_COPY,), check=copied),
-    ScriptRule(ids=(_EMPTY,), check=never_filled),
     ScriptRule(ids=(_REENTRANT,), check=reentrant),
     ScriptRule(ids=(_JOIN,), check=in_join),
 )

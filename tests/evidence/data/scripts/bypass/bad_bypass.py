@@ -2,7 +2,6 @@
 
 import copy
 
-import torch
 from torch import nn
 from torch.distributed.algorithms.join import Join
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
@@ -36,15 +35,6 @@ def evaluate_in_place(batch):
     fully_shard(model)
     teacher = copy.deepcopy(model)  # distkb: script.copy-of-sharded
     return teacher, model.encode(batch)  # distkb: script.method-past-sharding
-
-
-def build():
-    with torch.device("meta"):
-        model = Net()
-    fully_shard(model.head)
-    fully_shard(model)
-    model.to_empty(device="cpu")  # distkb: script.memory-without-values
-    return model
 
 
 def train(loader):

@@ -26,8 +26,8 @@ class Net(nn.Module):
     def size(self):
         return sum(p.numel() for p in self.parameters())
 
-    def reset_parameters(self):
-        self.head.reset_parameters()
+    def encode(self, x):
+        return self.embed(x)
 
 
 def evaluate(batch):
@@ -45,14 +45,26 @@ def plain(batch):
     return model, teacher
 
 
-def build():
-    with torch.device("meta"):
-        model = Net()
+def units(batch):
+    model = Net()
+    fully_shard(model.embed)
     fully_shard(model.head)
     fully_shard(model)
-    model.to_empty(device="cpu")
-    model.reset_parameters()
-    return model
+    return model.encode(batch)
+
+
+class Frozen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return checkpoint(self.body, x, use_reentrant=True)
+
+
+def distill(batch):
+    student = DistributedDataParallel(Net(), find_unused_parameters=True)
+    return student(Frozen()(batch))
 
 
 def train(loader):
