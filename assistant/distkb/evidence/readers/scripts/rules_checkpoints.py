@@ -17,6 +17,7 @@ _UNUSED, _RANDOM = "script.restored-counter-unused", "script.one-random-state-fo
 _LISTS = frozenset({"glob", "iglob", "rglob", "listdir", "iterdir", "scandir"})
 _KEEPS = frozenset({"list", "tuple", "sorted", "filter", "map", "str"})
 _CHECKPOINTS = re.compile(r"(?i)step|epoch|iter|ckpt|checkpoint|snapshot|model|state")
+_SAVES = re.compile(r"(?i)save|dump|write|^open$|mkdir|makedirs")
 _DEPTH = 6
 _STRIPS = frozenset({"consume_prefix_in_state_dict_if_present", "removeprefix", "unwrap_model"})
 _COUNTERS = frozenset({"step", "epoch", "global_step", "iteration", "iter", "start_epoch", "start_step", "next_epoch"})
@@ -39,14 +40,22 @@ def sorted_as_text(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _numbered_names(job: ScriptContext) -> Iterator[str]:
-    """Yield file names that are put together with a number of no fixed width: `step_{}.pt`."""
-    for script in job.project.scripts:
-        for node in script.nodes:
-            if isinstance(node, ast.JoinedStr):
-                parts = [p.value if isinstance(p, ast.Constant) else _field(p) for p in node.values]
-                text = "".join(str(part) for part in parts).rpartition("/")[2]
-                if "{}" in text and _CHECKPOINTS.search(text):
-                    yield text
+    """Yield names of saved files that are put together with a number of no fixed width: `step_{}.pt`."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            if not _SAVES.search(last(site.node.func)):
+                continue
+            for given in (*site.node.args, *(word.value for word in site.node.keywords)):
+                value = job.project.single(given, function) if dotted(given) else given
+                for node in nodes(given if value is None else value):
+                    text = _as_pattern(node) if isinstance(node, ast.JoinedStr) else ""
+                    if "{}" in text and _CHECKPOINTS.search(text):
+                        yield text
+
+
+def _as_pattern(node: ast.JoinedStr) -> str:
+    parts = [part.value if isinstance(part, ast.Constant) else _field(part) for part in node.values]
+    return "".join(str(part) for part in parts).rpartition("/")[2]
 
 
 def _field(part: ast.expr) -> str:
@@ -107,47 +116,80 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def keys_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield loads with `strict=False` into a bare model where the project saves the state of the wrapped one."""
+    """Yield loads with `strict=False` into a bare model of the file to which the wrapped one's state is saved."""
     if job.mentions(*_STRIPS) or any("module." in word for word in job.vocabulary):
         return
-    saved = next(_wrapped_states(job), None)
-    for function in job.project.functions if saved is not None else ():
+    written = _wrapped_states(job)
+    for function in job.project.functions if written else ():
         for site in job.project.walk(function).sites:
             call = site.node
             if last(call.func) != "load_state_dict" or constant(keyword(call, "strict")) is not False:
                 continue
             owner = call.func.value if isinstance(call.func, ast.Attribute) else call
             bare = kinds.kind_of(owner, function, job.project, call.lineno) == "" or last(owner) == "module"
+            given = call.args[0] if call.args else call
+            read = _load_of(given.value if isinstance(given, ast.Subscript) else given, function, job)
+            saved = written.get(_file(read.args[0], function, job)) if read is not None and read.args else None
             if bare and saved is not None:
                 yield hit(_PREFIX, function, call, call=shown(call), saved=shown(saved))
 
 
-def _wrapped_states(job: ScriptContext) -> Iterator[ast.expr]:
-    """Yield the calls of `state_dict` on a model that DDP wraps."""
+def _wrapped_states(job: ScriptContext) -> dict[str, ast.expr]:
+    """Return the calls of `state_dict` on a model that DDP wraps, by the file that `torch.save` puts them in."""
+    found: dict[str, ast.expr] = {}
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
-            named = site.node.func
-            asked = named.value if isinstance(named, ast.Attribute) and named.attr == "state_dict" else None
-            if asked is not None and kinds.kind_of(asked, function, job.project, site.node.lineno) == kinds.DDP:
-                yield site.node
+            call = site.node
+            if canonical(call.func, function.script) != "torch.save" or len(call.args) < 2:
+                continue
+            made = job.project.walk(function).assigned(dotted(call.args[0]), before=call.lineno)
+            for node in nodes(made[-1].value if made else call.args[0]):
+                if isinstance(node, ast.Call) and _is_wrapped_state(node, function, job):
+                    found[_file(call.args[1], function, job)] = node
+    return found
+
+
+def _is_wrapped_state(call: ast.Call, function: Function, job: ScriptContext) -> bool:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "state_dict":
+        return False
+    return kinds.kind_of(call.func.value, function, job.project, call.lineno) == kinds.DDP
+
+
+def _file(path: ast.expr, function: Function, job: ScriptContext) -> str:
+    """Return what names a file: the text of the expression behind its variable, without the folder before a name."""
+    value = job.project.single(path, function) if dotted(path) else None
+    texts = [n.value for n in nodes(path if value is None else value) if isinstance(n, ast.Constant)]
+    named = [text for text in texts if isinstance(text, str) and "." in text]
+    return named[-1].rpartition("/")[2] if named else shown(path if value is None else value)
 
 
 def counter_unused(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield an epoch or step that is read from a checkpoint into a name that nothing reads."""
-    if not job.mentions("load", "load_checkpoint"):
-        return
+    """Yield an epoch or step that is read into a name that nothing reads, where an optimizer is brought back too."""
     for function in job.project.functions:
+        if not _brings_back_optimizer(function, job):
+            continue
         read = {
             node.id for node in nodes(function.node) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
         walk = job.project.walk(function)
         for made in walk.assignments:
-            value = made.value
+            value = made.value.left if isinstance(made.value, ast.BinOp) else made.value
             if not isinstance(value, ast.Subscript) or constant(value.slice) not in _COUNTERS:
                 continue
             unused = made.target.isidentifier() and made.target not in read | _shared(function)
             if unused and _load_of(value.value, function, job) is not None:
                 yield hit(_UNUSED, function, value, name=made.target, value=shown(value))
+
+
+def _brings_back_optimizer(function: Function, job: ScriptContext) -> bool:
+    """Whether the function resumes training: it loads an optimizer's state."""
+    for site in job.project.walk(function).sites:
+        named = site.node.func
+        if isinstance(named, ast.Attribute) and named.attr == "load_state_dict":
+            kind = kinds.kind_of(named.value, function, job.project, site.node.lineno)
+            if kind == kinds.OPTIMIZER or re.search(r"(?i)^opt", last(named.value)):
+                return True
+    return False
 
 
 def _shared(function: Function) -> set[str]:

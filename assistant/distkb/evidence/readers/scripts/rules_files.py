@@ -140,9 +140,28 @@ def _written(function: Function, job: ScriptContext) -> Iterator[str]:
         place = _WRITERS.get(canonical(site.node.func, function.script))
         if place is None or len(site.node.args) <= place:
             continue
-        mode = site.node.args[1:2] if place == 0 and last(site.node.func) == "open" else None
-        if mode is None or any(isinstance(one, ast.Constant) and "w" in str(one.value) for one in mode):
+        if last(site.node.func) != "open" or site.node in _filled(function):
             yield _as_text(site.node.args[place], function, job)
+
+
+def _filled(function: Function) -> list[ast.Call]:
+    """Return the calls of `open` whose file gets content that is made meanwhile, and not a mark or nothing."""
+    return [
+        item.context_expr
+        for block in walk(function.node)
+        if isinstance(block, ast.With)
+        for item in block.items
+        if isinstance(item.context_expr, ast.Call) and item.optional_vars is not None
+        if any(_fills(node, dotted(item.optional_vars)) for statement in block.body for node in nodes(statement))
+    ]
+
+
+def _fills(node: ast.AST, handle: str) -> bool:
+    """Whether a call writes what it computes: `json.dump(table, handle)`, `handle.write(line)` in a loop."""
+    if isinstance(node, (ast.For, ast.While)):
+        inside = (part for part in nodes(node) if isinstance(part, ast.Call))
+        return any(dotted(call.func) == f"{handle}.write" for call in inside)
+    return isinstance(node, ast.Call) and last(node.func) == "dump" and handle in {dotted(a) for a in node.args}
 
 
 def _awaited(node: ast.AST) -> ast.expr | None:

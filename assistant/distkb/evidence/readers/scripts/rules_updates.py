@@ -18,6 +18,7 @@ _LOADED, _KEPT, _CLIPPED = "script.loaded-by-one-after-ddp", "script.graph-kept"
 _RANK_OWN = frozenset({"measure", "batch", "part"})
 _SENDS = frozenset({"broadcast", "broadcast_object_list", "_sync_module_states", "_sync_params_and_buffers"})
 _ENDS_GRAPH = frozenset({"item", "detach", "float", "tolist", "numpy", "cpu", "data", "clone_detached"})
+_CALLERS = 4
 _ALL_WRAP = frozenset({kinds.DDP, kinds.FSDP1, kinds.FSDP2})
 
 
@@ -27,7 +28,7 @@ def _trains_together(job: ScriptContext) -> bool:
 
 def plateau(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield steps of ReduceLROnPlateau by a number that every rank measures for itself."""
-    if not job.mentions("ReduceLROnPlateau") or not _trains_together(job):
+    if not job.mentions("ReduceLROnPlateau") or not _trains_together(job) or _some_read_all(job):
         return
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -42,6 +43,17 @@ def plateau(job: ScriptContext) -> Iterator[ScriptFinding]:
             own = next((r for r in job.origins.of(call.args[0], function) if r.origin in _RANK_OWN), None)
             if own is not None and not given and not _is_agreed(call.args[0], function, job):
                 yield hit(_PLATEAU, function, call, call=shown(call), measure=shown(call.args[0]))
+
+
+def _some_read_all(job: ScriptContext) -> bool:
+    """Whether any loader gives the whole data to every rank: what is measured on it is the same everywhere."""
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            if last(site.node.func) == "DataLoader" and not {"sampler", "batch_sampler"} & {
+                word.arg for word in site.node.keywords
+            }:
+                return True
+    return False
 
 
 def _is_agreed(node: ast.expr, function: Function, job: ScriptContext) -> bool:
@@ -77,7 +89,8 @@ def rate_by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def frozen_late(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield parameters whose `requires_grad` is changed when DDP, or FSDP's wrapper class, has them already."""
-    for function in job.project.functions:
+    on_again = any(_is_switched_on(node) for script in job.project.scripts for node in script.nodes)
+    for function in job.project.functions if not on_again else ():
         for owner, node in _switched(function):
             kind = _wrapped_kind(owner, function, job, node.lineno)
             if kind == kinds.DDP and not _static(job):
@@ -93,19 +106,34 @@ def _static(job: ScriptContext) -> bool:
     return job.mentions("find_unused_parameters", "static_graph")
 
 
+def _is_switched_on(node: ast.AST) -> bool:
+    """`requires_grad_()` or `requires_grad = True`, as where two models take turns, or a value that may be either."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+        return constant(next(iter(node.args), None)) is not False
+    if not isinstance(node, ast.Assign) or constant(node.value) is False:
+        return False
+    return any(isinstance(target, ast.Attribute) and target.attr == "requires_grad" for target in node.targets)
+
+
 def _switched(function: Function) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the models whose parameters a function switches off, with the place that does it."""
+    """Yield what a function switches off: the part, or the model of which it takes some parameters, and the place."""
     for node in walk(function.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-            if constant(next(iter(node.args), None)) is False:
+            if constant(next(iter(node.args), None)) is False and _is_part(node.func.value):
                 yield node.func.value, node
         elif isinstance(node, ast.For):
             model = _parameters_of(node.iter)
-            for part in nodes(node) if model is not None else ():
+            some = any(isinstance(part, (ast.If, ast.Continue)) for part in nodes(node))
+            for part in nodes(node) if model is not None and (some or _is_part(model)) else ():
                 if isinstance(part, ast.Assign) and constant(part.value) is False:
                     target = part.targets[0]
                     if model is not None and isinstance(target, ast.Attribute) and target.attr == "requires_grad":
                         yield model, target
+
+
+def _is_part(node: ast.expr) -> bool:
+    """Whether an expression names less than a model: `model.encoder`, but neither `model` nor `model.module`."""
+    return isinstance(node, ast.Attribute) and node.attr != "module" and dotted(node.value) != "self"
 
 
 def _parameters_of(node: ast.expr) -> ast.expr | None:
@@ -128,7 +156,7 @@ def _wrapped_kind(node: ast.expr, function: Function, job: ScriptContext, line: 
 
 
 def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield weights that only some ranks load into a model which DDP has given to all ranks before."""
+    """Yield weights that only some ranks load, in front of training, into a model that DDP gave to all ranks before."""
     if job.mentions(*_SENDS):
         return
     for function in job.project.functions:
@@ -137,8 +165,33 @@ def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
             owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
             if site.where.side == "both" or site.where.guard is None or {s.where.side for s in sites} > {"main"}:
                 continue
-            if _wrapped_kind(owner, function, job, site.node.lineno) == kinds.DDP:
+            wrapped = _wrapped_kind(owner, function, job, site.node.lineno) == kinds.DDP
+            if wrapped and _trains_after(site.node.lineno, function, _training(job), job):
                 yield hit(_LOADED, function, site.node, model=shown(owner), test=shown(site.where.guard.node))
+
+
+def _training(job: ScriptContext) -> set[int]:
+    """Return the functions that make gradients, or run one that does, by identity."""
+    left = [f for f in job.project.functions if any(last(s.node.func) == "backward" for s in job.project.walk(f).sites)]
+    found: set[int] = set()
+    while left:
+        function = left.pop()
+        if id(function) not in found:
+            found.add(id(function))
+            left += [caller for caller, _ in job.project.callers(function)]
+    return found
+
+
+def _trains_after(line: int, function: Function, training: set[int], job: ScriptContext, depth: int = 0) -> bool:
+    """Whether gradients are made below a line, or when the function has returned to who called it."""
+    for site in job.project.walk(function).sites:
+        runs = job.project.target(site.node, function)
+        if site.node.lineno > line and (last(site.node.func) == "backward" or id(runs) in training):
+            return True
+    return depth < _CALLERS and any(
+        _trains_after(site.node.lineno, caller, training, job, depth + 1)
+        for caller, site in job.project.callers(function)
+    )
 
 
 def _loads(site: Site) -> bool:

@@ -44,15 +44,21 @@ def _loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
 
 
 def _is_moved(name: str, owner: Class, opened: ast.expr) -> bool:
-    """Whether other methods than the one that opens it read from a place that all readers share."""
+    """Whether other methods than the one that opens it read from it, and nothing closes it first."""
+    whole = isinstance(opened, ast.Call) and last(opened.func) == "File"
+    read = False
     for method in owner.methods.values():
         for node in nodes(method.node):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
-                held = node.func.value
-                inside = isinstance(held, ast.Attribute) and held.attr == name
-                if inside and method.name != f"{owner.name}.__init__":
-                    return True
-    return isinstance(opened, ast.Call) and last(opened.func) == "File"
+            held = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+            if whole and isinstance(node, ast.Subscript):
+                held = node.value
+            if not isinstance(held, ast.Attribute) or held.attr != name:
+                continue
+            does = "[]" if isinstance(node, ast.Subscript) else last(node.func) if isinstance(node, ast.Call) else ""
+            if does == "close" and method.name == f"{owner.name}.__init__":
+                return False
+            read |= (does == "[]" or does in _MOVES) and method.name != f"{owner.name}.__init__"
+    return read
 
 
 def spawned(job: ScriptContext) -> Iterator[ScriptFinding]:

@@ -14,6 +14,7 @@ def train(net, optimizer, path, epochs):
     optimizer.load_state_dict(state["optimizer"])
     start_epoch = state["epoch"] + 1
     first_step = state["step"]  # distkb: script.restored-counter-unused
+    next_epoch = state["epoch"] + 1  # distkb: script.restored-counter-unused
     torch.set_rng_state(state["rng"])  # distkb: script.one-random-state-for-all
     random.setstate(state["python"])
     model = DistributedDataParallel(net)

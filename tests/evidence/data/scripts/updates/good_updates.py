@@ -62,3 +62,25 @@ def scaled(model, loader, optimizer, scaler):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         scaler.step(optimizer)
         scaler.update()
+
+
+def take_turns(generator, critic, loader):
+    critic = DistributedDataParallel(critic)
+    for batch in loader:
+        critic.module.head.requires_grad_(False)
+        critic(generator(batch)).sum().backward()
+        critic.module.head.requires_grad_(True)
+
+
+def evaluate_best(net, path, loader):
+    model = DistributedDataParallel(net)
+    for batch in loader:
+        model(batch).sum().backward()
+    if dist.get_rank() == 0:
+        model.module.load_state_dict(torch.load(path))
+        return validate(model.module, loader)
+    return None
+
+
+def validate(model, loader):
+    return sum(model(batch).sum().item() for batch in loader)

@@ -1,5 +1,6 @@
 """Handles of the worker's own, and functions at the top of the file."""
 
+import h5py
 import torch.multiprocessing as mp
 from torch.utils.data import DataLoader, Dataset
 
@@ -28,12 +29,33 @@ class Whole(Dataset):
         return self.file.read(1)
 
 
+class Loaded(Dataset):
+    def __init__(self, path):
+        self.store = h5py.File(path, "r")
+        self.images = self.store["images"][:]
+        self.store.close()
+
+    def __getitem__(self, index):
+        return self.images[index]
+
+
+class Counted(Dataset):
+    def __init__(self, path):
+        self.store = h5py.File(path, "r")
+        self.images = self.store["images"][:]
+
+    def __getitem__(self, index):
+        return self.images[index]
+
+
 def work(rank):
     print(rank)
 
 
 def main(path):
     DataLoader(Lines(path, [0]), num_workers=2)
+    DataLoader(Loaded(path), num_workers=2)
+    DataLoader(Counted(path), num_workers=2)
     DataLoader(Whole(path), num_workers=0)
     mp.spawn(work, nprocs=2)
 

@@ -1,0 +1,11 @@
+"""A whole wrapped model that is frozen for good takes no part in training."""
+
+from torch.nn.parallel import DistributedDataParallel
+
+
+def teacher(net):
+    model = DistributedDataParallel(net)
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+    model.module.requires_grad_(False)
+    return model.eval()
