@@ -112,7 +112,7 @@ def write_log(path: Path, megabytes: int, examples: list[str], every: int = 2000
 def _ripgrep(patterns: Path, log: Path) -> tuple[float, float]:
     """Seconds by the clock and of processor time that ripgrep takes."""
     begin, before = time.perf_counter(), os.times()
-    subprocess.run(_RIPGREP + ["-f", str(patterns), str(log)], capture_output=True, check=True)
+    subprocess.run([*_RIPGREP, "-f", str(patterns), str(log)], capture_output=True, check=True)
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
     return time.perf_counter() - begin, used
@@ -148,7 +148,7 @@ def _figures(log: Path, patterns: Path, stored: Path, cache: Path) -> dict[str, 
         ours.append(json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout))
         theirs.append(_ripgrep(patterns, log))
     lines = int(subprocess.run([sys.executable, "-c", _LINES, *rest], capture_output=True, check=True).stdout)
-    counted = subprocess.run(_RIPGREP + ["-f", str(patterns), str(log)], capture_output=True, check=True)
+    counted = subprocess.run([*_RIPGREP, "-f", str(patterns), str(log)], capture_output=True, check=True)
     if lines != int(counted.stdout):
         raise SystemExit(f"distkb finds {lines} lines, ripgrep {int(counted.stdout)}")
     size = log.stat().st_size / 1e6

@@ -67,6 +67,19 @@ def test_answers_alone_name_nothing() -> None:
     assert answer.verdict == "leading"
 
 
+def test_one_symptom_that_a_person_describes_names_nothing() -> None:
+    """Two described symptoms of one cause name it, one leaves it probable."""
+    words = ("flat.loss", "odd.loss")
+    t = guide(
+        entry("D1", cause("D1.a", dict.fromkeys(words, "always"))),
+        entry("D2", cause("D2.a", dict.fromkeys(words, "never"))),
+        signatures=tuple(msgspec.structs.replace(signature(word, "context"), where=("report",)) for word in words),
+    )
+    told = [msgspec.structs.replace(seen(word), source="report") for word in words]
+    assert diagnose(t, Evidence(observations=(told[0],))).verdict == "leading"
+    assert diagnose(t, Evidence(observations=tuple(told))).verdict == "named"
+
+
 def test_nothing_read_and_nothing_wrong_are_no_diagnosis() -> None:
     """Without evidence, or with lines that only say how the run is set up, no cause is put forward."""
     t = guide(entry("D1", cause("D1.a", {"version": "always"})), signatures=(signature("version", "context"),))

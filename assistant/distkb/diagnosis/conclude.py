@@ -25,6 +25,8 @@ LEAD = 6.0
 """Nothing comes near an entry that is this many times as probable as the next one."""
 FITS = 1.5
 """Least weight (natural log) of a signature or finding behind a named cause: answers alone name nothing."""
+SEVERAL = 2
+"""Symptoms and surroundings that a person describes, of which one alone names no cause: many failures look like it."""
 
 Verdict = Literal["named", "leading", "undecided", "unknown", "no-evidence"]
 
@@ -73,13 +75,16 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: flo
     total = sum(r.probability for r in causes if r.entry.id == best)
     second = max(_totals(r for r in causes if r.entry.id != best).values(), default=0.0)
     own = [
-        kind
+        (kind, c.observation.source)
         for c in causes[0].evidence
         if c.weight >= FITS and c.observation.present and (kind := table.kinds.get(c.observation.id)) is not None
     ]
     if other >= total:
-        return "undecided" if any(kind.definite for kind in own) else "unknown"
-    shown = any(kind.role != "collateral" for kind in own)
+        return "undecided" if any(kind.definite for kind, _ in own) else "unknown"
+    described = sum(kind.role == "context" and source == "report" for kind, source in own)
+    shown = described >= SEVERAL or any(
+        kind.role == "primary" or (kind.role == "context" and source != "report") for kind, source in own
+    )
     clear = total >= NAMED or (total >= CLEAR and total >= LEAD * max(second, other))
     if clear and shown:
         return "named"
