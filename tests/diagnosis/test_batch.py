@@ -76,8 +76,9 @@ def test_one_symptom_that_a_person_describes_names_nothing() -> None:
         signatures=tuple(msgspec.structs.replace(signature(word, "context"), where=("report",)) for word in words),
     )
     told = [msgspec.structs.replace(seen(word), source="report") for word in words]
-    assert diagnose(t, Evidence(observations=(told[0],))).verdict == "leading"
-    assert diagnose(t, Evidence(observations=tuple(told))).verdict == "named"
+    slow = Observation(id="symptom=slow", source="report")
+    assert diagnose(t, Evidence(observations=(slow, told[0]))).verdict == "leading"
+    assert diagnose(t, Evidence(observations=(slow, *told))).verdict == "named"
 
 
 def test_nothing_read_and_nothing_wrong_are_no_diagnosis() -> None:
