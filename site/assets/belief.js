@@ -353,9 +353,11 @@
       var total = entries[0].probability, second = entries.length > 1 ? entries[1].probability : 0;
       var own = entries[0].causes[0].evidence
         .filter(c => c.weight >= constants.fits && c.observation.present && kinds.has(c.observation.id))
-        .map(c => kinds.get(c.observation.id));
-      if (other >= total) return own.some(kind => kind.definite) ? "undecided" : "unknown";
-      var shown = own.some(kind => kind.role !== "collateral");
+        .map(c => ({ kind: kinds.get(c.observation.id), told: c.observation.source === "report" }));
+      if (other >= total) return own.some(one => one.kind.definite) ? "undecided" : "unknown";
+      var described = own.filter(one => one.kind.role === "context" && one.told).length;
+      var shown = described >= constants.several ||
+        own.some(one => one.kind.role === "primary" || (one.kind.role === "context" && !one.told));
       var clear = total >= constants.named ||
         (total >= constants.clear && total >= constants.lead * Math.max(second, other));
       if (clear && shown) return "named";
