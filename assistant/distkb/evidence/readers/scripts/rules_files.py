@@ -136,24 +136,25 @@ def polled(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _written(function: Function, job: ScriptContext) -> Iterator[str]:
+    filled = _filled(function)
     for site in job.project.walk(function).sites:
         place = _WRITERS.get(canonical(site.node.func, function.script))
         if place is None or len(site.node.args) <= place:
             continue
-        if last(site.node.func) != "open" or site.node in _filled(function):
+        if last(site.node.func) != "open" or id(site.node) in filled:
             yield _as_text(site.node.args[place], function, job)
 
 
-def _filled(function: Function) -> list[ast.Call]:
-    """Return the calls of `open` whose file gets content that is made meanwhile, and not a mark or nothing."""
-    return [
-        item.context_expr
+def _filled(function: Function) -> set[int]:
+    """Return the `open` calls whose file gets content that is made meanwhile, and not a mark, by identity."""
+    return {
+        id(item.context_expr)
         for block in walk(function.node)
         if isinstance(block, ast.With)
         for item in block.items
         if isinstance(item.context_expr, ast.Call) and item.optional_vars is not None
         if any(_fills(node, dotted(item.optional_vars)) for statement in block.body for node in nodes(statement))
-    ]
+    }
 
 
 def _fills(node: ast.AST, handle: str) -> bool:

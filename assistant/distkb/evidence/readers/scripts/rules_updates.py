@@ -18,7 +18,6 @@ _LOADED, _KEPT, _CLIPPED = "script.loaded-by-one-after-ddp", "script.graph-kept"
 _RANK_OWN = frozenset({"measure", "batch", "part"})
 _SENDS = frozenset({"broadcast", "broadcast_object_list", "_sync_module_states", "_sync_params_and_buffers"})
 _ENDS_GRAPH = frozenset({"item", "detach", "float", "tolist", "numpy", "cpu", "data", "clone_detached"})
-_CALLERS = 4
 _ALL_WRAP = frozenset({kinds.DDP, kinds.FSDP1, kinds.FSDP2})
 
 
@@ -89,9 +88,13 @@ def rate_by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def frozen_late(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield parameters whose `requires_grad` is changed when DDP, or FSDP's wrapper class, has them already."""
+    if not job.mentions("requires_grad", "requires_grad_"):
+        return
     on_again = any(_is_switched_on(node) for script in job.project.scripts for node in script.nodes)
     for function in job.project.functions if not on_again else ():
-        for owner, node in _switched(function):
+        for owner, node, is_some in _switched(function):
+            if not is_some and _is_whole(owner, function, job, node.lineno):
+                continue
             kind = _wrapped_kind(owner, function, job, node.lineno)
             if kind == kinds.DDP and not _static(job):
                 yield hit(_FROZEN, function, node, model=shown(owner))
@@ -115,25 +118,25 @@ def _is_switched_on(node: ast.AST) -> bool:
     return any(isinstance(target, ast.Attribute) and target.attr == "requires_grad" for target in node.targets)
 
 
-def _switched(function: Function) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield what a function switches off: the part, or the model of which it takes some parameters, and the place."""
+def _switched(function: Function) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
+    """Yield the models whose parameters a function switches off, the place, and whether it chooses among them."""
     for node in walk(function.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-            if constant(next(iter(node.args), None)) is False and _is_part(node.func.value):
-                yield node.func.value, node
+            if constant(next(iter(node.args), None)) is False:
+                yield node.func.value, node, False
         elif isinstance(node, ast.For):
             model = _parameters_of(node.iter)
-            some = any(isinstance(part, (ast.If, ast.Continue)) for part in nodes(node))
-            for part in nodes(node) if model is not None and (some or _is_part(model)) else ():
+            is_some = any(isinstance(part, (ast.If, ast.Continue)) for part in nodes(node))
+            for part in nodes(node) if model is not None else ():
                 if isinstance(part, ast.Assign) and constant(part.value) is False:
                     target = part.targets[0]
                     if model is not None and isinstance(target, ast.Attribute) and target.attr == "requires_grad":
-                        yield model, target
+                        yield model, target, is_some
 
 
-def _is_part(node: ast.expr) -> bool:
-    """Whether an expression names less than a model: `model.encoder`, but neither `model` nor `model.module`."""
-    return isinstance(node, ast.Attribute) and node.attr != "module" and dotted(node.value) != "self"
+def _is_whole(node: ast.expr, function: Function, job: ScriptContext, line: int) -> bool:
+    """Whether an expression is all that was wrapped: `model` or `model.module`, and not `model.encoder`."""
+    return last(node) == "module" or kinds.kind_of(node, function, job.project, line) in _ALL_WRAP
 
 
 def _parameters_of(node: ast.expr) -> ast.expr | None:
@@ -166,7 +169,7 @@ def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
             if site.where.side == "both" or site.where.guard is None or {s.where.side for s in sites} > {"main"}:
                 continue
             wrapped = _wrapped_kind(owner, function, job, site.node.lineno) == kinds.DDP
-            if wrapped and _trains_after(site.node.lineno, function, _training(job), job):
+            if wrapped and _trains_after(site.node.lineno, function, job):
                 yield hit(_LOADED, function, site.node, model=shown(owner), test=shown(site.where.guard.node))
 
 
@@ -182,16 +185,20 @@ def _training(job: ScriptContext) -> set[int]:
     return found
 
 
-def _trains_after(line: int, function: Function, training: set[int], job: ScriptContext, depth: int = 0) -> bool:
+def _trains_after(line: int, function: Function, job: ScriptContext) -> bool:
     """Whether gradients are made below a line, or when the function has returned to who called it."""
-    for site in job.project.walk(function).sites:
-        runs = job.project.target(site.node, function)
-        if site.node.lineno > line and (last(site.node.func) == "backward" or id(runs) in training):
-            return True
-    return depth < _CALLERS and any(
-        _trains_after(site.node.lineno, caller, training, job, depth + 1)
-        for caller, site in job.project.callers(function)
-    )
+    training, seen = _training(job), {id(function)}
+    left = [(function, line)]
+    for here, begin in left:
+        for site in job.project.walk(here).sites:
+            runs = job.project.target(site.node, here)
+            if site.node.lineno > begin and (last(site.node.func) == "backward" or id(runs) in training):
+                return True
+        for caller, site in job.project.callers(here):
+            if id(caller) not in seen:
+                seen.add(id(caller))
+                left.append((caller, site.node.lineno))
+    return False
 
 
 def _loads(site: Site) -> bool:

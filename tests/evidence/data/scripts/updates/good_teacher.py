@@ -9,3 +9,15 @@ def teacher(net):
         parameter.requires_grad = False
     model.module.requires_grad_(False)
     return model.eval()
+
+
+class Holder:
+    def __init__(self, net):
+        self.model = DistributedDataParallel(net)
+
+
+def hold(net):
+    holder = Holder(net)
+    for parameter in holder.model.parameters():
+        parameter.requires_grad = False
+    return holder
