@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distkb.catalogue.problem import Problem
     from distkb.catalogue.source import Document
 
-Tier = Literal["quick", "rest", "whole"]
+Tier = Literal["quick", "rest", "alone", "whole"]
 
 # A property says what must hold, not how fast: on a loaded machine any example may take long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -28,6 +28,8 @@ settings.load_profile("untimed")
 
 HEAVY: Final = ("torchrun", "browser", "terminal", "slow")
 """Marks of the tests that the quick tier leaves out."""
+ALONE: Final = "alone"
+"""Mark of the heavy tests that measure time, and that run with nothing beside them."""
 FEWER: Final = 8
 """The quick tier tries one of so many examples of a property."""
 LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "chromium", "tmux")
@@ -38,9 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the tier from the command line."""
     parser.addoption(
         "--tier",
-        choices=("quick", "rest", "whole"),
+        choices=("quick", "rest", "alone", "whole"),
         help="quick (default): seconds each, and recorded programs; rest: what quick leaves out, and properties with "
-        "all examples; whole: both, which is the default with -m and -k",
+        "all examples; alone: what measures time (with -n 0); whole: all, which is the default with -m and -k",
     )
 
 
@@ -53,7 +55,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         shorten(items)
     elif tier == "rest":
         mine = {*heavy, *(item for item in items if grows(item))}
-        left = [item for item in items if item not in mine]
+        left = [item for item in items if item not in mine or item.get_closest_marker(ALONE)]
+    elif tier == "alone":
+        left = [item for item in items if not item.get_closest_marker(ALONE)]
     else:
         left = []
     if left:

@@ -62,6 +62,7 @@ def test_a_log_takes_one_bundle(served: Site, open_page: Callable[..., Page]) ->
     assert sum(size for _, size in loaded) <= 300_000
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(600)
 def test_lighthouse_finds_nothing(served: Site, chromium: str) -> None:
     """Performance is at least 0.99, and accessibility, best practices and search engines 1.0."""
