@@ -355,9 +355,9 @@
         .filter(c => c.weight >= constants.fits && c.observation.present && kinds.has(c.observation.id))
         .map(c => ({ kind: kinds.get(c.observation.id), told: c.observation.source === "report" }));
       if (other >= total) return own.some(one => one.kind.definite) ? "undecided" : "unknown";
-      var described = own.filter(one => one.kind.role === "context" && one.told).length;
-      var shown = described >= constants.several ||
-        own.some(one => one.kind.role === "primary" || (one.kind.role === "context" && !one.told));
+      var isDescribed = one => one.told && (one.kind.role === "context" || !one.kind.inLogs);
+      var printed = own.some(one => (one.kind.role === "primary" || one.kind.role === "context") && !isDescribed(one));
+      var shown = printed || own.filter(isDescribed).length >= constants.several;
       var clear = total >= constants.named ||
         (total >= constants.clear && total >= constants.lead * Math.max(second, other));
       if (clear && shown) return "named";

@@ -8,7 +8,7 @@ from diagnosis_build import ask, cause, entry, guide, seen, signature
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distkb.catalogue.model import Finding, Step, Text
+from distkb.catalogue.model import Finding, Role, Step, Text
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.conclude import entry_probabilities
 from distkb.diagnosis.guide import Guide
@@ -67,13 +67,14 @@ def test_answers_alone_name_nothing() -> None:
     assert answer.verdict == "leading"
 
 
-def test_one_symptom_that_a_person_describes_names_nothing() -> None:
-    """Two described symptoms of one cause name it, one leaves it probable."""
+@pytest.mark.parametrize("role", ["primary", "context"])
+def test_one_symptom_that_a_person_describes_names_nothing(role: Role) -> None:
+    """Two described symptoms of one cause name it, one leaves it probable; so also where it is the failure itself."""
     words = ("flat.loss", "odd.loss")
     t = guide(
         entry("D1", cause("D1.a", dict.fromkeys(words, "always"))),
         entry("D2", cause("D2.a", dict.fromkeys(words, "never"))),
-        signatures=tuple(msgspec.structs.replace(signature(word, "context"), where=("report",)) for word in words),
+        signatures=tuple(msgspec.structs.replace(signature(word, role), where=("report",)) for word in words),
     )
     told = [msgspec.structs.replace(seen(word), source="report") for word in words]
     slow = Observation(id="symptom=slow", source="report")

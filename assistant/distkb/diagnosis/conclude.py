@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Literal
 
 from distkb.diagnosis.belief import Belief
-from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
+from distkb.diagnosis.likelihood import OTHER, Kind, LikelihoodTable
 from distkb.diagnosis.model import Diagnosis, RankedCause
-from distkb.evidence.observation import Evidence, Observation
+from distkb.evidence.observation import Evidence, Observation, Source
 
 NAMED = 0.70
 """Least probability of an entry whose cause is stated as the cause."""
@@ -26,7 +26,7 @@ LEAD = 6.0
 FITS = 1.5
 """Least weight (natural log) of a signature or finding behind a named cause: answers alone name nothing."""
 SEVERAL = 2
-"""Symptoms and surroundings that a person describes, of which one alone names no cause: many failures look like it."""
+"""Least number of described symptoms and surroundings that name a cause: many failures look like any one of them."""
 
 Verdict = Literal["named", "leading", "undecided", "unknown", "no-evidence"]
 
@@ -81,15 +81,19 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: flo
     ]
     if other >= total:
         return "undecided" if any(kind.definite for kind, _ in own) else "unknown"
-    described = sum(kind.role == "context" and source == "report" for kind, source in own)
-    shown = described >= SEVERAL or any(
-        kind.role == "primary" or (kind.role == "context" and source != "report") for kind, source in own
-    )
+    described = sum(_is_described(kind, source) for kind, source in own)
+    printed = any(kind.role in ("primary", "context") and not _is_described(kind, source) for kind, source in own)
+    shown = printed or described >= SEVERAL
     clear = total >= NAMED or (total >= CLEAR and total >= LEAD * max(second, other))
     if clear and shown:
         return "named"
     ahead = total >= AHEAD and total >= FAR * max(second, other)
     return "leading" if total >= LEADING or ahead else "undecided"
+
+
+def _is_described(kind: Kind, source: Source) -> bool:
+    """Whether a person says it in words of their own, and does not quote what a program printed of its failure."""
+    return source == "report" and (kind.role == "context" or not kind.in_logs)
 
 
 def _tells(table: LikelihoodTable, observation: Observation) -> bool:
