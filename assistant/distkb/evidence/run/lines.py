@@ -58,19 +58,37 @@ class FileExcerpt(NamedTuple):
 
     def digits(self, index: int) -> str:
         """Return the digits of what a line says."""
-        shape = self.kept.shapes[index]
-        body = 0 if self.ready else shape.once(body_of)
-        return self.kept.digits_of(index)[shape.text.count("0", 0, body) :]
+        tags = 0 if self.ready else self.kept.shapes[index].once(_digits_of_tags)
+        return self.kept.digits_of(index)[tags:]
 
     def shape(self, index: int) -> Shape:
         """Return the shape of what a line says."""
         shape = self.kept.shapes[index]
         return shape if self.ready else shape.behind(shape.once(body_of))
 
+    def shapes(self) -> list[Shape]:
+        """Return the shape of what each of these lines says."""
+        kept = self.kept.shapes
+        found = [kept[index] for index in self.at]
+        if self.ready:
+            return found
+        said = {shape: shape.behind(shape.once(body_of)) for shape in set(found)}
+        return [said[shape] for shape in found]
+
+    def where(self, wanted: Callable[[str], bool]) -> FileExcerpt:
+        """Return the lines of which this is true; it must not matter to it which digits a text has."""
+        shapes = self.shapes()
+        good = {shape for shape in set(shapes) if shape.once(wanted)}
+        return self.some(array("I", (index for index, shape in zip(self.at, shapes, strict=True) if shape in good)))
+
 
 def body_of(text: str) -> int:
     """Where a line goes on behind the launcher's tags."""
     return layout(text).body
+
+
+def _digits_of_tags(text: str) -> int:
+    return text.count("0", 0, body_of(text))
 
 
 def _stamped(text: str) -> bool:
@@ -153,7 +171,7 @@ class Lines(Sequence[Line]):
     def shapes(self) -> Iterator[Shape]:
         """Return the shape of what each of them says."""
         for part in self.parts:
-            yield from map(part.shape, part.at)
+            yield from part.shapes()
 
     def pick(self, wanted: Collection[int]) -> Lines:
         """Return the lines in some places of these."""
@@ -183,9 +201,4 @@ class Lines(Sequence[Line]):
 
         Parts for which `always` is true stay whole.
         """
-        return Lines(
-            part
-            if always is not None and always(part)
-            else part.some(array("I", (index for index in part.at if part.shape(index).once(wanted))))
-            for part in self.parts
-        )
+        return Lines(part if always is not None and always(part) else part.where(wanted) for part in self.parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -62,6 +63,13 @@ class Talk(msgspec.Struct, frozen=True):
         sure = self.shapes[index].once(_finite)
         return place < len(sure) and (sure[place] or _is_finite(self.number(index, place)))
 
+    def finite(self, indices: Sequence[int], place: int) -> Sequence[int]:
+        """Return those of some lines that have so many numbers, of which this one is finite."""
+        shapes = [self.shapes[index] for index in indices]
+        if all(place < len(sure) and sure[place] for sure in (shape.once(_finite) for shape in set(shapes))):
+            return indices
+        return array("I", (index for index in indices if self.is_finite(index, place)))
+
     def all_have(self, indices: Sequence[int], place: int) -> bool:
         """Whether all of some lines have so many numbers."""
         return all(place < len(shape.once(_finite)) for shape in {self.shapes[index] for index in indices})
@@ -72,12 +80,12 @@ class Talk(msgspec.Struct, frozen=True):
         base = 0
         for part in self.lines.parts:
             stop = base + len(part.at)
-            for index in indices[bisect_left(indices, base) : bisect_left(indices, stop)]:
-                shape = self.shapes[index]
-                if shape.once(_is_hexadecimal):
-                    found.append(self.number(index, place))
-                else:
-                    found.append(shape.once(_numbers)[place].fill(part.digits(part.at[index - base])))
+            within = indices[bisect_left(indices, base) : bisect_left(indices, stop)]
+            parts = {shape: _piece(shape, place) for shape in {self.shapes[index] for index in within}}
+            for index in within:
+                number = parts[self.shapes[index]]
+                digits = part.digits(part.at[index - base]) if number else ""
+                found.append(number.fill(digits) if number else self.number(index, place))
             base = stop
         return found
 
@@ -137,6 +145,11 @@ def _numbers(text: str) -> tuple[ShapePart, ...]:
     return tuple(piece(text, *span) for span in _spans(text))
 
 
+def _piece(shape: Shape, place: int) -> ShapePart | None:
+    """One of the numbers of lines of a shape; None where its digits must be known to tell."""
+    return None if shape.once(_is_hexadecimal) else shape.once(_numbers)[place]
+
+
 def _spans(text: str) -> list[tuple[int, int]]:
     """Where the numbers stand in lines of a shape."""
     return [number.span() for number in _NUMBER.finditer(blanked(text))]
@@ -167,8 +180,7 @@ def templates(lines: Lines) -> Sequence[str]:
         lines.templates = tuple(
             say(part.line(index)).template if shape.once(_is_hexadecimal) else shape.once(_template)
             for part in lines.parts
-            for index in part.at
-            for shape in (part.shape(index),)
+            for index, shape in zip(part.at, part.shapes(), strict=True)
         )
     return lines.templates
 

@@ -65,8 +65,7 @@ class Cells(Sequence[Cell]):
         self._talk = talk
         self._index = index
         self._values: array[float] | None = None
-        finite = array("I", (place for place in places if talk.is_finite(place, index)))
-        self._places = places if len(finite) == len(places) else finite
+        self._places = talk.finite(places, index)
 
     def __len__(self) -> int:
         """Count them."""

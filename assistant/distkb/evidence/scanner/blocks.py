@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -42,9 +43,45 @@ class Block(msgspec.Struct, frozen=True):
     raw: int = 0
     """Bytes of the stream that it was made of."""
 
+    def tail(self, size: int) -> memoryview:
+        """Return the last bytes of the text."""
+        return memoryview(self.data)[max(0, self.stop - size) : self.stop]
+
     def in_file(self, *, last: bool) -> Block:
         """The same block; of a part of a file, the last one is the last of the file only if the part is."""
         return self if last or not self.last else msgspec.structs.replace(self, last=False)
+
+
+class UnreadBlock(msgspec.Struct, frozen=True):
+    """Some lines of a file in which there is nothing to be found or cleaned: read only as far as they are asked for."""
+
+    descriptor: int
+    start: int
+    """Offset in the file."""
+    stop: int
+    """How many bytes they are."""
+    last: bool
+    begin: int
+    """Offset in the stream."""
+    continued: int = 0
+
+    @property
+    def raw(self) -> int:
+        """Bytes of the stream that it was made of."""
+        return self.stop
+
+    @property
+    def data(self) -> bytes:
+        """All of the text."""
+        return os.pread(self.descriptor, self.stop, self.start)
+
+    def tail(self, size: int) -> memoryview:
+        """Return the last bytes of the text."""
+        size = min(size, self.stop)
+        return memoryview(os.pread(self.descriptor, size, self.start + self.stop - size))
+
+
+AnyBlock = Block | UnreadBlock
 
 
 def blocks(stream: Readable, size: int = SIZE, first: int = SMALL) -> Iterator[Block]:

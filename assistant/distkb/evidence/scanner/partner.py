@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from distkb.evidence.scanner.blocks import SIZE, SMALL, Block, blocks, cleaned
+from distkb.evidence.scanner.blocks import SIZE, SMALL, AnyBlock, Block, UnreadBlock, blocks, cleaned
 from distkb.evidence.text.opening import UnreadableError, open_regular, open_text
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LARGE = 64 << 20
 """Bytes of all files together above which they are worth a second process."""
 THEIRS = 6 << 20
 """Most bytes of a part that the other process scans."""
-OWN = 3 << 20
+OWN = 4 << 20
 """And of one that this process scans, in turn: it has more to do with each."""
 REACH = 1 << 20
 """Bytes in which a part must find the start of a line."""
@@ -138,12 +138,12 @@ class Partner:
                 os._exit(code)
         os.close(writing)
 
-    def blocks(self, path: Path, stream: Readable) -> Iterator[tuple[Block, Located]] | None:
+    def blocks(self, path: Path, stream: Readable) -> Iterator[tuple[AnyBlock, Located]] | None:
         """Blocks of a plain file from where it stands, each with its candidates; None where it is not shared."""
         parts = self._parts.get(path)
         return None if parts is None or not is_plain(stream) else self._blocks(parts, stream)
 
-    def _blocks(self, parts: Sequence[tuple[int, Part]], stream: Any) -> Iterator[tuple[Block, Located]]:
+    def _blocks(self, parts: Sequence[tuple[int, Part]], stream: Any) -> Iterator[tuple[AnyBlock, Located]]:
         descriptor, at = stream.fileno(), stream.tell()
         for number, part in parts:
             start = reached = max(at, part.start)
@@ -158,10 +158,13 @@ class Partner:
                 for block in _cut(descriptor, reached, part.stop):
                     yield block, Located(*self._locate(block))
 
-    def _told(self, part: int, descriptor: int, start: int) -> Iterator[tuple[Block, Located]]:
+    def _told(self, part: int, descriptor: int, start: int) -> Iterator[tuple[AnyBlock, Located]]:
         """Blocks of one part, as far as the other process tells of them."""
         while (row := self._row(part)) is not None:
             begin, raw, continued, stop, last, candidates, newlines = row
+            if not candidates and not continued and raw == stop:
+                yield UnreadBlock(descriptor, start + begin, stop, last, begin), Located(candidates, newlines)
+                continue
             count = os.preadv(descriptor, [self._room[:raw]], start + begin)
             block = cleaned(self._buffer, count, last=last, continued=continued, begin=begin)
             if count == raw and block.stop == stop:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.inventory import LogFile
-    from distkb.evidence.scanner.blocks import Block
+    from distkb.evidence.scanner.blocks import AnyBlock
     from distkb.evidence.scanner.partner import Located
     from distkb.evidence.text.shapes import Shapes
 
@@ -113,7 +113,7 @@ class FilePass:
         self._blank = False
         """Whether anything was read, NULs if nothing else."""
 
-    def take(self, block: Block, located: Located) -> None:
+    def take(self, block: AnyBlock, located: Located) -> None:
         """Take one block and the places in it where something may match."""
         self._complete(block)
         self._size -= block.continued
@@ -140,26 +140,26 @@ class FilePass:
                 tries[candidate.pattern] += 1
         self._leave(block, located.newlines)
 
-    def _leave(self, block: Block, newlines: int) -> None:
+    def _leave(self, block: AnyBlock, newlines: int) -> None:
         """Remember what later blocks need of this one, whose buffer will be used again."""
         for index, recent in self._recent.items():
             self._last.setdefault(index, deque(maxlen=LAST)).extend(
                 self._raw(block, candidate, found) for candidate, found in recent
             )
         self._recent.clear()
-        tail = memoryview(block.data)[max(0, block.stop - END) : block.stop]
+        tail = block.tail(END)
         if len(tail) < END:
             self._end = (self._end + tail)[-END:]
         elif len(self._end) == END:
             memoryview(self._end)[:] = tail  # in place: this is done for each block
         else:
             self._end = bytearray(tail)
-        self._before = bytes(block.data[max(0, block.stop - 4096) : block.stop])
+        self._before = bytes(tail[-4096:])
         self._line += newlines
         self._size += block.stop
         self._blank = self._blank or block.raw > 0
 
-    def _match(self, block: Block, candidate: MatchCandidate) -> bool:
+    def _match(self, block: AnyBlock, candidate: MatchCandidate) -> bool:
         """Confirm and keep one candidate; whether it matches."""
         index, end, low, high, _ = candidate
         begin = max(low, end - WINDOW)
@@ -178,7 +178,7 @@ class FilePass:
             self._keep(block, candidate, _Found(first + match.start(), match))
         return True
 
-    def _keep(self, block: Block, candidate: MatchCandidate, found: _Found) -> None:
+    def _keep(self, block: AnyBlock, candidate: MatchCandidate, found: _Found) -> None:
         """Keep the first hits of all and of each rank; others only as long as they are the latest."""
         index = candidate.pattern
         kept = self._kept.setdefault(index, [])
@@ -194,7 +194,7 @@ class FilePass:
             self._stale[index] += 1
         self._recent.setdefault(index, deque(maxlen=LAST)).append((candidate, found))
 
-    def _raw(self, block: Block, candidate: MatchCandidate, found: _Found, begin: Head | None = None) -> _Raw:
+    def _raw(self, block: AnyBlock, candidate: MatchCandidate, found: _Found, begin: Head | None = None) -> _Raw:
         index, _, low, high, line = candidate
         data, (start, match) = block.data, found
         first = max(low, start - 4096)
@@ -211,7 +211,7 @@ class FilePass:
             self._before if low < 1024 else b"",
         )
 
-    def _above(self, block: Block, low: int) -> bytes:
+    def _above(self, block: AnyBlock, low: int) -> bytes:
         """The lines above an offset, a few thousand bytes."""
         above = bytes(block.data[max(0, low - 3072) : low]).replace(b"\r", b"\n")
         return self._before + above if low < 1024 else above
@@ -238,7 +238,7 @@ class FilePass:
             order=raw.order,
         )
 
-    def _excerpt(self, block: Block, kind: int, low: int, line: int) -> None:
+    def _excerpt(self, block: AnyBlock, kind: int, low: int, line: int) -> None:
         if len(self._excerpts) + len(self._open) >= MAX_EXCERPTS:
             return
         begin = head(block.data[low : low + 400].replace(b"\r", b"\n").decode("utf-8", "replace"))
@@ -254,7 +254,7 @@ class FilePass:
         short = block.stop - low < EXCERPT and not block.last
         (self._open if short else self._excerpts).append(excerpt)
 
-    def _complete(self, block: Block) -> None:
+    def _complete(self, block: AnyBlock) -> None:
         """Add the start of this block to excerpts that ran into the end of the one before."""
         if self._open:
             more = _text(bytes(block.data[: min(block.stop, EXCERPT)]))
@@ -286,7 +286,7 @@ class FilePass:
 _MAY_BE_STAMPED = re.compile(rb"\d:\d\d:\d\d|\d{10}\.\d")
 
 
-def _start(block: Block, candidate: MatchCandidate) -> bytes | bytearray:
+def _start(block: AnyBlock, candidate: MatchCandidate) -> bytes | bytearray:
     return block.data[candidate.low : min(candidate.high, candidate.low + 240)]
 
 

@@ -12,7 +12,7 @@ from distkb.catalogue.effort import LOG_REPEAT
 from distkb.catalogue.patterns import bounded
 from distkb.evidence.inventory import LogFile
 from distkb.evidence.observation import Quote
-from distkb.evidence.scanner.blocks import Block, blocks
+from distkb.evidence.scanner.blocks import AnyBlock, Block, blocks
 from distkb.evidence.scanner.feeds import fast, plain
 from distkb.evidence.scanner.matcher import Candidates, Matcher
 from distkb.evidence.scanner.partner import Located, Partner, worth_sharing
@@ -165,7 +165,7 @@ class Scanner:
                 progress(block.raw or block.stop)
         return reading.finish(damage=str(getattr(stream, "damage", "")))
 
-    def _located(self, path: Path, stream: Readable) -> Iterator[tuple[Block, Located]]:
+    def _located(self, path: Path, stream: Readable) -> Iterator[tuple[AnyBlock, Located]]:
         """Blocks with their candidates."""
         shared = self._partner.blocks(path, stream) if self._partner is not None else None
         return shared or ((block, self._locate(block)) for block in blocks(stream))

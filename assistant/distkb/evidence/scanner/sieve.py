@@ -45,6 +45,7 @@ loading checkpoint shards saving model checkpoint to output/checkpoint-500 confi
 userwarning: the argument will be removed in a future version, please use this instead. warnings.warn(
 [rank1]:[w1121 10:15:32.123456789 utils.hpp:136] warning: nccl_blocking_wait is deprecated, use torch_nccl (function)
 {'loss': 2.1, 'grad_norm': 1.1, 'learning_rate': 2e-05, 'epoch': 0.01} wandb: syncing run dataset started finished
+step 1200 loss 2.3456 grad_norm 0.531 grad norm 0.53 lr 3.0e-04 epoch 3 'grad_norm': '0.5', grad_norm=0.531, mfu 41.2%
 debug memory allocated max reserved samples per second forward backward optimizer step time evaluation accuracy
 the of and to in is that for with as was on are by this be from not have all been which you can or an at it has will
 /usr/lib/python3/dist-packages/torch/nn/parallel/distributed.py site-packages/transformers/trainer.py accelerate logging
