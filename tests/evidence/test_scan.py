@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distkb.evidence.inventory import LogFile
-from distkb.evidence.scanner import feeds, matcher, partner, sieve
+from distkb.evidence.scanner import matcher, partner, sieve
 from distkb.evidence.scanner import scan as scan_module
 from distkb.evidence.scanner.blocks import blocks
 from distkb.evidence.scanner.gate import Gate
@@ -221,6 +221,23 @@ def test_a_file_that_is_left_out_leaves_the_others_in_step(tmp_path: Path, monke
         assert [_scanned(scanner, file) for file in files[1::3]] == alone[1::3]
 
 
+def test_many_files_keep_less_of_their_ends(tmp_path: Path) -> None:
+    """What is kept of the ends of all files together stays bounded, and each keeps its last lines."""
+    file = LogFile(path=tmp_path / "0.log", name="0.log")
+    file.path.write_text(_long_log(9_000))
+    kept: list[int] = []
+    for count in (1, 64, 100_000):
+        scanner = Scanner(SIGNATURES)
+        with scanner.sharing([file.path] * count), file.path.open("rb") as stream:
+            last = scanner.scan(file, stream).last.text()
+        kept.append(len(last))
+        assert file.path.read_text().endswith(last)
+    assert kept == sorted(kept, reverse=True)
+    assert kept[0] > 100_000
+    assert 64 * kept[1] <= 4 << 20
+    assert kept[2] > 30_000
+
+
 def _scanned(scanner: Scanner, file: LogFile) -> object:
     try:
         raw, stream = open_text(file.path)
@@ -302,13 +319,3 @@ def test_choice_of_pieces() -> None:
     patterns = [r"step \d+ quixotic", r"loss=\d", r"Quixotically"]
     assert choose(patterns) == ([b"quixotic"], [r"loss=\d"])
     assert choose(patterns, b"quixotic " * 9) == ([b"otically"], patterns[:2])
-
-
-@settings(max_examples=30)
-@given(st.binary(max_size=200).map(lambda part: part + b"\n"), st.integers(0, 5000), st.integers(0, 5000))
-def test_line_feeds_are_counted(part: bytes, start: int, short: int) -> None:
-    """The quick count of line feeds is that of `bytes.count`, however large the buffer."""
-    data = bytearray(part * (1 + 3_000_000 // len(part)))
-    stop = len(data) - short
-    assert feeds.fast()(data, start, stop) == feeds.plain(data, start, stop)
-    assert feeds.fast()(data, start, start + 99) == feeds.plain(data, start, start + 99)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.text.clean import without_ours
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,7 +29,7 @@ class Block(msgspec.Struct, frozen=True):
     """Some lines of a file. Its buffer is used again for later blocks."""
 
     data: bytes | bytearray
-    """Text without escape sequences, NULs and what distkb said. Carriage returns are kept: only line feeds end the
+    """Text without escape sequences and NULs. Carriage returns are kept: only line feeds end the
     lines that editors count, but both end what is looked at as a line."""
     stop: int
     """Where the text ends in the buffer."""
@@ -132,7 +130,7 @@ def _cut(buffer: bytearray, filled: int) -> int:
 
 
 def cleaned(buffer: bytes | bytearray, stop: int | None = None, *, last: bool, continued: int, begin: int) -> Block:
-    """Block of the first bytes of a buffer, without escape sequences, NULs and what distkb itself wrote into it."""
+    """Block of the first bytes of a buffer, without escape sequences and NULs."""
     data = buffer
     raw = stop = len(buffer) if stop is None else stop
     if continued and (data.find(b"\0", 0, continued) >= 0 or data.find(b"\x1b", 0, continued) >= 0):
@@ -142,8 +140,5 @@ def cleaned(buffer: bytes | bytearray, stop: int | None = None, *, last: bool, c
         stop = len(data)
     if data.find(b"\0", 0, stop) >= 0:
         data = bytes(memoryview(data)[:stop]).translate(None, b"\0")
-        stop = len(data)
-    if not continued and data.find(b"distkb:", 0, stop) >= 0:
-        data = without_ours(bytes(memoryview(data)[:stop]))
         stop = len(data)
     return Block(data, stop, last, continued, begin, raw)

@@ -27,7 +27,7 @@ LARGE = 64 << 20
 """Bytes of all files together above which they are worth a second process."""
 THEIRS = 6 << 20
 """Most bytes of a part that the other process scans."""
-OWN = 4 << 20
+OWN = 5 << 20
 """And of one that this process scans, in turn: it has more to do with each."""
 REACH = 1 << 20
 """Bytes in which a part must find the start of a line."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from distkb.evidence.scanner.scan import WINDOW, Excerpt, FileScan, LineMatch, MatchCandidate
-from distkb.evidence.text.clean import plain, quote_text
+from distkb.evidence.text.clean import plain, quote_text, without_ours
 from distkb.evidence.text.lines import Head, Stamp, head
 from distkb.evidence.text.shapes import Kept, ShapedText
 
@@ -35,8 +35,9 @@ EXCERPT = 48 << 10
 """Bytes kept after the start of a traceback or failure table."""
 MAX_EXCERPTS = 600
 START = 32 << 10
-END = 128 << 10
-"""Bytes of the start and the end of a file that are kept."""
+"""Bytes of the start of a file that are kept."""
+END, LEAST_END, ALL_ENDS = 128 << 10, 32 << 10, 4 << 20
+"""Bytes of its end: all files together keep no more than the last, unless each then keeps less than it needs."""
 
 STALE = 64
 """Hits in a row without a new rank, after which ranks are not looked for any more."""
@@ -86,12 +87,14 @@ class FilePass:
         signatures: Sequence[Signature],
         regex: Callable[[int], re.Pattern[bytes]],
         shapes: Shapes,
+        files: int = 1,
     ) -> None:
         """Take the file to be read; `regex` gives the confirming expression of a signature or anchor.
 
-        `shapes` are those of the lines of all files.
+        `shapes` are those of the lines of all files, `files` is how many there are.
         """
         self._shapes = shapes
+        self._kept_end = max(LEAST_END, min(END, ALL_ENDS // files))
         self._file = file
         self._names = [signature.id for signature in signatures]
         self._known = len(signatures)
@@ -147,10 +150,10 @@ class FilePass:
                 self._raw(block, candidate, found) for candidate, found in recent
             )
         self._recent.clear()
-        tail = block.tail(END)
-        if len(tail) < END:
-            self._end = (self._end + tail)[-END:]
-        elif len(self._end) == END:
+        tail = block.tail(size := self._kept_end)
+        if len(tail) < size:
+            self._end = (self._end + tail)[-size:]
+        elif len(self._end) == size:
             memoryview(self._end)[:] = tail  # in place: this is done for each block
         else:
             self._end = bytearray(tail)
@@ -265,15 +268,15 @@ class FilePass:
         """Everything that was kept."""
         hits = [self._hit(raw) for index in self._kept for raw in (*self._kept[index], *self._last.get(index, ()))]
         end = bytes(self._end)
-        if len(end) == END:
+        if len(end) == self._kept_end:
             end = end[end.find(b"\n") + 1 :]
-        last = Kept(end.replace(b"\r\n", b"\n"), self._shapes)
+        last = Kept(_lines(end), self._shapes)
         return FileScan(
             file=self._file,
             hits=sorted(hits, key=lambda hit: hit.order),
             counts={self._names[index]: count for index, count in self._counts.items() if index < self._known},
             excerpts=self._excerpts + self._open,
-            first=last if self._start == end else Kept(self._start.replace(b"\r\n", b"\n"), self._shapes),
+            first=last if self._start == end else Kept(_lines(self._start), self._shapes),
             last=last,
             end_line=max(1, self._line - end.count(b"\n")),
             end_offset=self._size - len(end),
@@ -307,4 +310,9 @@ def stamp_above(above: bytes, rank: int | None) -> Stamp | None:
 
 def _text(data: bytes) -> str:
     """Kept bytes as text in which a line feed is a line of the file; a carriage return within one stays."""
-    return data.replace(b"\r\n", b"\n").decode("utf-8", "replace")
+    return _lines(data).decode("utf-8", "replace")
+
+
+def _lines(data: bytes) -> bytes:
+    """Kept bytes as lines of the job: what distkb said is none."""
+    return without_ours(data).replace(b"\r\n", b"\n")

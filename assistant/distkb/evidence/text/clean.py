@@ -43,6 +43,11 @@ def without_ours(data: bytes) -> bytes:
     return _OURS.sub(b"", data) if OURS.encode() in data else data
 
 
+def is_ours(data: bytes | bytearray, start: int) -> bool:
+    """Whether distkb wrote the line that starts here."""
+    return _OURS.match(data, start) is not None
+
+
 def strip_escapes(text: str) -> str:
     """Remove terminal escape sequences."""
     return _ESCAPES.sub("", text) if "\x1b" in text or "\x9b" in text else text
@@ -64,6 +69,7 @@ def visible(text: str) -> str:
     return _INVISIBLE.sub("", strip_escapes(text)).encode("utf-8", "replace").decode("utf-8")
 
 
+@lru_cache(maxsize=4096)
 def mask(text: str) -> str:
     """Replace every secret with `***`: tokens, keys, passwords, credentials in addresses."""
     if not text.isascii():

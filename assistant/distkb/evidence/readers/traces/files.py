@@ -20,7 +20,7 @@ MAX_BYTES = 64 << 20
 """Bytes of one file that are read."""
 MAX_MARKS = 100_000
 """Checkpoints of one file that are kept: the first half, and the last."""
-PEEK = 256 << 10
+PEEK = 64 << 10
 """Bytes in which a file of any other name must show that it holds checkpoints."""
 _TRACE_NAME = re.compile(r"trace-(?:rank-(\d{1,6})|pid-\d+)\.log")
 _ELASTIC_RANK = re.compile(r"attempt_\d+/(\d{1,5})/(?:stdout|stderr)\.log$")
