@@ -15,6 +15,7 @@ from distkb import __version__
 from distkb.catalogue.places import checkout
 from distkb.catalogue.records import LANGUAGES, Language, Text
 from distkb.docsite import advise, diagnose, families, finding, incidents, machines, messages, symptoms, tree, views
+from distkb.docsite.beside import beside
 from distkb.docsite.data import generated
 from distkb.docsite.diagrams import keeps
 from distkb.docsite.markdown import render
@@ -91,15 +92,22 @@ def rendered(
     """
     base = f"{base_url.rstrip('/')}/" if base_url else ""
     places = Places(base, (repository or "").rstrip("/"))
-    assets = _assets(sources() / "assets", library)
+    made = beside(lambda: _assets(sources() / "assets", library))
     environment = _environment(sources() / "templates")
-    yield MARKER, b"written by distkb site build\n"
-    yield from assets.values()
     pages = [page for lang in LANGUAGES for page in _pages(library, lang)]
     pages += tree.pages(library)
     there = frozenset(page.address for page in pages)
-    for page in pages:
-        yield page.path, _render(page, library, environment, assets, places, there).encode()
+    assets = made()
+
+    def write(some: Sequence[Page]) -> list[tuple[str, bytes]]:
+        return [(page.path, _render(page, library, environment, assets, places, there).encode()) for page in some]
+
+    half = len(pages) // 2
+    second = beside(lambda: write(pages[half:]))
+    yield MARKER, b"written by distkb site build\n"
+    yield from assets.values()
+    yield from write(pages[:half])
+    yield from second()
     yield from machines.files(library, base)
     if base:
         # a host shows this for any address that it does not have, so that no link of it may be relative

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def needed(pattern: str) -> Need | None:
     return _parsed(pattern).needs()
 
 
+@cache
 def _parsed(pattern: str) -> _Shape:
     try:
         parser = importlib.import_module("re._parser")
