@@ -67,7 +67,7 @@ def test_the_rank_that_differs_is_marked_by_shape_and_word() -> None:
 
 
 def test_many_entries_are_drawn() -> None:
-    """At least forty entries show how the ranks part: somebody waits, misses or is gone, or they do different things."""
+    """At least forty entries show how ranks part: somebody waits, misses or is gone, or they do different things."""
     drawn = [entry for entry in library().entries if entry.diagram is not None and entry.diagram.kind == "waits"]
     assert len(drawn) >= 40
     for entry in drawn:
