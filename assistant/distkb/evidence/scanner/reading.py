@@ -36,7 +36,7 @@ EXCERPT = 48 << 10
 MAX_EXCERPTS = 600
 START = 32 << 10
 """Bytes of the start of a file that are kept."""
-END, LEAST_END, ALL_ENDS = 128 << 10, 32 << 10, 4 << 20
+END, LEAST_END, ALL_ENDS = 128 << 10, 32 << 10, 2 << 20
 """Bytes of its end: all files together keep no more than the last, unless each then keeps less than it needs."""
 
 STALE = 64
