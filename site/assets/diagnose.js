@@ -390,10 +390,8 @@
     return [element("details", {}, element("summary", {}, say("instead")), list)];
   }
 
-  function whyAsked(text, move) {
-    const open = distkb.entropy(view.belief.posterior);
-    return element("details", {}, element("summary", {}, say("why")), element("p", {}, inline(text)),
-      element("p", { className: "faint" }, say("bits", { bits: move.gainBits.toFixed(1), all: open.toFixed(1) })));
+  function whyAsked(text) {
+    return element("details", {}, element("summary", {}, say("why")), element("p", {}, inline(text)));
   }
 
   function askCard(move) {
@@ -402,7 +400,7 @@
     const words = engine.facts.get(question.id);
     const answer = values => act({ type: "answered", question: question.id, values, offered: [] });
     const unknown = button(say("dont-know"), () => act({ type: "dont-know", question: question.id, offered: [] }));
-    const why = whyAsked(words[1], move);
+    const why = whyAsked(words[1]);
     if (question.multi) {
       const options = question.options.map((option, n) => check(option.value, inline(words[2][n])));
       return [choices(options), element("p", { className: "row" },
@@ -451,7 +449,7 @@
       button(say("answer"), () => { if (chosen(options).length) answer(chosen(options)); }, true),
       button(say("none"), () => answer([])),
       button(say("dont-know"), () => act({ type: "dont-know", question: move.question.id, offered }))),
-    whyAsked(engine.words.lines[1], move)];
+    whyAsked(engine.words.lines[1])];
   }
 
   function isOutput(move) { return move.step.id === engine.table.constants.output; }

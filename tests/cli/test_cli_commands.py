@@ -125,8 +125,8 @@ def test_kb_new_makes_an_entry_that_check_then_wants_written(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("args", "english", "korean"),
     [
-        (("../../x",), "is no entry id", "항목 id가 아닙니다"),
-        (("ACME1", "--slug", "Our Storage"), "is no slug", "슬러그가 아닙니다"),
+        (("../../x",), "is not an entry id", "항목 id가 아닙니다"),
+        (("ACME1", "--slug", "Our Storage"), "is not a slug", "슬러그가 아닙니다"),
     ],
 )
 def test_kb_new_refuses_what_it_cannot_make(args: tuple[str, ...], english: str, korean: str, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_language_may_stand_before_or_after_the_command(args: tuple[str, ...]) -
         (("diagnose", "--fact", "sympton=hang"), "there is no fact `sympton`", "`sympton`이라는 사실 이름은 없습니다"),
         (
             ("diagnose", "--fact", "symptom=blue"),
-            "`blue` is no value of the fact `symptom`",
+            "`blue` is not a value of the fact `symptom`",
             "`symptom`의 값이 아닙니다",
         ),
         (("diagnose", ".", "--json", "--markdown"), "only one format", "한 형식으로만"),

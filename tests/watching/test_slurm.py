@@ -61,4 +61,4 @@ def test_an_array_is_not_one_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     several = CliRunner().invoke(cli, ["watch", "--lang", "en", "--job", "6"])
     assert (several.exit_code, several.stderr.rstrip().rpartition("--job: ")[2]) == (2, "6_1, 6_0")
     wrong = CliRunner().invoke(cli, ["watch", "--lang", "en", "--job", "-d"])
-    assert (wrong.exit_code, "is no Slurm job" in wrong.stderr) == (2, True)
+    assert (wrong.exit_code, "is not a Slurm job" in wrong.stderr) == (2, True)
