@@ -108,6 +108,7 @@ BAD: dict[str, Files] = {
     },
     "config.fsdp-no-wrap-policy": {"a.yaml": FSDP.replace("TRANSFORMER_BASED_WRAP", "NO_WRAP")},
     "config.fsdp-bad-wrap-policy": {"a.yaml": FSDP.replace("TRANSFORMER_BASED_WRAP", "BLOCKS")},
+    "config.fsdp-unknown-value": {"a.yaml": FSDP + "  fsdp_sharding_strategy: FULL\n"},
     "config.fsdp-size-wrap-zero": {
         "a.yaml": FSDP.replace("TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP") + "  fsdp_min_num_params: 0\n"
     },

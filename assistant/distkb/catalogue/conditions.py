@@ -10,6 +10,7 @@
 | `name%other` | both are numbers and the first is no multiple of the second |
 | `name<>other` | both are written and differ |
 | `name!regex`, `name!block` | it is no regular expression, or no block of further names |
+| `name!number` | it is neither a number nor `auto` |
 
 `not` in front turns any of them round. A name is a path: `fsdp_config.offload_params`; `[]` behind it stands for any
 item of a list, `{}` for any key of a block, `#` for how many there are; `a*b` is a product.
@@ -66,7 +67,7 @@ def _is_whole(condition: Condition) -> bool:
     if condition.operator in {"on", "?"}:
         return not first and len(condition.paths) == 1
     if condition.operator == "!":
-        return first in {"regex", "block"} and len(condition.values) == 1
+        return first in {"regex", "block", "number"} and len(condition.values) == 1
     if condition.operator in {"%", "<>"}:
         return _PATH.fullmatch(first) is not None and len(condition.values) == 1
     if condition.operator in {">", "<"}:

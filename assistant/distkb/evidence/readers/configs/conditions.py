@@ -96,6 +96,8 @@ def _is_other(item: ConfigValue, kind: str) -> bool:
     """Whether a value is of another kind than it should be."""
     if kind == "block":
         return not _is_block(item)
+    if kind == "number":
+        return not isinstance(item.value, (int, float)) and item.value != "auto"
     if not isinstance(item.value, str):
         return False
     try:

@@ -98,4 +98,9 @@ RULES = (
         kinds=("deepspeed",),
         check=refused,
     ),
+    ConfigRule(
+        ids=("config.deepspeed-unknown-value", "config.fsdp-unknown-value"),
+        kinds=("accelerate",),
+        check=refused,
+    ),
 )
