@@ -18,6 +18,8 @@ _LISTS = frozenset({"glob", "iglob", "rglob", "listdir", "iterdir", "scandir"})
 _KEEPS = frozenset({"list", "tuple", "sorted", "filter", "map", "str"})
 _CHECKPOINTS = re.compile(r"(?i)step|epoch|iter|ckpt|checkpoint|snapshot|model|state")
 _SAVES = re.compile(r"(?i)save|dump|write|^open$|mkdir|makedirs")
+_PERCENT, _BRACES = re.compile(r"%([sdi])|%[-+ #0-9.]*\w"), re.compile(r"\{(\w*)(:[^{}]*)?\}")
+"""Fields of older texts: the first group says that one has no width, the other the name of one and its width."""
 _DEPTH = 6
 _STRIPS = frozenset({"consume_prefix_in_state_dict_if_present", "removeprefix", "unwrap_model"})
 _COUNTERS = frozenset({"step", "epoch", "global_step", "iteration", "iter", "start_epoch", "start_step", "next_epoch"})
@@ -48,22 +50,54 @@ def _numbered_names(job: ScriptContext) -> Iterator[str]:
             for given in (*site.node.args, *(word.value for word in site.node.keywords)):
                 value = job.project.single(given, function) if dotted(given) else given
                 for node in nodes(given if value is None else value):
-                    text = _as_pattern(node) if isinstance(node, ast.JoinedStr) else ""
+                    text = _put_together(node).rpartition("/")[2]
                     if "{}" in text and _CHECKPOINTS.search(text):
                         yield text
 
 
-def _as_pattern(node: ast.JoinedStr) -> str:
-    parts = [part.value if isinstance(part, ast.Constant) else _field(part) for part in node.values]
-    return "".join(str(part) for part in parts).rpartition("/")[2]
+def _put_together(node: ast.AST) -> str:
+    """Return a text that is made of parts, with `{}` for a bare count and `*` for what else is put in; else nothing."""
+    match node:
+        case ast.JoinedStr(values=values):
+            return "".join(map(_part, values))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return "".join(map(_part, _sum(left, right)))
+        case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod(), right=right):
+            values = iter(right.elts if isinstance(right, ast.Tuple) else [right])
+            return _PERCENT.sub(lambda field: _filled(next(values, None), bare=bool(field[1])), text)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format"), args=args, keywords=given
+        ):
+            named, values = {word.arg: word.value for word in given}, iter(args)
+            return _BRACES.sub(
+                lambda field: _filled(named.get(field[1]) or next(values, None), bare=not field[2]), text
+            )
+    return ""
 
 
-def _field(part: ast.expr) -> str:
-    """A field with a width of its own, or of letters, is no bare number."""
-    bare = isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1
-    counts = isinstance(part, ast.FormattedValue) and any(
-        re.search(r"(?i)step|epoch|iter|^i$|^n$", last(node)) for node in nodes(part.value)
-    )
+def _sum(*terms: ast.expr) -> Iterator[ast.expr]:
+    """Yield the terms of a sum in order."""
+    for term in terms:
+        if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Add):
+            yield from _sum(term.left, term.right)
+        else:
+            yield term
+
+
+def _part(part: ast.expr) -> str:
+    """Return one part of a text; a field with a width of its own is no bare number."""
+    match part:
+        case ast.Constant(value=value):
+            return str(value)
+        case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
+            return _filled(value, bare=spec is None and conversion == -1)
+        case ast.Call(func=ast.Name(id="str"), args=[value]):
+            return _filled(value, bare=True)
+    return "*"
+
+
+def _filled(value: ast.expr | None, *, bare: bool) -> str:
+    counts = value is not None and any(re.search(r"(?i)step|epoch|iter|^i$|^n$", last(node)) for node in nodes(value))
     return "{}" if bare and counts else "*"
 
 
@@ -75,10 +109,21 @@ def _last_of(node: ast.AST, function: Function, job: ScriptContext) -> ast.expr 
         return None
     value: ast.expr | None = node.value
     if isinstance(value, ast.Name):
+        in_place = any(_is_plain_sort(part, value.id) for part in walk(function.node))
         value = job.project.single(value, function)
+        if in_place:
+            return _listing(value, function, job)
     if isinstance(value, ast.Call) and last(value.func) == "sorted" and value.args and keyword(value, "key") is None:
         return _listing(value.args[0], function, job)
     return None
+
+
+def _is_plain_sort(node: ast.AST, name: str) -> bool:
+    """Whether this is `name.sort()`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=sorted_name), attr="sort"), args=[], keywords=[]):
+            return sorted_name == name
+    return False
 
 
 def _is_minus_one(node: ast.expr) -> bool:
