@@ -63,15 +63,12 @@ def _put_together(node: ast.AST) -> str:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return "".join(map(_part, _sum(left, right)))
         case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod(), right=right):
-            values = iter(right.elts if isinstance(right, ast.Tuple) else [right])
-            return _PERCENT.sub(lambda field: _filled(next(values, None), bare=bool(field[1])), text)
-        case ast.Call(
-            func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format"), args=args, keywords=given
-        ):
-            named, values = {word.arg: word.value for word in given}, iter(args)
-            return _BRACES.sub(
-                lambda field: _filled(named.get(field[1]) or next(values, None), bare=not field[2]), text
-            )
+            terms = iter(right.elts if isinstance(right, ast.Tuple) else [right])
+            return _PERCENT.sub(lambda field: _filled(next(terms, None), bare=bool(field[1])), text)
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
+            named = {word.arg: word.value for word in node.keywords}
+            given = iter(node.args)
+            return _BRACES.sub(lambda field: _filled(named.get(field[1]) or next(given, None), bare=not field[2]), text)
     return ""
 
 
