@@ -209,8 +209,8 @@ def graph_kept(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield losses that are added up, or put on a list, together with the graph that made them."""
     for function in job.project.functions:
         walk = job.project.walk(function)
-        backward = {dotted(s.node.func.value) for s in walk.sites if isinstance(s.node.func, ast.Attribute)
-                    and s.node.func.attr == "backward" and s.where.loops}  # fmt: skip
+        sites = [site for site in walk.sites if last(site.node.func) == "backward" and site.where.loops]
+        backward = {dotted(named) for site in sites for named in _begins_at(site.node)}
         ended = {a.target for a in walk.assignments if _ends_graph(a.value)}
         losses = backward - ended - {""}
         around, begun = _begun_in_loops(function) if losses else ({}, {})
@@ -220,6 +220,13 @@ def graph_kept(job: ScriptContext) -> Iterator[ScriptFinding]:
             if grows and isinstance(node, (ast.expr, ast.stmt)):
                 yield hit(_KEPT, function, node, name=name, loss=shown(_value(node)))
                 break
+
+
+def _begins_at(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield the loss, as in `loss.backward()`, `scaler.scale(loss).backward()` and `accelerator.backward(loss)`."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    yield owner
+    yield from owner.args[:1] if isinstance(owner, ast.Call) and last(owner.func) == "scale" else call.args[:1]
 
 
 def _kept(function: Function, losses: set[str]) -> Iterator[tuple[str, ast.AST]]:

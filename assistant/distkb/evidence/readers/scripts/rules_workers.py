@@ -13,6 +13,7 @@ from distkb.evidence.readers.scripts.project import Class, Function
 _SHARED, _LOCAL, _GUARD = "script.handle-shared-by-workers", "script.spawn-of-local", "script.spawn-without-guard"
 _OPENS = frozenset({"open", "h5py.File", "sqlite3.connect", "lmdb.open", "tarfile.open", "zipfile.ZipFile"})
 _SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
+_CHOOSES = frozenset({"set_start_method", "get_context"})
 _MOVES = frozenset({"read", "readline", "seek", "execute", "extractfile", "begin", "readinto"})
 
 
@@ -34,11 +35,12 @@ def _loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
         for site in job.project.walk(function).sites:
             call = site.node
             workers = keyword(call, "num_workers")
-            if last(call.func) != "DataLoader" or workers is None or constant(workers) == 0 or not call.args:
+            data = call.args[0] if call.args else keyword(call, "dataset")
+            if last(call.func) != "DataLoader" or workers is None or constant(workers) == 0 or data is None:
                 continue
             number = constant(workers)
             if isinstance(number, int) or not isinstance(workers, ast.Constant):
-                owner = job.project.holds_class(call.args[0], function)
+                owner = job.project.holds_class(data, function)
                 if owner is not None:
                     yield owner, call
 
@@ -63,19 +65,27 @@ def _is_moved(name: str, owner: Class, opened: ast.expr) -> bool:
 
 def spawned(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield starts of processes by spawn whose function cannot be found there, or that each of them would repeat."""
+    chosen = any(map(_chooses_spawn, job.project.functions))
     for function in job.project.functions:
         guarded = _guarded(function)
         for site in job.project.walk(function).sites:
             call = site.node
-            if canonical(call.func, function.script) not in _SPAWNS:
+            one = chosen and last(call.func) == "Process" and keyword(call, "target") is not None
+            if not one and canonical(call.func, function.script) not in _SPAWNS:
                 continue
-            given = keyword(call, "fn") or next(iter(call.args), None)
+            given = keyword(call, "target" if one else "fn") or next(iter(call.args), None)
             method = keyword(call, "start_method")
             forks = method is not None and constant(method) != "spawn"
             if given is not None and not forks and _is_local(given, function):
                 yield hit(_LOCAL, function, call, call=shown(call.func), given=shown(given))
             elif isinstance(function.node, ast.Module) and not forks and id(call) not in guarded:
                 yield hit(_GUARD, function, call, call=shown(call.func))
+
+
+def _chooses_spawn(function: Function) -> bool:
+    """Whether the function makes processes begin anew: `set_start_method("spawn")` or `get_context("spawn")`."""
+    calls = (node for node in nodes(function.node) if isinstance(node, ast.Call) and node.args)
+    return any(last(c.func) in _CHOOSES and constant(c.args[0]) in {"spawn", "forkserver"} for c in calls)
 
 
 def _is_local(node: ast.expr, function: Function) -> bool:
