@@ -215,8 +215,9 @@ def graph_kept(job: ScriptContext) -> Iterator[ScriptFinding]:
         losses = backward - ended - {""}
         around, begun = _begun_in_loops(function) if losses else ({}, {})
         for name, node in _kept(function, losses):
-            loop = around.get(id(node))
-            grows = loop is not None and name not in begun.get(loop, ()) and name not in backward
+            loop = around.get(id(node), ())[-1:]
+            trained = any(loop[0] in around.get(id(site.node), ()) for site in sites) if loop else False
+            grows = trained and name not in begun.get(loop[0], ()) and name not in backward
             if grows and isinstance(node, (ast.expr, ast.stmt)):
                 yield hit(_KEPT, function, node, name=name, loss=shown(_value(node)))
                 break
@@ -247,15 +248,15 @@ def _ends_graph(value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and last(value.func) in _ENDS_GRAPH
 
 
-def _begun_in_loops(function: Function) -> tuple[dict[int, int], dict[int, set[str]]]:
-    """Return the innermost loop around each node, and what is assigned anew inside of each loop, by identity."""
-    around: dict[int, int] = {}
+def _begun_in_loops(function: Function) -> tuple[dict[int, tuple[int, ...]], dict[int, set[str]]]:
+    """Return the loops around each node, the innermost last, and what is assigned anew in each, by identity."""
+    around: dict[int, tuple[int, ...]] = {}
     begun: dict[int, set[str]] = {}
     left: list[tuple[ast.AST, tuple[int, ...]]] = [(function.node, ())]
     while left:
         node, loops = left.pop()
         if loops:
-            around[id(node)] = loops[-1]
+            around[id(node)] = loops
         if isinstance(node, (ast.For, ast.While)):
             loops = (*loops, id(node))
         for target in node.targets if isinstance(node, ast.Assign) else ():

@@ -23,6 +23,17 @@ def scaled(model, loader, optimizer, scaler):
     return history
 
 
+def evaluated(model, loader, held_out, accelerator):
+    for batch in loader:
+        loss = model(batch).mean()
+        accelerator.backward(loss)
+    losses = []
+    for batch in held_out:
+        loss = model(batch).mean()
+        losses.append(loss)
+    return losses
+
+
 def in_parts(model, batches, accelerator):
     for parts in batches:
         total = 0.0
