@@ -99,6 +99,9 @@ BAD: dict[str, Files] = {
         "b.yaml": MULTI + "num_machines: 2\nmachine_rank: 0\nmain_process_ip: 10.0.0.1\n",
     },
     "config.accelerate-machine-rank": {"a.yaml": MULTI + "num_machines: 2\nmain_process_ip: 10.0.0.1\n"},
+    "config.accelerate-no-such-machine": {
+        "a.yaml": MULTI + "num_machines: 2\nmain_process_ip: 10.0.0.1\nmachine_rank: 2\n"
+    },
     "config.accelerate-file-and-keys": {"a.yaml": DS + "  deepspeed_config_file: ds.json\n  zero_stage: 3\n"},
     "config.parallelism-size": {
         "a.yaml": FSDP + "  fsdp_version: 2\nparallelism_config:\n  parallelism_config_dp_shard_size: 3\n"

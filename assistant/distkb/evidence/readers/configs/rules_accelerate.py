@@ -127,6 +127,10 @@ def machines(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     if any(command.get("machine_rank") for command in commands):
         return
     rank = number(part.value("machine_rank")) or 0
+    if rank >= nodes:
+        own = part.get("machine_rank")
+        yield hit("config.accelerate-no-such-machine", part, own, rank=rank, machines=nodes, last=nodes - 1)
+        return
     twins = [
         other
         for other in job.of("accelerate")
@@ -208,6 +212,7 @@ RULES = tuple(
                 "config.accelerate-main-ip-missing",
                 "config.accelerate-same-machine-rank",
                 "config.accelerate-machine-rank",
+                "config.accelerate-no-such-machine",
             ),
             machines,
         ),
