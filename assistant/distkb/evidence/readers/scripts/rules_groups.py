@@ -1,4 +1,4 @@
-"""Process groups: ranks of the group given where ranks of the job are asked for."""
+"""Process groups: ranks of the group where ranks of the job are asked for, and timeouts that do not carry over."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from distkb.evidence.readers.scripts.names import canonical, constant, keyword, 
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
-_PEER = "script.group-rank-as-global"
+_PEER, _DEFAULT = "script.group-rank-as-global", "script.group-keeps-default-timeout"
 _CALLS = {"broadcast": 1, "broadcast_object_list": 1, "reduce": 1, "gather": 2, "gather_object": 2, "scatter": 2,
           "scatter_object_list": 2, "send": 1, "recv": 1, "isend": 1, "irecv": 1}  # fmt: skip
 """Where `src` or `dst` stands, which names a rank of the whole job (torch.distributed, all versions)."""
 _SEVERAL = frozenset({"get_group", "new_subgroups", "new_subgroups_by_enumeration", "get_submesh"})
 """Calls that give a rank the one of several groups in which it is."""
 _GLOBAL = frozenset({"get_global_rank", "get_process_group_ranks"})
+_BEGINS = frozenset({"init_process_group", "InitProcessGroupKwargs"})
+_MAKES = frozenset({"new_group", "new_subgroups", "new_subgroups_by_enumeration"})
+"""Calls that make groups, and give them the backend's default timeout unless told (torch.distributed, all versions)."""
 _DEPTH = 5
 
 
@@ -70,4 +73,17 @@ def _made_of(node: ast.expr, function: Function, job: ScriptContext) -> list[ast
     return found
 
 
-RULES = (ScriptRule(ids=(_PEER,), check=group_rank),)
+def default_timeout(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield the first group without a timeout of its own in a job whose default group is given one."""
+    sites = [(function, site.node) for function in job.project.functions for site in job.project.walk(function).sites]
+    set_by = next((f for f in sites if last(f[1].func) in _BEGINS and keyword(f[1], "timeout") is not None), None)
+    for function, call in sites if set_by is not None else ():
+        full = canonical(call.func, function.script)
+        if last(call.func) in _MAKES and full.startswith("torch.distributed.") and keyword(call, "timeout") is None:
+            given = len(call.args) > 1 and last(call.func) == "new_group"
+            if set_by is not None and not given:
+                yield hit(_DEFAULT, function, call, call=shown(call.func), begins=shown(set_by[1].func))
+                return
+
+
+RULES = (ScriptRule(ids=(_PEER,), check=group_rank), ScriptRule(ids=(_DEFAULT,), check=default_timeout))
