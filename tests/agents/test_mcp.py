@@ -36,7 +36,7 @@ READING = {
     "probe_flight_recorder",
     "probe_stacks",
 }
-BIG, LINKS = 64 << 20, 60
+BIG, LINKS = 64 << 20, 1000
 """Bytes of a log, and how often it lies in a folder: reading all of it takes long enough to be stopped."""
 
 
