@@ -275,7 +275,7 @@ def test_a_link_holds_a_session(site: Site, open_page: Callable[..., Page]) -> N
     assert other.locator("#d-text").input_value() == ""
     third = open_page()
     third.goto(link[: len(link) // 2])
-    expect(third.locator("#d-state")).to_have_text("This link holds no session that can be read.")
+    expect(third.locator("#d-state")).to_have_text("This link holds no readable session.")
 
 
 def test_no_step_of_a_session_has_a_barrier(site: Site, page: Page) -> None:
