@@ -74,7 +74,7 @@ class Matcher:
         if self._sieve is None and self._all is not None and not self._dense:
             database = self._stored("sieve", self._first_look)
             self._dense = database is None
-            self._sieve = None if database is None else Sieve(database, self._first_look)
+            self._sieve = None if database is None else Sieve(database, self._other_looks)
         return self._sieve
 
     def candidates(self, data: bytes | memoryview) -> Candidates:
@@ -155,8 +155,17 @@ class Matcher:
             keep(path, hyperscan.dumpb(database))
         return database
 
-    def _first_look(self, usual: bytes = b"") -> Any:
-        return compile_choice(choose(self._patterns, usual))
+    def _first_look(self) -> Any:
+        choice = choose(self._patterns)
+        return compile_choice(choice.pieces, choice.whole)
+
+    def _other_looks(self, usual: bytes) -> list[Any]:
+        """Databases for files full of `usual`: pieces are compiled at once, what takes long is kept."""
+        choice = choose(self._patterns, usual)
+        found = [compile_choice(choice.pieces, choice.here)] if choice.pieces or choice.here else []
+        if choice.whole:
+            found.append(self._stored("whole", lambda: compile_choice((), choice.whole)))
+        return [] if None in found else found
 
     def _whole(self, *, single: bool) -> Any:
         import hyperscan

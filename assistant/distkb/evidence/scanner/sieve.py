@@ -27,8 +27,8 @@ OFTEN = 4
 """Times that text must be in an example of usual lines to be taken for usual."""
 EXAMPLE = 1 << 16
 """Bytes of such an example."""
-PATIENCE = 256
-"""Blocks with too many pieces after which others are chosen, which takes as long as they do, and how often that is."""
+PATIENCE = 24
+"""Blocks with too many pieces after which others are chosen, which takes about as long as they do."""
 
 _ANCHOR = re.compile(r"(?P<other>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|[\^$]", re.DOTALL)
 
@@ -51,6 +51,7 @@ the of and to in is that for with as was on are by this be from not have all bee
 /usr/lib/python3/dist-packages/torch/nn/parallel/distributed.py site-packages/transformers/trainer.py accelerate logging
 train batch 30/400 batch_size=32 micro-batch size 4 device: cuda:0 local rank 0 world_size 8 process rate data timeout
 number of parameters tensor shape loaded state steps/s process group ready node host local worker dataloader cpu core
+info trainer: info worker: info logger: info loader: info __main__: info train: data_time iter_time gpu_mem 41.2gb gib
 """
 """What healthy logs are full of, in lower case: a piece that is in it would let them through."""
 
@@ -64,26 +65,31 @@ class SieveTask(NamedTuple):
     pieces: list[bytes]
     """In lower case. A match of any pattern that is not in `whole` contains one."""
     whole: list[str]
-    """Patterns whose matches need contain nothing but what healthy logs are full of: they are looked for themselves."""
+    """Patterns whose matches may contain only what all healthy logs are full of: they are looked for themselves."""
+    here: list[str]
+    """Patterns of which the same is true beside the example only."""
 
 
 def choose(patterns: Iterable[str], usual: bytes = b"") -> SieveTask:
     """Pieces that tell the matches of all patterns from healthy lines, of which `usual` may be more examples."""
-    common = {*_grams(_USUAL), *(gram for gram, count in Counter(_grams(usual)).items() if count >= OFTEN)}
+    always = {*_grams(_USUAL)}
+    common = always | {gram for gram, count in Counter(_grams(usual)).items() if count >= OFTEN}
     holders: dict[bytes, set[Case]] = {}
     needed: set[Case] = set()
     whole: list[str] = []
+    here: list[str] = []
     for pattern in patterns:
         cases = {tuple(text.encode().lower() for text in case) for case in required_cases(pattern) or ()}
         found = {case: {gram for text in case for gram in _grams(text) if gram not in common} for case in cases}
         if not found or not all(found.values()):
-            whole.append(pattern)
+            told = found and all(any(gram not in always for text in case for gram in _grams(text)) for case in cases)
+            (here if told else whole).append(pattern)
             continue
         needed |= cases
         for case, pieces in found.items():
             for piece in pieces:
                 holders.setdefault(piece, set()).add(case)
-    return SieveTask(_cover(needed, holders), whole)
+    return SieveTask(_cover(needed, holders), whole, here)
 
 
 def _grams(text: bytes) -> Iterator[bytes]:
@@ -119,17 +125,17 @@ def _longer(piece: bytes, cases: Collection[Case]) -> bytes:
     return piece
 
 
-def compile_choice(choice: SieveTask) -> Any:
-    """Database that finds the pieces, capitals or not, and the patterns that have none; None where these are many."""
+def compile_choice(pieces: Iterable[bytes], whole: Collection[str]) -> Any:
+    """Database that finds pieces, capitals or not, and the patterns that have none; None where these are many."""
     import hyperscan
 
-    if len(choice.whole) > WHOLE:
+    if len(whole) > WHOLE:
         return None
-    expressions = [b"".join(b"\\x%02x" % byte for byte in piece) for piece in choice.pieces]
+    expressions = [b"".join(b"\\x%02x" % byte for byte in piece) for piece in pieces]
     flags = [hyperscan.HS_FLAG_CASELESS] * len(expressions)
     # A carriage return ends a line too, so anchors are left out: what they forbid is found out at the second look.
-    expressions += [_ANCHOR.sub(lambda match: match["other"] or "", pattern).encode() for pattern in choice.whole]
-    flags += [0] * len(choice.whole)
+    expressions += [_ANCHOR.sub(lambda match: match["other"] or "", pattern).encode() for pattern in whole]
+    flags += [0] * len(whole)
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
         database.compile(expressions=expressions, ids=[0] * len(flags), elements=len(flags), flags=flags)
@@ -141,10 +147,10 @@ def compile_choice(choice: SieveTask) -> Any:
 class Sieve:
     """Finds the places in a block that deserve a closer look."""
 
-    def __init__(self, database: Any, other: Callable[[bytes], Any]) -> None:
-        """Take a database of pieces; `other` makes one for files that are full of what is in its example."""
-        self.database = database
-        self._other = other
+    def __init__(self, database: Any, others: Callable[[bytes], list[Any]]) -> None:
+        """Take a database of pieces; `others` makes some for files that are full of what is in its example."""
+        self.databases = [database]
+        self._others = others
         self._skip = self._rest = self._wasted = 0
 
     def ends(self, data: memoryview) -> list[int] | None:
@@ -163,12 +169,13 @@ class Sieve:
             return True if len(found) > limit else None
 
         try:
-            self.database.scan(data, match_event_handler=on_match)
+            for database in self.databases:
+                database.scan(data, match_event_handler=on_match)
         except hyperscan.ScanTerminated:
             self._flooded(data)
             return None
         self._rest = 0
-        return found
+        return found if len(self.databases) == 1 else sorted(found)
 
     def _flooded(self, data: memoryview) -> None:
         """Leave out the next blocks, which will be like this one, or choose other pieces."""
@@ -176,6 +183,6 @@ class Sieve:
         self._skip = self._rest
         self._wasted += 1 + self._rest
         if self._wasted > PATIENCE:
-            self.database = self._other(bytes(data[-EXAMPLE:]).lower()) or self.database
-            self._wasted = -4 * PATIENCE  # where that is of no use, it is not tried soon again
+            self.databases = self._others(bytes(data[-EXAMPLE:]).lower()) or self.databases
+            self._wasted = -16 * PATIENCE  # where that is of no use, it is not tried soon again
             self._skip = self._rest = 0
