@@ -61,16 +61,17 @@ def divided(work: Mapping[str, Sequence[Line]], world: int | None) -> tuple[Divi
     """
     if world is None or world < 2:
         return None
-    lines: list[Line] = []
-    once: list[Line] = []
+    said = Lines()
+    once = Lines()
     for own in work.values():
         found_here = Lines.given(own).where(_may_say)
-        said = Counter(templates(found_here))
-        lines += found_here
-        once += [line for line, template in zip(found_here, templates(found_here), strict=True) if said[template] == 1]
-    if any(_ACCUMULATES.search(line.text[:_LONGEST]) for line in lines):
+        times = Counter(templates(found_here))
+        said += found_here
+        once += found_here.pick([at for at, template in enumerate(templates(found_here)) if times[template] == 1])
+    if any(shape.once(_accumulates) for shape in said.shapes()):
         return None
-    data, batches, steps = list(_sizes(once, _DATA)), list(_sizes(once, _BATCH)), list(_sizes(lines, _STEPS))
+    data, batches = list(_sizes(once, _DATA)), list(_sizes(once, _BATCH))
+    steps = list(_sizes(said, _STEPS)) if data and batches else []
     found: tuple[Division, tuple[Line, ...]] | None = None
     for samples in data:
         for batch in batches:
@@ -100,8 +101,11 @@ def _is_about(steps: int, share: float) -> bool:
 
 
 def _may_say(text: str) -> bool:
-    text = text[:_LONGEST]
-    return _ACCUMULATES.search(text) is not None or any(p.search(text) for p in (_DATA, _BATCH, _STEPS))
+    return _accumulates(text) or any(pattern.search(text[:_LONGEST]) for pattern in (_DATA, _BATCH, _STEPS))
+
+
+def _accumulates(text: str) -> bool:
+    return _ACCUMULATES.search(text[:_LONGEST]) is not None
 
 
 def _sizes(lines: Iterable[Line], pattern: re.Pattern[str]) -> Iterator[Size]:
@@ -115,6 +119,8 @@ def _sizes(lines: Iterable[Line], pattern: re.Pattern[str]) -> Iterator[Size]:
             if found is None:
                 continue
             value = int(next(filter(None, found.groups())).replace(",", ""))
-            if value not in seen and len(seen) < _MOST:
+            if value not in seen:
                 seen.add(value)
                 yield Size(value, line, each)
+            if len(seen) == _MOST:
+                return
