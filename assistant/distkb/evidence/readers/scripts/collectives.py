@@ -92,6 +92,12 @@ _AGREE = frozenset(
 )  # fmt: skip
 
 
+def is_operation(call: ast.Call, function: Function) -> bool:
+    """Whether a call is a collective of torch.distributed, of whichever group."""
+    module, _, final = canonical(call.func, function.script).rpartition(".")
+    return f"{module}." in _DIST and final in _OPERATIONS
+
+
 def agrees(call: ast.Call, function: Function, project: Project) -> bool:
     """Whether every rank holds the same value after the call."""
     if last(call.func) not in _AGREE:

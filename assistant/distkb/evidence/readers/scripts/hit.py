@@ -5,12 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from distkb.evidence.readers.scripts.effects import Effects
-from distkb.evidence.readers.scripts.names import words_of
+from distkb.evidence.readers.scripts.names import last, words_of
 from distkb.evidence.readers.scripts.origins import Origins
 from distkb.evidence.readers.scripts.project import Function, Project
 from distkb.evidence.readers.scripts.source import Script
+
+if TYPE_CHECKING:
+    from distkb.evidence.readers.scripts.things import Event
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,25 @@ class ScriptContext:
             self.vocabulary |= words_of(script.nodes)
             self.vocabulary |= {node.arg or "" for node in script.nodes if isinstance(node, ast.keyword)}
             self.vocabulary |= {part for target in script.imports.values() for part in target.split(".")}
+
+    @cached_property
+    def draws_differ(self) -> bool:
+        """Whether Python's random numbers differ from rank to rank: seeded by rank, or not at all."""
+        seeds = [
+            (argument, function)
+            for function in self.project.functions
+            for site in self.project.walk(function).sites
+            if "seed" in last(site.node.func)
+            for argument in site.node.args
+        ]
+        return not seeds or any(r.origin == "rank" for node, function in seeds for r in self.origins.of(node, function))
+
+    @cached_property
+    def episodes(self) -> list[list[Event]]:
+        """What is done to which object, in order, for each place from which the code may begin."""
+        from distkb.evidence.readers.scripts.interpreter import Interpreter
+
+        return Interpreter(self).episodes
 
     def mentions(self, *names: str) -> bool:
         """Whether any of the scripts uses one of these names."""

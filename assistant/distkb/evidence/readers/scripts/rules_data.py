@@ -29,6 +29,7 @@ _DDP = frozenset(
         "apex.parallel.DistributedDataParallel",
     }
 )
+_BY_RANK = re.compile(r"(?i)rank|world|replica|by_node|num_parts|part_id|shard_index|shard_id")
 _OTHER_DIMENSIONS = ("tensor_model_parallel_size", "init_device_mesh", "DeviceMesh", "parallelize_module")
 """Names that show that some ranks may need the same data."""
 _MANAGED = frozenset({"lightning", "pytorch_lightning", "lightning_fabric", "accelerate", "ignite", "composer", "ray",
@@ -232,7 +233,48 @@ def _trained_on(function: Function, job: ScriptContext) -> set[str]:
     return names
 
 
+def over_world(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield samplers that divide over all ranks where some of them work on the same batch together."""
+    if not job.mentions("parallelize_module"):
+        return
+    told: set[int] = set()
+    for event in (event for events in job.episodes for event in events if event.kind == "sampler"):
+        if event.value is True and id(event.node) not in told:
+            told.add(id(event.node))
+            yield hit("script.sampler-over-world", event.function, event.node, call=shown(event.node))
+
+
+def stream_undivided(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield streams that every worker takes a part of, and every rank the whole, where DDP trains on them."""
+    if not any(True for _ in _wrapped_by_ddp(job)) or job.mentions(*_MANAGED, "split_dataset_by_node"):
+        return
+    for function in job.project.functions:
+        owner = function.owner
+        if owner is None or "IterableDataset" not in {last(base) for base in owner.node.bases}:
+            continue
+        for site in job.project.walk(function).sites:
+            if last(site.node.func) != "get_worker_info":
+                continue
+            said = words(owner.node) | {word for call in _made(owner.name, job) for word in words(call)}
+            if not any(_BY_RANK.search(word) for word in said):
+                yield hit("script.stream-not-divided", function, site.node, data=owner.name)
+
+
+def _made(name: str, job: ScriptContext) -> Iterator[ast.Call]:
+    for function in job.project.functions:
+        yield from (site.node for site in job.project.walk(function).sites if last(site.node.func) == name)
+
+
+def _wrapped_by_ddp(job: ScriptContext) -> Iterator[Site]:
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            if canonical(site.node.func, function.script) in _DDP:
+                yield site
+
+
 RULES = (
+    ScriptRule(ids=("script.sampler-over-world",), check=over_world),
+    ScriptRule(ids=("script.stream-not-divided",), check=stream_undivided),
     ScriptRule(ids=("script.no-set-epoch",), check=no_set_epoch),
     ScriptRule(ids=("script.no-distributed-sampler",), check=no_sampler),
     ScriptRule(ids=("script.sampler-and-shuffle",), check=sampler_and_shuffle),

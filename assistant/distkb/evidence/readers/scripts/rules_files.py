@@ -13,6 +13,7 @@ from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _SAVE, _DIRECTORY = "script.save-on-every-rank", "script.own-directory-per-rank"
+_DRAWN = "script.random-directory-per-rank"
 _POLLED = "script.polled-while-written"
 _RENAMES = ("replace", "rename", "renames", "move", "link", "symlink", "flock", "FileLock", "SoftFileLock")
 _WRITERS = {"torch.save": 1, "open": 0, "numpy.save": 0, "numpy.savez": 0, "pickle.dump": 1, "json.dump": 1}
@@ -20,9 +21,9 @@ _WRITERS = {"torch.save": 1, "open": 0, "numpy.save": 0, "numpy.savez": 0, "pick
 _OWN = re.compile(
     r"(?i)rank|main|master|primary|chief|\bgpu\b|gpu_id|process|shard|should_save|is_save|\bmp_|\bwriter|device"
 )
-_CLOCK = ("datetime.now", "datetime.utcnow", "datetime.datetime.now", "time.strftime", "time.time", "time.localtime",
-          "uuid.uuid4", "uuid.uuid1")  # fmt: skip
-_MAKES = frozenset({"os.makedirs", "os.mkdir"})
+_TOGETHER = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel", "init_process_group", "Accelerator",
+             "Trainer", "deepspeed")  # fmt: skip
+"""Names that show that several ranks run it."""
 
 
 def saved_everywhere(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -84,42 +85,17 @@ def _sources(names: set[str], function: Function) -> set[str]:
 
 
 def own_directory(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield directories whose names every rank takes from its own clock or random numbers."""
-    for function in job.project.functions:
-        if not _sets_up(function, job):
-            continue
-        for site in job.project.walk(function).sites:
-            call = site.node
-            path = _made(call, function)
-            if path is None or site.where.side != "both" or not site.where.certain or site.where.tests:
-                continue
-            value = job.project.single(path, function) if dotted(path) else path
-            clock = None if value is None else _clock(value, function, job)
-            if clock is not None:
-                yield hit(_DIRECTORY, function, call, call=shown(call), source=clock)
-                break
-
-
-def _made(call: ast.Call, function: Function) -> ast.expr | None:
-    if canonical(call.func, function.script) in _MAKES and call.args:
-        return call.args[0]
-    return call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" else None
-
-
-def _clock(node: ast.expr, function: Function, job: ScriptContext, depth: int = 0) -> str | None:
-    """Return the reading of a clock that goes into a name, also through variables."""
-    for part in nodes(node):
-        if isinstance(part, ast.Call):
-            if canonical(part.func, function.script).endswith(_CLOCK):
-                return shown(part)
-            if last(part.func).startswith("broadcast"):
-                return None
-        elif depth < 3 and isinstance(part, ast.Name) and part is not node:
-            value = job.project.single(part, function)
-            found = None if value is None else _clock(value, function, job, depth + 1)
-            if found is not None:
-                return found
-    return None
+    """Yield directories that all ranks make or use, and whose names each takes from its own clock or random numbers."""
+    if not job.mentions(*_TOGETHER):
+        return
+    told: set[str] = set()
+    for events in job.episodes:
+        for event in events:
+            source = shown(event.source) if event.source is not None else ""
+            if event.kind == "path" and not event.somewhere and source not in told:
+                told.add(source)
+                identity = _DRAWN if "own" in event.things[0].marks else _DIRECTORY
+                yield hit(identity, event.function, event.node, call=shown(event.node), source=source)
 
 
 def polled(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -184,5 +160,5 @@ def _as_text(path: ast.expr, function: Function, job: ScriptContext) -> str:
 RULES = (
     ScriptRule(ids=(_POLLED,), check=polled),
     ScriptRule(ids=(_SAVE,), check=saved_everywhere),
-    ScriptRule(ids=(_DIRECTORY,), check=own_directory),
+    ScriptRule(ids=(_DIRECTORY, _DRAWN), check=own_directory),
 )

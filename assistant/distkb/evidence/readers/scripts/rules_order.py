@@ -5,34 +5,60 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.collectives import is_operation
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _SET, _THREAD = "script.collective-over-set", "script.collective-in-thread"
-_HASH = "script.salted-hash"
-_KEEPS = frozenset({"list", "tuple", "iter", "enumerate", "reversed", "dict", "zip"})
-"""Calls that give the elements in the order in which they come."""
-_SETS = frozenset({"set", "frozenset"})
-_VIEWS = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy", "keys", "items", "values"})
-"""Methods of a set, or of a dictionary, whose result has its order."""
+_HASH, _BRANCH = "script.salted-hash", "script.order-by-branch"
 _NUMBERS = frozenset({"range", "tolist", "int", "float", "len", "arange", "randint", "sample"})
+_DEPTH = 3
+"""Functions in one another in which a collective is looked for."""
 _WRITES = frozenset({"str", "hex", "format"})
-_DEPTH = 6
 
 
 def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives that are called once for each element of a set, which each process orders in its own way."""
+    told: set[int] = set()
+    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+        source = event.source
+        if source is None or id(event.node) in told or _of_numbers(source):
+            continue
+        told.add(id(event.node))
+        for call in (node for part in _body(event.node) for node in nodes(part) if isinstance(node, ast.Call)):
+            need = next((n for n in job.effects.of_call(call, event.function) if n.category == "collective"), None)
+            if need is not None and need.name != "dist.barrier":
+                yield hit(_SET, event.function, call, call=shown(call.func), over=shown(source), needs=need.name)
+                break
+
+
+def by_branch(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield tests both branches of which make the same collectives, in another order."""
     for function in job.project.functions:
-        for source, body in _loops(function.node):
-            if not _is_set(source, function, job):
+        for node in walk(function.node):
+            if not isinstance(node, ast.If) or not node.orelse:
                 continue
-            for call in (node for part in body for node in nodes(part) if isinstance(node, ast.Call)):
-                need = next((n for n in job.effects.of_call(call, function) if n.category == "collective"), None)
-                if need is not None and need.name != "dist.barrier":
-                    yield hit(_SET, function, call, call=shown(call.func), over=shown(source), needs=need.name)
-                    break
+            one, other = _sequence(node.body, function, job), _sequence(node.orelse, function, job)
+            if len(set(one)) > 1 and one != other and sorted(one) == sorted(other):
+                values = {"test": shown(node.test), "first": one[0], "other": other[0]}
+                yield hit(_BRANCH, function, node, **values)
+
+
+def _sequence(body: list[ast.stmt], function: Function, job: ScriptContext) -> list[str]:
+    """Return the calls of a branch that other ranks take part in, in order."""
+    calls = [n for part in body for n in walk(part) if isinstance(n, ast.Call) and _communicates(n, function, job)]
+    return [shown(call) for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset))]
+
+
+def _communicates(call: ast.Call, function: Function, job: ScriptContext, depth: int = 0) -> bool:
+    """Whether a call is a collective or runs one, of whichever group."""
+    if is_operation(call, function):
+        return True
+    target = job.project.target(call, function) if depth < _DEPTH else None
+    sites = () if target is None else job.project.walk(target).sites
+    return target is not None and any(_communicates(site.node, target, job, depth + 1) for site in sites)
 
 
 def salted_hash(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -73,38 +99,11 @@ def _is_salted(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     )
 
 
-def _loops(root: ast.AST) -> Iterator[tuple[ast.expr, list[ast.AST]]]:
-    """Yield what each loop of a function's own body goes through, with what it repeats."""
-    for node in walk(root):
-        if isinstance(node, (ast.For, ast.AsyncFor)):
-            yield node.iter, list(node.body)
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            yield node.generators[0].iter, [node.elt]
-        elif isinstance(node, ast.DictComp):
-            yield node.generators[0].iter, [node.key, node.value]
-
-
-def _is_set(node: ast.expr | None, function: Function, job: ScriptContext, depth: int = 0) -> bool:
-    """Whether an expression's elements come in the order of a set of anything but numbers."""
-    if isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Call) and last(node.func) in _SETS):
-        return not _of_numbers(node)
-    return depth < _DEPTH and any(_is_set(part, function, job, depth + 1) for part in _made_of(node, function, job))
-
-
-def _made_of(node: ast.expr | None, function: Function, job: ScriptContext) -> list[ast.expr]:
-    """Return the expressions whose order is an expression's own."""
-    found: list[ast.expr | None] = []
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        found = [job.project.single(node, function)]
-    elif isinstance(node, ast.DictComp):
-        found = [node.generators[0].iter]
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)):
-        found = [node.left, node.right]
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and last(node.func) in _KEEPS:
-        found = list(node.args)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
-        found = [node.func.value]
-    return [part for part in found if part is not None]
+def _body(node: ast.AST) -> list[ast.AST]:
+    """Return what a loop or a comprehension repeats."""
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        return list(node.body)
+    return [node.key, node.value] if isinstance(node, ast.DictComp) else [getattr(node, "elt", node)]
 
 
 def _of_numbers(node: ast.AST) -> bool:
@@ -141,6 +140,7 @@ def _collective_in(target: Function, job: ScriptContext) -> tuple[ast.Call, str]
 
 
 RULES = (
+    ScriptRule(ids=(_BRANCH,), check=by_branch),
     ScriptRule(ids=(_SET,), check=over_set),
     ScriptRule(ids=(_THREAD,), check=in_thread),
     ScriptRule(ids=(_HASH,), check=salted_hash),

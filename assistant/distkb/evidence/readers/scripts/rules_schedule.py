@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.project import Function
 
 _SETTINGS = {"split_batches": True, "step_scheduler_with_optimizer": False}
@@ -63,4 +63,20 @@ def _prepared(function: Function, job: ScriptContext) -> frozenset[str]:
     )
 
 
-RULES = (ScriptRule(ids=("script.schedule-stepped-per-epoch",), check=stepped_per_process),)
+def counted_on_part(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield prepared schedules whose length was counted on a prepared loader: it runs out too soon."""
+    if not job.mentions("accelerate") or _steps_once(job):
+        return
+    told: set[int] = set()
+    for event in (event for events in job.episodes for event in events if event.kind == "update"):
+        schedule = event.things[0]
+        source = schedule.marks.get("per-process")
+        if schedule.prepared and source is not None and id(event.node) not in told:
+            told.add(id(event.node))
+            yield hit("script.schedule-of-prepared-length", event.function, event.node, length=shown(source))
+
+
+RULES = (
+    ScriptRule(ids=("script.schedule-stepped-per-epoch",), check=stepped_per_process),
+    ScriptRule(ids=("script.schedule-of-prepared-length",), check=counted_on_part),
+)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.flow import Assignment
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.things import Event, Thing
 
 _ROOT, _EARLY = "script.fully-shard-root-only", "script.optimizer-before-sharding"
 _CLIPS = "script.clips-own-shards"
@@ -52,50 +52,31 @@ def _is_applied(call: ast.Call, function: Function, job: ScriptContext) -> bool:
 
 
 def optimizer_first(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield optimizers made from a model's parameters above the line that shards this model."""
-    for function in job.project.functions:
-        walk = job.project.walk(function)
-        for made in walk.assignments:
-            model = _optimized(made, function)
-            if not model or not made.where.certain:
-                continue
-            line = _sharded_later(model, made, function, job)
-            again = any(a.target == made.target and a.line > made.line for a in walk.assignments)
-            if line and not again:
-                yield hit(_EARLY, function, made.value, model=model, optimizer=made.target, wrap_line=str(line))
+    """Yield optimizers made from parameters of a model that is sharded afterwards, and of which no other is made."""
+    told: set[int] = set()
+    for events in job.episodes:
+        made: list[Event] = []
+        for event in events:
+            if event.kind == "optimizer":
+                made = [old for old in made if not _share(old.things[1:], event.things[1:])] + [event]
+            elif event.kind == "shard":
+                for old in [old for old in made if _share(old.things[1:], event.things)]:
+                    behind = events[events.index(event) + 1 :]
+                    later = any(e.kind == "optimizer" and _share(e.things[1:], event.things) for e in behind)
+                    if not later and id(old.node) not in told and isinstance(old.node, ast.Call):
+                        told.add(id(old.node))
+                        values = {"optimizer": shown(old.node.func), "wrap_line": str(event.node.lineno)}
+                        yield hit(_EARLY, old.function, old.node, model=_model(event), **values)
 
 
-def _optimized(made: Assignment, function: Function) -> str:
-    """Return the model of `torch.optim.X(model.parameters(), …)`."""
-    call = made.value
-    if not isinstance(call, ast.Call) or not call.args:
-        return ""
-    full = canonical(call.func, function.script)
-    given = call.args[0]
-    if not full.startswith("torch.optim.") or not isinstance(given, ast.Call):
-        return ""
-    return dotted(given.func).removesuffix(".parameters") if dotted(given.func).endswith(".parameters") else ""
+def _share(some: Iterable[Thing], others: Iterable[Thing]) -> bool:
+    """Whether a model is among both."""
+    return not {id(one) for one in some}.isdisjoint(id(model) for other in others for model in other.models())
 
 
-def _sharded_later(model: str, made: Assignment, function: Function, job: ScriptContext) -> int:
-    walk = job.project.walk(function)
-    for later in walk.assignments:
-        if (
-            later.target == model
-            and later.line > made.line
-            and later.where.certain
-            and isinstance(later.value, ast.Call)
-        ):
-            wraps = kinds.kind_of(later.value, function, job.project, later.line) == kinds.FSDP1
-            inner = later.value.args[0] if later.value.args else None
-            if wraps and dotted(inner or later.value) == model:
-                return later.line
-    for site in walk.sites:
-        full = canonical(site.node.func, function.script)
-        is_sharding = full.rpartition(".")[2] == "fully_shard" and "." in full and site.where.certain
-        if is_sharding and site.node.lineno > made.line and site.node.args and dotted(site.node.args[0]) == model:
-            return site.node.lineno
-    return 0
+def _model(event: Event) -> str:
+    call = event.node
+    return shown(call.args[0]) if isinstance(call, ast.Call) and call.args else "model"
 
 
 _SENDS = (

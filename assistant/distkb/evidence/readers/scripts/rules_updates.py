@@ -11,8 +11,10 @@ from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, Sc
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.things import Event, Thing
 
 _PLATEAU, _RATE = "script.plateau-on-own-measure", "script.rate-by-rank"
+_THAWED, _UNPREPARED = "script.thawed-after-ddp", "script.optimizer-not-prepared"
 _FROZEN, _FROZEN_FLAT = "script.frozen-after-ddp", "script.frozen-after-fsdp"
 _LOADED, _KEPT, _CLIPPED = "script.loaded-by-one-after-ddp", "script.graph-kept", "script.clipped-before-unscale"
 _RANK_OWN = frozenset({"measure", "batch", "part"})
@@ -102,6 +104,48 @@ def frozen_late(job: ScriptContext) -> Iterator[ScriptFinding]:
             if kind == kinds.FSDP1:
                 yield hit(_FROZEN_FLAT, function, node, model=shown(owner))
                 break
+
+
+def thawed(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield parameters that are made trainable when DDP has left them out already, because they were frozen."""
+    told: set[int] = set()
+    for events in job.episodes:
+        frozen: dict[int, Thing] = {}
+        left_out: dict[int, int] = {}
+        for event in events:
+            if event.kind == "grad":
+                for thing in event.things:
+                    frozen.pop(id(thing), None)
+                    if event.value is not True:
+                        frozen[id(thing)] = thing
+                    line = next((left_out[id(one)] for one in thing.wholes() if id(one) in left_out), 0)
+                    if event.value is True and line and id(event.node) not in told and not _again(events, event):
+                        told.add(id(event.node))
+                        where, node = event.caller or (event.function, event.node)
+                        yield hit(_THAWED, where, node, wrap_line=str(line))
+            elif event.kind == "ddp":
+                inside = {id(model) for thing in event.things for model in thing.models()}
+                left_out = {key: line for key, line in left_out.items() if key not in inside}
+                for thing in frozen.values():
+                    if any(id(one) in inside for one in thing.wholes()):
+                        left_out[id(thing)] = event.node.lineno
+
+
+def _again(events: list[Event], event: Event) -> bool:
+    """Whether a model is wrapped once more behind a place."""
+    return any(later.kind == "ddp" for later in events[events.index(event) + 1 :])
+
+
+def unprepared(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield updates, where Accelerate accumulates gradients, by an optimizer that `prepare` never had."""
+    told: set[int] = set()
+    for events in job.episodes:
+        prepared = any(event.kind == "prepare" for event in events)
+        for event in events if prepared else ():
+            done = event.things[0] if event.kind == "update" and event.value is True else None
+            if done is not None and done.kind == "optimizer" and not done.prepared and id(event.node) not in told:
+                told.add(id(event.node))
+                yield hit(_UNPREPARED, event.function, event.node, call=shown(event.node))
 
 
 def _static(job: ScriptContext) -> bool:
@@ -291,6 +335,8 @@ RULES = (
     ScriptRule(ids=(_PLATEAU,), check=plateau),
     ScriptRule(ids=(_RATE,), check=rate_by_rank),
     ScriptRule(ids=(_FROZEN, _FROZEN_FLAT), check=frozen_late),
+    ScriptRule(ids=(_THAWED,), check=thawed),
+    ScriptRule(ids=(_UNPREPARED,), check=unprepared),
     ScriptRule(ids=(_LOADED,), check=loaded_by_one),
     ScriptRule(ids=(_KEPT,), check=graph_kept),
     ScriptRule(ids=(_CLIPPED,), check=clipped_first),

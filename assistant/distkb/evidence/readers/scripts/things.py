@@ -1,0 +1,104 @@
+"""What an expression of a script stands for, as far as it can be told, and what is done to it, in order."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Literal
+
+from distkb.evidence.readers.scripts.project import Class, Function
+
+Mark = Literal["own", "clock", "unordered", "per-process"]
+"""own: every process draws another one; clock: each reads it for itself; unordered: in the order of a set; per-process:
+counted on the rank's part of the data."""
+EventKind = Literal["ddp", "shard", "optimizer", "grad", "path", "loop", "prepare", "update", "sampler", "mapping"]
+OF_ITS_OWN: tuple[Mark, ...] = ("own", "clock")
+"""Marks of what every process has another of."""
+_OPEN = object()
+_MOST_INSIDE = 64
+"""Things that are looked through for what one holds."""
+
+
+@dataclass(eq=False)
+class Thing:
+    """One object, or what many have in common."""
+
+    kind: str = ""
+    """`parameters`, `optimizer`, `scheduler`, `wrapped`, `function`; empty where nothing is known."""
+    cls: Class | None = None
+    whole: Thing | None = None
+    """Of which it is a part."""
+    parts: dict[str, Thing] = field(default_factory=dict)
+    items: list[Thing] | None = None
+    """Of a tuple or list that is written out."""
+    holds: list[Thing] = field(default_factory=list)
+    """What it was made of: the models of parameters, the contents of a container."""
+    marks: dict[Mark, ast.expr] = field(default_factory=dict)
+    """Each with the expression from which it comes."""
+    value: object = _OPEN
+    """Of a literal."""
+    prepared: bool = False
+    """Whether Accelerate's `prepare` has had it."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a literal, or nothing is known of it."""
+        return not (self.kind or self.cls or self.parts or self.items or self.holds or self.marks)
+
+    def part(self, name: str) -> Thing:
+        """Return an attribute, which is made when it is first asked for."""
+        if self.kind == "wrapped" and name not in self.parts:
+            return self.holds[0].part(name)
+        if name not in self.parts:
+            self.parts[name] = Thing(whole=self, marks={k: v for k, v in self.marks.items() if k in OF_ITS_OWN})
+        return self.parts[name]
+
+    def wholes(self) -> list[Thing]:
+        """Return it and what it is a part of, the innermost first."""
+        found: list[Thing] = [self]
+        while found[-1].whole is not None and len(found) < _MOST_INSIDE:
+            found.append(found[-1].whole)
+        return found
+
+    def models(self) -> list[Thing]:
+        """Return what stands behind wrappers, parameters and containers."""
+        found: list[Thing] = []
+        left, seen = [self], {id(self)}
+        while left and len(seen) < _MOST_INSIDE:
+            thing = left.pop()
+            inner = [*thing.holds, *(thing.items or ())]
+            if not inner:
+                found.append(thing)
+            left += [one for one in inner if id(one) not in seen]
+            seen.update(map(id, inner))
+        return found
+
+    def has(self, mark: Mark) -> ast.expr | None:
+        """Return from where it, or an element of it, has a mark."""
+        here = self.marks.get(mark)
+        return here if here is not None else next((i.marks[mark] for i in self.items or () if mark in i.marks), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Something that is done to things."""
+
+    kind: EventKind
+    function: Function
+    node: ast.expr | ast.stmt
+    things: tuple[Thing, ...] = ()
+    value: object = None
+    """What `requires_grad` becomes; None where that is not written out."""
+    somewhere: bool = False
+    """Whether only some ranks do it."""
+    caller: tuple[Function, ast.expr] | None = None
+    """The call that led here, with the function in which it stands."""
+    source: ast.expr | None = None
+    """From where the mark comes that matters."""
+
+
+def joined(one: Thing, other: Thing) -> Thing:
+    """Return what a name holds that two ways have given a value: that of which more is known."""
+    if one is other or other.is_plain:
+        return one
+    return one if any(mark in one.marks for mark in OF_ITS_OWN) else other
