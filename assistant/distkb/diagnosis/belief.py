@@ -52,6 +52,10 @@ REPORT_SILENCE = 0.25
 """How far the absence of a message in a person's report means that it was not printed: people quote little."""
 
 
+PERSONAL = frozenset({"answer", "report"})
+"""Sources of what a person says, which counts also against an error that was found in the code."""
+
+
 class Belief(msgspec.Struct, frozen=True, kw_only=True):
     """Posterior probabilities, and what moved each of them."""
 
@@ -70,7 +74,9 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
     contributions: dict[str, tuple[Contribution, ...]] = {}
     for hypothesis in table.hypotheses:
         moved = _contributions(table, hypothesis, known, certainty, strongest)
-        silence = _silence(table, hypothesis, known, evidence)
+        settled = any(c.weight > 0.0 and c.observation.present and _settles(table, c.observation) for c in moved)
+        moved = [c for c in moved if c.weight > 0.0 or not settled or c.observation.source in PERSONAL]
+        silence = 0.0 if settled else _silence(table, hypothesis, known, evidence)
         affinity = AFFINITY * evidence.affinity.get(hypothesis.entry.id, 0.0) if hypothesis.entry else 0.0
         separate = sum(c.weight for c in moved if _stands_alone(table, c.observation))
         read = sum(c.weight for c in moved) - separate + silence + affinity
@@ -88,12 +94,17 @@ def _unabsorbed(table: LikelihoodTable, known: list[Observation]) -> list[Observ
 
 
 def _stands_alone(table: LikelihoodTable, observation: Observation) -> bool:
-    """Whether an observation repeats nothing that was read: a fix that was tried, or the answer to a question.
+    """Whether an observation repeats nothing else: a fix that was tried, an answer, an error in the code.
 
     A question is asked because what was read leaves it open; what a log or a report says in one way it says in others.
     """
     kind = table.kinds.get(observation.id)
-    return observation.source == "answer" or (kind is not None and kind.experiment)
+    return observation.source == "answer" or (kind is not None and (kind.experiment or kind.settles))
+
+
+def _settles(table: LikelihoodTable, observation: Observation) -> bool:
+    kind = table.kinds.get(observation.id)
+    return kind is not None and kind.settles
 
 
 def entropy_bits(probabilities: Iterable[float]) -> float:

@@ -38,6 +38,13 @@ POINTED_AT: dict[Severity | None, Likelihood] = {
 }
 """P(finding | a cause that the finding itself points to), where the cause does not state it, by severity."""
 
+SETTLED = 20.0
+"""Odds that an error which no other failure shows by chance, found by a reader or a probe, is what went wrong.
+
+How often the same error lies idle in a run that fails of something else goes with how often it is made at all, so that
+it counts no less where its cause is rare.
+"""
+
 HELPS_ANYWAY = 0.02
 """P(a fix helps | another cause): somebody changed something else in between, or the failure comes and goes."""
 
@@ -64,6 +71,9 @@ class Kind(msgspec.Struct, frozen=True):
     """True where it tells how the run was ended from outside."""
     definite: bool = False
     """True for a finding that by itself points to an entry: an error or a warning of a reader or a probe."""
+    settles: bool = False
+    """True for an error in code or settings that no other failure shows by chance: what was inferred beside it does not
+    speak against it."""
     experiment: bool = False
     """True for the outcome of a fix that was tried: independent of all that was read, so it counts in full."""
 
@@ -113,6 +123,7 @@ class LikelihoodTable:
         for record in tables:
             self._add_given(record)
         self._add_pointed_at(findings)
+        self._settle(findings)
         self._add_fixes()
         self._stating: dict[str, tuple[int, ...]] | None = None
         self._distributions: dict[tuple[str, str], dict[str, float]] = {}
@@ -140,6 +151,16 @@ class LikelihoodTable:
                 if h.cause is not None and finding.id not in self._stated[h.id]:
                     self._stated[h.id][finding.id] = PROBABILITY[POINTED_AT[finding.severity]]
                     self._pointing.add((finding.id, h.id))
+
+    def _settle(self, findings: Iterable[Finding]) -> None:
+        """Give errors that no other failure shows a background that goes with the prior of their cause."""
+        for finding in findings:
+            causes = self._named.get(finding.entry or "", ())
+            kind = self.kinds[finding.id]
+            if finding.severity == "error" and kind.background <= BACKGROUND["never"] and causes:
+                shown = sum(h.prior * self._stated[h.id].get(finding.id, 0.0) for h in causes)
+                background = min(kind.background, shown / SETTLED)
+                self.kinds[finding.id] = msgspec.structs.replace(kind, background=background, settles=True)
 
     def _add_fixes(self) -> None:
         """Make the outcome of every fix an observation: `works` says how likely it helps if the cause is its own."""
