@@ -29,6 +29,7 @@ _CLOCK = ("datetime.now", "datetime.utcnow", "time.strftime", "time.time", "time
 _RANDOM = ("uuid.uuid4", "uuid.uuid1", "secrets.token_hex", "secrets.token_urlsafe", "secrets.randbelow")
 _DRAWS = ("random.choice", "random.choices", "random.randint", "random.randrange", "random.getrandbits",
           "random.random", "random.sample")  # fmt: skip
+_LAYERS = frozenset({"Linear", "Embedding", "Parameter", "Conv2d", "Conv1d", "LayerNorm"})
 _FINE = re.compile(r"%[SMfscTXNr]")
 """Parts of a format of time that are finer than an hour."""
 _NUMBERS = frozenset({"range", "int", "len"})
@@ -69,6 +70,8 @@ def _origin(call: Call) -> Thing | None:
     full = canonical(call.node.func, call.function.script)
     if full.startswith("torch.optim."):
         return _optimizer(call)
+    if full.startswith("torch.nn.") and call.name in _LAYERS:
+        return Thing(kind="layer")
     if full.endswith(_CLOCK):
         return Thing(marks={"clock": call.node})
     drawn = full.startswith(("random.", "numpy.random.")) and full.endswith(_DRAWS) and call.machine.job.draws_differ
@@ -205,8 +208,12 @@ def _step(call: Call) -> None:
 
 def _sampler(call: Call) -> Thing:
     told = call.given[1] if len(call.given) > 1 else call.words.get("num_replicas", Thing(value=None))
-    call.note("sampler", value=told.value is None)
+    call.note("sampler", value=told.value is None or told.kind == "world")
     return Thing(kind="sampler")
+
+
+def _world(call: Call) -> Thing | None:
+    return None if call.given or call.words or call.owner is None else Thing(kind="world")
 
 
 def _sorted(call: Call) -> Thing:
@@ -233,6 +240,7 @@ _HANDLERS: dict[str, Callable[[Call], Thing | None]] = {
                      "get_polynomial_decay_schedule_with_warmup"), _scheduler),
     "step": _step,
     "DistributedSampler": _sampler,
+    "get_world_size": _world,
     "sorted": _sorted,
     "compile": _first,
 }  # fmt: skip

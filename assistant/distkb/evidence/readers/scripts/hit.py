@@ -30,6 +30,10 @@ class ScriptFinding:
     """Other places that show it: the test, the collective inside of a called function."""
 
 
+_PARALLEL = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel", "init_process_group", "Accelerator",
+             "Trainer", "deepspeed", "Fabric")  # fmt: skip
+
+
 class ScriptContext:
     """What the rules look at."""
 
@@ -43,6 +47,11 @@ class ScriptContext:
             self.vocabulary |= words_of(script.nodes)
             self.vocabulary |= {node.arg or "" for node in script.nodes if isinstance(node, ast.keyword)}
             self.vocabulary |= {part for target in script.imports.values() for part in target.split(".")}
+
+    @cached_property
+    def is_parallel(self) -> bool:
+        """Whether a script speaks of several ranks."""
+        return self.mentions(*_PARALLEL)
 
     @cached_property
     def draws_differ(self) -> bool:

@@ -14,7 +14,7 @@ from distkb.evidence.readers.scripts.hit import ScriptContext
 from distkb.evidence.readers.scripts.names import dotted, last
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
-from distkb.evidence.readers.scripts.things import OF_ITS_OWN, Event, EventKind, Mark, Thing, joined
+from distkb.evidence.readers.scripts.things import Event, EventKind, Mark, Thing, combined, element, joined, taken
 
 MAX_STEPS = 40_000
 """Statements and calls of one project that are gone through."""
@@ -130,7 +130,7 @@ class Interpreter:
             self._put(statement.target, self.value(statement.value, function, scope), function, scope)
         elif isinstance(statement, ast.AugAssign):
             old, new = self.value(statement.target, function, scope), self.value(statement.value, function, scope)
-            self._put(statement.target, _combined([old, new]), function, scope)
+            self._put(statement.target, combined([old, new]), function, scope)
         elif isinstance(statement, ast.Expr):
             self.value(statement.value, function, scope)
         elif isinstance(statement, ast.If):
@@ -168,7 +168,7 @@ class Interpreter:
                 self.note("grad", function, target, *owner.models(), value=value)
             elif owner.kind != "wrapped":
                 owner.parts[target.attr] = thing
-                if thing.whole is None and thing.cls is not None and thing is not owner:
+                if thing.whole is None and not thing.is_literal and all(thing is not one for one in owner.wholes()):
                     thing.whole = owner
         elif isinstance(target, ast.Subscript):
             owner = self.value(target.value, function, scope)
@@ -230,14 +230,14 @@ class Interpreter:
         inside = [self.value(part, function, scope) for part in _operands(node)]
         if isinstance(node, ast.Dict):
             return Thing(kind="dict", holds=[thing for thing in inside if not thing.is_plain])
-        return _combined(inside, told=_TELLS.search(" ".join(_texts(node))) is not None)
+        return combined(inside, told=_TELLS.search(" ".join(_texts(node))) is not None)
 
     def _either(self, node: ast.IfExp, function: Function, scope: dict[str, Thing]) -> Thing:
         self.value(node.test, function, scope)
         return joined(self.value(node.body, function, scope), self.value(node.orelse, function, scope))
 
     def _subscript(self, node: ast.Subscript, function: Function, scope: dict[str, Thing]) -> Thing:
-        return _taken(self.value(node.value, function, scope), self.value(node.slice, function, scope))
+        return taken(self.value(node.value, function, scope), self.value(node.slice, function, scope))
 
     def _display(self, node: ast.Tuple | ast.List | ast.Set, function: Function, scope: dict[str, Thing]) -> Thing:
         items = [self.value(one, function, scope) for one in node.elts]
@@ -351,43 +351,6 @@ _KINDS: dict[type[ast.AST], str] = {
     **dict.fromkeys((ast.Tuple, ast.List, ast.Set), "_display"),
 }
 """The method for each kind of expression."""
-
-
-def element(thing: Thing) -> Thing:
-    """Return what stands for each element of something."""
-    if thing.items:
-        found = thing.items[0]
-        for other in thing.items[1:]:
-            found = joined(found, other)
-        return found
-    if thing.kind in {"parameters", "dict"} or thing.holds:
-        return Thing(kind=thing.kind, holds=thing.holds)
-    return Thing(whole=thing)
-
-
-def _taken(thing: Thing, at: Thing) -> Thing:
-    """Return what stands under a key or an index."""
-    if thing.items and isinstance(at.value, int) and -len(thing.items) <= at.value < len(thing.items):
-        return thing.items[at.value]
-    found = element(thing)
-    return found if found.marks or found is thing else Thing(
-        kind=found.kind, whole=found.whole, holds=found.holds,
-        marks={mark: source for mark, source in thing.marks.items() if mark in OF_ITS_OWN},
-    )  # fmt: skip
-
-
-def _combined(things: list[Thing], *, told: bool = False) -> Thing:
-    """Return what is made of several: a text, a sum."""
-    marks: dict[Mark, ast.expr] = {}
-    for thing in things:
-        for mark, source in thing.marks.items():
-            if mark != "unordered" and not told:
-                marks.setdefault(mark, source)
-    unordered = [thing.marks["unordered"] for thing in things if "unordered" in thing.marks]
-    if unordered:
-        marks["unordered"] = unordered[0]
-    holds = [thing for thing in things if thing.kind == "parameters" or thing.holds or thing.items]
-    return Thing(holds=holds, marks=marks)
 
 
 def _operands(node: ast.expr) -> Iterator[ast.expr]:

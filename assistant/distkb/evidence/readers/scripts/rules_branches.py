@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.collectives import Implied
+from distkb.evidence.readers.scripts.collectives import Implied, implied
 from distkb.evidence.readers.scripts.flow import Guard, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
@@ -27,19 +27,15 @@ _IDS = {
 }
 _LEFT = "script.collective-after-rank-left"
 _MEMBERS = "script.group-with-other-members"
-_FIRST = "script.collective-in-main-first"
-_FIRST_NAMES = frozenset(
-    {
-        "main_process_first",
-        "local_main_process_first",
-        "rank_zero_first",
-        "torch_distributed_zero_first",
-        "distributed_zero_first",
-        "zero_first",
-        "local_first",
-        "global_first",
-    }
-)
+_FIRST, _LOCKED = "script.collective-in-main-first", "script.collective-under-lock"
+_DOORS = {
+    **dict.fromkeys(("main_process_first", "local_main_process_first", "rank_zero_first", "zero_first", "local_first",
+                     "torch_distributed_zero_first", "distributed_zero_first", "global_first"), _FIRST),
+    **dict.fromkeys(("FileLock", "SoftFileLock", "UnixFileLock", "InterProcessLock"), _LOCKED),
+}  # fmt: skip
+"""Blocks that ranks enter one after the other."""
+_DEPTH = 4
+"""Functions in one another that are looked through for what needs all ranks."""
 _DEPENDS = frozenset({"ddp-forward", "engine-forward", "trainer-save", "accelerate-save"})
 """Calls that hang for some models only."""
 
@@ -142,19 +138,33 @@ def _hit(item: _Lonely, function: Function) -> ScriptFinding:
 
 
 def in_main_first(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield collectives inside of blocks that one rank enters before the others, with a barrier in between."""
+    """Yield collectives inside of blocks that ranks enter one after the other, by rank or with a file lock."""
     for function in job.project.functions:
         seen: set[int] = set()
         for site in job.project.walk(function).sites:
-            block = next((b for b in site.where.blocks if last(getattr(b, "func", b)) in _FIRST_NAMES), None)
-            if block is None or id(block) in seen or site.where.side != "both" or not site.where.certain:
+            doors = {last(getattr(block, "func", block)): block for block in site.where.blocks}
+            name = next((name for name in doors if name in _DOORS), None)
+            if name is None or id(doors[name]) in seen or site.where.side != "both":
                 continue
-            for need in job.effects.of_call(site.node, function):
-                if need.category in {"collective", "group", "save", "state-dict"}:
-                    seen.add(id(block))
-                    chain = " → ".join((*(f"{name}()" for name in need.chain), need.name))
-                    yield hit(_FIRST, function, site.node, call=shown(site.node.func), needs=chain, block=shown(block))
-                    break
+            needed = _inside(site.node, function, job)
+            if needed:
+                seen.add(id(doors[name]))
+                chain = " → ".join(needed)
+                values = {"call": shown(site.node.func), "needs": chain, "block": shown(doors[name])}
+                yield hit(_DOORS[name], function, site.node, **values)
+
+
+def _inside(call: ast.Call, function: Function, job: ScriptContext, depth: int = 0) -> tuple[str, ...]:
+    """Return the functions that lead from a call to one that needs all ranks, under whichever test, and its name."""
+    need = implied(call, function, job.project)
+    if need is not None and need.category in {"collective", "group", "save", "state-dict"}:
+        return (need.name,)
+    target = job.project.target(call, function) if depth < _DEPTH else None
+    for site in () if target is None else job.project.walk(target).sites:
+        found = _inside(site.node, target, job, depth + 1) if target is not None and site.where.side == "both" else ()
+        if found and target is not None:
+            return (f"{target.name}()", *found)
+    return ()
 
 
 def shards_on_main(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -181,7 +191,7 @@ def _state_dicts(save: ast.Call) -> Iterator[ast.Attribute]:
 
 RULES = (
     ScriptRule(ids=(*_IDS.values(), _LEFT), check=on_some_ranks),
-    ScriptRule(ids=(_FIRST,), check=in_main_first),
+    ScriptRule(ids=(_FIRST, _LOCKED), check=in_main_first),
     ScriptRule(ids=(_MEMBERS,), check=other_members),
     ScriptRule(ids=("script.shards-saved-on-main",), check=shards_on_main),
 )

@@ -10,6 +10,7 @@ from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import LOOPED, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import is_rank
 
@@ -29,7 +30,9 @@ _DDP = frozenset(
         "apex.parallel.DistributedDataParallel",
     }
 )
+_MESHES, _TENSOR = ("init_device_mesh", "DeviceMesh"), ("tp", "tensor", "tensor_parallel")
 _BY_RANK = re.compile(r"(?i)rank|world|replica|by_node|num_parts|part_id|shard_index|shard_id")
+_READ_BY_ALL = ("dispatch_batches", "accelerator_config", "dataloader_config", "AcceleratorConfig")
 _OTHER_DIMENSIONS = ("tensor_model_parallel_size", "init_device_mesh", "DeviceMesh", "parallelize_module")
 """Names that show that some ranks may need the same data."""
 _MANAGED = frozenset({"lightning", "pytorch_lightning", "lightning_fabric", "accelerate", "ignite", "composer", "ray",
@@ -235,7 +238,7 @@ def _trained_on(function: Function, job: ScriptContext) -> set[str]:
 
 def over_world(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield samplers that divide over all ranks where some of them work on the same batch together."""
-    if not job.mentions("parallelize_module"):
+    if not job.mentions("parallelize_module") and not (job.mentions(*_MESHES) and job.mentions(*_TENSOR)):
         return
     told: set[int] = set()
     for event in (event for events in job.episodes for event in events if event.kind == "sampler"):
@@ -260,6 +263,26 @@ def stream_undivided(job: ScriptContext) -> Iterator[ScriptFinding]:
                 yield hit("script.stream-not-divided", function, site.node, data=owner.name)
 
 
+def stream_by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield streams that are a rank's own part, where Accelerate reads only the first rank's and sends it to all."""
+    if not job.mentions("Accelerator", "Trainer") or job.mentions(*_READ_BY_ALL) or not job.mentions("IterableDataset"):
+        return
+    names = {c.name for f in job.project.functions if (c := f.owner) and "IterableDataset" in map(last, c.node.bases)}
+    for function in job.project.functions if not job.mentions("lightning", "pytorch_lightning") else ():
+        for site in job.project.walk(function).sites:
+            if last(site.node.func) in names and any(_is_own(argument, function, job) for argument in site.node.args):
+                yield hit("script.stream-by-rank", function, site.node, data=last(site.node.func))
+
+
+def _is_own(node: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether something is taken from data by the rank's number."""
+    value = job.project.single(node, function) if dotted(node) else node
+    return value is not None and any(
+        isinstance(part, ast.Subscript) and any(r.origin == "rank" for r in job.origins.of(part.slice, function))
+        for part in nodes(value)
+    )
+
+
 def _made(name: str, job: ScriptContext) -> Iterator[ast.Call]:
     for function in job.project.functions:
         yield from (site.node for site in job.project.walk(function).sites if last(site.node.func) == name)
@@ -273,6 +296,7 @@ def _wrapped_by_ddp(job: ScriptContext) -> Iterator[Site]:
 
 
 RULES = (
+    ScriptRule(ids=("script.stream-by-rank",), check=stream_by_rank),
     ScriptRule(ids=("script.sampler-over-world",), check=over_world),
     ScriptRule(ids=("script.stream-not-divided",), check=stream_undivided),
     ScriptRule(ids=("script.no-set-epoch",), check=no_set_epoch),

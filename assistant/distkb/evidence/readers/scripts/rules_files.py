@@ -21,9 +21,6 @@ _WRITERS = {"torch.save": 1, "open": 0, "numpy.save": 0, "numpy.savez": 0, "pick
 _OWN = re.compile(
     r"(?i)rank|main|master|primary|chief|\bgpu\b|gpu_id|process|shard|should_save|is_save|\bmp_|\bwriter|device"
 )
-_TOGETHER = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel", "init_process_group", "Accelerator",
-             "Trainer", "deepspeed")  # fmt: skip
-"""Names that show that several ranks run it."""
 
 
 def saved_everywhere(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -86,7 +83,7 @@ def _sources(names: set[str], function: Function) -> set[str]:
 
 def own_directory(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield directories that all ranks make or use, and whose names each takes from its own clock or random numbers."""
-    if not job.mentions(*_TOGETHER):
+    if not job.is_parallel:
         return
     told: set[str] = set()
     for events in job.episodes:

@@ -12,6 +12,7 @@ from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _SET, _THREAD = "script.collective-over-set", "script.collective-in-thread"
+_NUMBERED = "script.numbered-by-set"
 _HASH, _BRANCH = "script.salted-hash", "script.order-by-branch"
 _NUMBERS = frozenset({"range", "tolist", "int", "float", "len", "arange", "randint", "sample"})
 _DEPTH = 3
@@ -32,6 +33,41 @@ def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
             if need is not None and need.name != "dist.barrier":
                 yield hit(_SET, event.function, call, call=shown(call.func), over=shown(source), needs=need.name)
                 break
+
+
+def numbered(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield tables that number the elements of a set in its order, which each process has of its own."""
+    if job.mentions("PYTHONHASHSEED") or not job.is_parallel:
+        return
+    told: set[int] = set()
+    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+        source, node = event.source, event.node
+        if source is None or event.somewhere or id(node) in told or _of_numbers(source):
+            continue
+        told.add(id(node))
+        if _numbers(node):
+            yield hit(_NUMBERED, event.function, node, over=shown(source))
+
+
+def _numbers(node: ast.AST) -> bool:
+    """Whether a loop or a comprehension gives its elements numbers: by `enumerate`, or by how many there are yet."""
+    generators = getattr(node, "generators", None)
+    over = generators[0].iter if generators else getattr(node, "iter", None)
+    counted = isinstance(over, ast.Call) and last(over.func) == "enumerate"
+    if isinstance(node, ast.DictComp):
+        return counted
+    if not isinstance(node, ast.For):
+        return False
+    stored = [
+        p
+        for part in node.body
+        for p in nodes(part)
+        if isinstance(p, ast.Assign) and isinstance(p.targets[0], ast.Subscript)
+    ]
+    named = {name.id for name in nodes(node.target) if isinstance(name, ast.Name)}
+    if counted:
+        return any(isinstance(one.value, ast.Name) and one.value.id in named for one in stored)
+    return any(isinstance(one.value, ast.Call) and last(one.value.func) == "len" for one in stored)
 
 
 def by_branch(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -140,6 +176,7 @@ def _collective_in(target: Function, job: ScriptContext) -> tuple[ast.Call, str]
 
 
 RULES = (
+    ScriptRule(ids=(_NUMBERED,), check=numbered),
     ScriptRule(ids=(_BRANCH,), check=by_branch),
     ScriptRule(ids=(_SET,), check=over_set),
     ScriptRule(ids=(_THREAD,), check=in_thread),

@@ -13,6 +13,7 @@ from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
 _ROOT, _EARLY = "script.fully-shard-root-only", "script.optimizer-before-sharding"
+_PARTS = "script.root-not-sharded"
 _CLIPS = "script.clips-own-shards"
 _ONE = "script.loaded-by-one-before-sharding"
 
@@ -67,6 +68,20 @@ def optimizer_first(job: ScriptContext) -> Iterator[ScriptFinding]:
                         told.add(id(old.node))
                         values = {"optimizer": shown(old.node.func), "wrap_line": str(event.node.lineno)}
                         yield hit(_EARLY, old.function, old.node, model=_model(event), **values)
+
+
+def parts_only(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield models of which parts are sharded and trained, and the rest belongs to no unit."""
+    for events in job.episodes:
+        sharded = {id(thing): (thing, event) for event in events if event.kind == "shard" for thing in event.things}
+        for event in (event for event in events if event.kind == "optimizer"):
+            for model in event.things[1:]:
+                inner = [e for thing, e in sharded.values() if model in thing.wholes()[1:]]
+                covered = any(id(whole) in sharded for whole in model.wholes())
+                if inner and not covered and model.cls is not None and model.owns_parameters:
+                    told = max(inner, key=lambda one: one.node.lineno)
+                    yield hit(_PARTS, told.function, told.node, model=model.cls.name, wrap=shown(told.node))
+                    return
 
 
 def _share(some: Iterable[Thing], others: Iterable[Thing]) -> bool:
@@ -132,6 +147,7 @@ def _parameters_of(node: ast.expr) -> ast.expr | None:
 
 
 RULES = (
+    ScriptRule(ids=(_PARTS,), check=parts_only),
     ScriptRule(ids=(_CLIPS,), check=clips_shards),
     ScriptRule(ids=(_ONE,), check=loaded_by_one),
     ScriptRule(ids=(_ROOT,), check=root_only),

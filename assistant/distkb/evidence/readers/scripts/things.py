@@ -53,6 +53,16 @@ class Thing:
             self.parts[name] = Thing(whole=self, marks={k: v for k, v in self.marks.items() if k in OF_ITS_OWN})
         return self.parts[name]
 
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is written out."""
+        return self.value is not _OPEN
+
+    @property
+    def owns_parameters(self) -> bool:
+        """Whether its class makes layers or parameters of torch itself, which are in none of its parts."""
+        return any(part.kind == "layer" for part in self.parts.values())
+
     def wholes(self) -> list[Thing]:
         """Return it and what it is a part of, the innermost first."""
         found: list[Thing] = [self]
@@ -102,3 +112,40 @@ def joined(one: Thing, other: Thing) -> Thing:
     if one is other or other.is_plain:
         return one
     return one if any(mark in one.marks for mark in OF_ITS_OWN) else other
+
+
+def element(thing: Thing) -> Thing:
+    """Return what stands for each element of something."""
+    if thing.items:
+        found = thing.items[0]
+        for other in thing.items[1:]:
+            found = joined(found, other)
+        return found
+    if thing.kind in {"parameters", "dict"} or thing.holds:
+        return Thing(kind=thing.kind, holds=thing.holds)
+    return Thing(whole=thing)
+
+
+def taken(thing: Thing, at: Thing) -> Thing:
+    """Return what stands under a key or an index."""
+    if thing.items and isinstance(at.value, int) and -len(thing.items) <= at.value < len(thing.items):
+        return thing.items[at.value]
+    found = element(thing)
+    return found if found.marks or found is thing else Thing(
+        kind=found.kind, whole=found.whole, holds=found.holds,
+        marks={mark: source for mark, source in thing.marks.items() if mark in OF_ITS_OWN},
+    )  # fmt: skip
+
+
+def combined(things: list[Thing], *, told: bool = False) -> Thing:
+    """Return what is made of several: a text, a sum."""
+    marks: dict[Mark, ast.expr] = {}
+    for thing in things:
+        for mark, source in thing.marks.items():
+            if mark != "unordered" and not told:
+                marks.setdefault(mark, source)
+    unordered = [thing.marks["unordered"] for thing in things if "unordered" in thing.marks]
+    if unordered:
+        marks["unordered"] = unordered[0]
+    holds = [thing for thing in things if thing.kind == "parameters" or thing.holds or thing.items]
+    return Thing(holds=holds, marks=marks)
