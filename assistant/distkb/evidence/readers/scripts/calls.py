@@ -220,6 +220,11 @@ def _sorted(call: Call) -> Thing:
     return Thing(holds=call.given[0].holds if call.given else [])
 
 
+def _sort(call: Call) -> None:
+    if call.owner is not None:
+        call.owner.marks.pop("unordered", None)
+
+
 def _first(call: Call) -> Thing | None:
     return call.given[0] if call.given else None
 
@@ -242,6 +247,7 @@ _HANDLERS: dict[str, Callable[[Call], Thing | None]] = {
     "DistributedSampler": _sampler,
     "get_world_size": _world,
     "sorted": _sorted,
+    "sort": _sort,
     "compile": _first,
 }  # fmt: skip
 """By the last part of the name."""

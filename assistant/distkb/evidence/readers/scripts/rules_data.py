@@ -30,7 +30,8 @@ _DDP = frozenset(
         "apex.parallel.DistributedDataParallel",
     }
 )
-_MESHES, _TENSOR = ("init_device_mesh", "DeviceMesh"), ("tp", "tensor", "tensor_parallel")
+_TENSOR = frozenset({"tp", "tensor", "tensor_parallel"})
+"""Names of the dimension of a mesh whose ranks share each batch."""
 _BY_RANK = re.compile(r"(?i)rank|world|replica|by_node|num_parts|part_id|shard_index|shard_id")
 _READ_BY_ALL = ("dispatch_batches", "accelerator_config", "dataloader_config", "AcceleratorConfig")
 _OTHER_DIMENSIONS = ("tensor_model_parallel_size", "init_device_mesh", "DeviceMesh", "parallelize_module")
@@ -238,13 +239,23 @@ def _trained_on(function: Function, job: ScriptContext) -> set[str]:
 
 def over_world(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield samplers that divide over all ranks where some of them work on the same batch together."""
-    if not job.mentions("parallelize_module") and not (job.mentions(*_MESHES) and job.mentions(*_TENSOR)):
+    if not job.mentions("parallelize_module") and not _has_tensor_dimension(job):
         return
     told: set[int] = set()
     for event in (event for events in job.episodes for event in events if event.kind == "sampler"):
         if event.value is True and id(event.node) not in told:
             told.add(id(event.node))
             yield hit("script.sampler-over-world", event.function, event.node, call=shown(event.node))
+
+
+def _has_tensor_dimension(job: ScriptContext) -> bool:
+    named = (
+        keyword(site.node, "mesh_dim_names")
+        for function in job.project.functions
+        for site in job.project.walk(function).sites
+        if last(site.node.func) in {"init_device_mesh", "DeviceMesh"}
+    )
+    return any(names is not None and words(names) & _TENSOR for names in named)
 
 
 def stream_undivided(job: ScriptContext) -> Iterator[ScriptFinding]:
