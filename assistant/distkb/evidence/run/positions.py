@@ -256,6 +256,7 @@ _STAGES: dict[str, Stage] = {
     "log": "work",
     "compile": "work",
     "lock": "work",
+    "thread": "work",
     "import": "work",
     "io": "work",
     "debugger": "work",

@@ -18,6 +18,7 @@ from distkb.evidence.readers.scripts import (
     rules_resume,
     rules_schedule,
     rules_sharding,
+    rules_threads,
     rules_updates,
     rules_workers,
 )
@@ -41,4 +42,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_bypass.RULES,
     *rules_checkpoints.RULES,
     *rules_workers.RULES,
+    *rules_threads.RULES,
 )

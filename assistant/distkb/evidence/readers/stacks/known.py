@@ -22,6 +22,7 @@ Kind = Literal[
     "init",
     "compile",
     "lock",
+    "thread",
     "import",
     "io",
     "cuda-sync",
@@ -61,6 +62,9 @@ RULES: tuple[Rule, ...] = (
     _rule("dataloader", r"torch/utils/data/(?:dataloader|_utils/fetch)\.py$|/torchdata/"),
     _rule("dataloader", r"(?:^|/)accelerate/data_loader\.py$", r"__iter__|_fetch_batches|__next__"),
     _rule("lock", r"torch/utils/(?:file_baton|_filelock)\.py$|(?:^|/)(?:filelock|portalocker|fasteners)/"),
+    _rule("thread", r"(?:^|/)queue\.py$", r"^(?:join|put)$"),
+    _rule("thread", r"(?:^|/)threading\.py$", r"^join$"),
+    _rule("thread", r"(?:^|/)concurrent/futures/_base\.py$", r"^result$"),
     _rule("compile", r"torch/_inductor/|torch/utils/cpp_extension\.py$"),
     _rule("compile", r"torch/_dynamo/(?:convert_frame|symbolic_convert|output_graph|bytecode_transformation)\.py$"),
     _rule("compile", r"(?:^|/)triton/(?:compiler|runtime/(?:build|jit|autotuner))|deepspeed/ops/op_builder/"),
@@ -95,6 +99,9 @@ ROLES: tuple[tuple[Literal["launcher", "worker"], str, tuple[str, ...]], ...] = 
     ("launcher", "deepspeed/launcher/runner.py", ("main",)),
 )
 """Calls that only processes other than the ranks are in."""
+
+OWN_THREAD = {"queue.py": "Queue", "threading.py": "Thread", "_base.py": "Future"}
+"""Classes of Python whose methods wait for what another thread of the process does, by file."""
 
 AROUND: frozenset[Kind] = frozenset(
     {"debugger", "finished", "init", "dataloader", "save", "backward", "optimizer", "forward"}

@@ -100,6 +100,8 @@ def place_of(thread: Thread | None) -> StackPosition:
         return StackPosition(kind=kind, op="wait", within=within, frames=mine)
     if kind in ("backward", "cuda-sync"):
         op = "backward" if kind == "backward" else _waited(frames)
+    elif kind == "thread":
+        op = _own_thread(frames)
     return StackPosition(kind=kind, op=op or (mine[0].function if mine else ""), within=within, frames=mine)
 
 
@@ -165,6 +167,8 @@ def _kind(frames: Sequence[Frame]) -> Kind:
         inside = inside and known.is_library(frame.path)
         if found is None and kind is not None and (inside or kind in known.AROUND):
             found = kind
+        if found == "thread" and inside and kind is not None and kind != "thread":
+            return kind  # a library's thread
         if kind == "dataloader" and found == "io":
             return kind
     if found is not None:
@@ -212,6 +216,14 @@ def _activity(mine: Sequence[Frame]) -> Kind | None:
 def _waited(frames: Sequence[Frame]) -> str | None:
     """Return the function that waits for the GPU, where it has a frame."""
     return next((frame.function for frame in frames if _matches("cuda-sync", frame)), None)
+
+
+def _own_thread(frames: Sequence[Frame]) -> str | None:
+    """Return the method with which the rank waits for a thread of its own, with its class."""
+    for frame in frames:
+        if _rule(frame) == "thread":
+            return f"{known.OWN_THREAD[frame.path.replace(chr(92), '/').rpartition('/')[2]]}.{_bare(frame)}"
+    return None
 
 
 def _by_source(frames: Sequence[Frame], kind: Kind) -> Kind:
