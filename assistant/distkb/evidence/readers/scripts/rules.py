@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from distkb.evidence.readers.scripts import (
+    rules_accumulation,
     rules_branches,
     rules_bypass,
     rules_checkpoints,
@@ -43,4 +44,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_checkpoints.RULES,
     *rules_workers.RULES,
     *rules_threads.RULES,
+    *rules_accumulation.RULES,
 )

@@ -174,9 +174,7 @@ def divided_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield random_split that draws another split on every rank."""
-    if job.mentions(
-        "manual_seed", "seed_everything", "set_seed", "seed_all", "fix_seed", "set_random_seed", "setup_seed"
-    ):
+    if not job.draws_differ:
         return
     for function in job.project.functions:
         if _is_managed(function) and not job.mentions("accelerate"):

@@ -134,16 +134,24 @@ def past_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
         if not any(last(site.node.func) == "backward" for site in walk.sites):
             continue
         bare = _bare_names(function, job)
+        unwrapped = {a.target for a in walk.assignments if _unwraps(a.value, function, job, a.line)}
         trained = _trained(function, job)
         for site in walk.sites:
             call = site.node
             inner = isinstance(call.func, ast.Attribute) and call.func.attr == "module"
             owner = call.func.value if inner and isinstance(call.func, ast.Attribute) else call.func
-            is_bare = dotted(call.func) in bare
+            is_bare = dotted(call.func) in bare or dotted(getattr(call.func, "value", call.func)) in unwrapped
             if not (is_bare or (inner and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.DDP)):
                 continue
             if site.where.loops and not _without_gradients(site.where.blocks) and id(call) in trained:
                 yield hit("script.forward-past-ddp", function, call, call=shown(call.func))
+
+
+def _unwraps(value: ast.expr, function: Function, job: ScriptContext, line: int) -> bool:
+    """Whether a value is the model inside of a wrapper: `accelerator.unwrap_model(model)`, `model.module`."""
+    if isinstance(value, ast.Attribute):
+        return value.attr == "module" and kinds.kind_of(value.value, function, job.project, line) == kinds.DDP
+    return isinstance(value, ast.Call) and last(value.func) == "unwrap_model" and job.mentions("Accelerator")
 
 
 def _bare_names(function: Function, job: ScriptContext) -> set[str]:

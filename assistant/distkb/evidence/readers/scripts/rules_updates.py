@@ -37,8 +37,12 @@ def plateau(job: ScriptContext) -> Iterator[ScriptFinding]:
             named = call.func
             if not isinstance(named, ast.Attribute) or named.attr != "step" or len(call.args) != 1:
                 continue
-            made = job.project.single(named.value, function)
-            if not isinstance(made, ast.Call) or last(made.func) != "ReduceLROnPlateau":
+            name = dotted(named.value)
+            made = [
+                job.project.single(named.value, function),
+                *(a.value for a in job.project.walk(function).assignments if a.target == name),
+            ]
+            if not any(isinstance(one, ast.Call) and last(one.func) == "ReduceLROnPlateau" for one in made):
                 continue
             given = dotted(call.args[0]) in function.parameters and not job.project.callers(function)
             own = next((r for r in job.origins.of(call.args[0], function) if r.origin in _RANK_OWN), None)
