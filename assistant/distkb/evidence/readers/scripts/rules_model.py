@@ -140,11 +140,21 @@ def past_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
             call = site.node
             inner = isinstance(call.func, ast.Attribute) and call.func.attr == "module"
             owner = call.func.value if inner and isinstance(call.func, ast.Attribute) else call.func
-            is_bare = dotted(call.func) in bare or dotted(getattr(call.func, "value", call.func)) in unwrapped
+            is_bare = dotted(call.func) in bare or (
+                isinstance(call.func, ast.Attribute)
+                and dotted(call.func.value) in unwrapped
+                and _runs_itself(call.func.attr, job)
+            )
             if not (is_bare or (inner and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.DDP)):
                 continue
             if site.where.loops and not _without_gradients(site.where.blocks) and id(call) in trained:
                 yield hit("script.forward-past-ddp", function, call, call=shown(call.func))
+
+
+def _runs_itself(name: str, job: ScriptContext) -> bool:
+    """Whether a method of this name, of any class of the project, calls the object or its layers."""
+    methods = (f for f in job.project.functions if f.owner is not None and f.name.rpartition(".")[2] == name)
+    return any(dotted(site.node.func).startswith("self") for f in methods for site in job.project.walk(f).sites)
 
 
 def _unwraps(value: ast.expr, function: Function, job: ScriptContext, line: int) -> bool:
