@@ -26,7 +26,7 @@ Candidates = list[tuple[int, int]]
 FLOOD = 30_000
 """Callbacks for one block above which each line is scanned by itself, for at most one match per pattern and line."""
 
-_FORMAT = "6"
+_FORMAT = "7"
 _WIDE = re.compile(r"(?<=\.)\{0,(?:[89]\d|\d{3,})\}")
 """Bounds that take long to compile; without them the scan of bytes is as fast."""
 
@@ -164,7 +164,8 @@ class Matcher:
         choice = choose(self._patterns, usual)
         found = [compile_choice(choice.pieces, choice.here)] if choice.pieces or choice.here else []
         if choice.whole:
-            found.append(self._stored("whole", lambda: compile_choice((), choice.whole)))
+            kind = "\0".join(("whole", *choice.whole))  # which patterns these are hangs on what is taken for usual
+            found.append(self._stored(kind, lambda: compile_choice((), choice.whole)))
         return [] if None in found else found
 
     def _whole(self, *, single: bool) -> Any:

@@ -52,8 +52,6 @@ the of and to in is that for with as was on are by this be from not have all bee
 train batch 30/400 batch_size=32 micro-batch size 4 device: cuda:0 local rank 0 world_size 8 process rate data timeout
 number of parameters tensor shape loaded state steps/s process group ready node host local worker dataloader cpu core
 info trainer: info worker: info logger: info loader: info __main__: info train: data_time iter_time gpu_mem 41.2gb gib
-learning rate: 3.0e-04 | global batch size: 1024 | lm loss: 2.1e+00 | loss scale: 1.0 | grad norm: 0.336 |
-num zeros: 0.0 | params norm: 12.1 | number of skipped iterations: 0 | number of nan iterations: 0 |
 """
 """What healthy logs are full of, in lower case: a piece that is in it would let them through."""
 
