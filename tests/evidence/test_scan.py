@@ -319,3 +319,20 @@ def test_choice_of_pieces() -> None:
     patterns = [r"step \d+ quixotic", r"loss=\d", r"Quixotically"]
     assert choose(patterns) == ([b"quixotic"], [r"loss=\d"], [])
     assert choose(patterns, b"quixotic " * 9) == ([b"otically"], [r"loss=\d"], patterns[:1])
+
+
+def test_what_is_kept_goes_by_what_is_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another version takes other text for usual, no kept database hides a pattern from it."""
+    looked_for = [r"alpha quixotic", r"beta quiescent \d", r"loss=\d"]
+    example = b"quiescent " * 9
+    first = matcher.Matcher(looked_for, cache_dir=tmp_path)
+    first.open()
+    first._other_looks(example)
+    monkeypatch.setattr(sieve, "_USUAL", sieve._USUAL + b"beta quiescent alpha quixotic ")
+    second = matcher.Matcher(looked_for, cache_dir=tmp_path)
+    second.open()
+    databases = second._other_looks(example)
+    found: list[int] = []
+    for database in databases:
+        database.scan(b"beta quiescent 7\nalpha quixotic\n", match_event_handler=lambda *hit: found.append(hit[2]))
+    assert {16, 31} <= set(found)
