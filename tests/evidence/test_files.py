@@ -63,6 +63,26 @@ def test_siblings(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_processes_of_nodes(tmp_path: Path) -> None:
+    """A number behind a node's counts its processes: the ranks go on from node to node where all have as many."""
+    names = [f"node{node}-{local}.out" for node in range(3) for local in range(2)]
+    for name in (
+        *names,
+        "host-1_0.log",
+        "host-1_1.log",
+        "host-2_0.log",
+        "run1-0.txt",
+        "run1-1.txt",
+        "run2-0.txt",
+        "run2-1.txt",
+    ):
+        (tmp_path / name).write_text(TEXT)
+    ranks = {file.path.name: file.rank for file in discover(take_stock([tmp_path])).logs}
+    assert [ranks[name] for name in names] == [0, 1, 2, 3, 4, 5]
+    assert (ranks["host-1_0.log"], ranks["host-1_1.log"], ranks["host-2_0.log"]) == (0, 1, None)
+    assert ranks.get("run2-1.txt", 1) == 1
+
+
 def test_only_logs(tmp_path: Path) -> None:
     """Of a project directory only logs are read; files without a telling name are looked into."""
     for name in ("train.py", "config.yaml", "README.md", "requirements.txt", "a.pt", "metrics.jsonl", ".hidden"):

@@ -16,7 +16,7 @@ from distkb.evidence.readers.probe_answers import HEAD_BYTES, is_probe_document
 from distkb.evidence.text.opening import is_binary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from distkb.evidence.walk import File, Stock
 
@@ -60,6 +60,8 @@ _ELASTIC = re.compile(
 _NAMED_RANK = re.compile(
     r"(?i)(?:^|[^a-z])(?:global_?|local_?)?(?:rank|worker|proc|process|task|gpu)[_.=-]?(\d{1,5})(?!\d)"
 )
+_NODE = re.compile(r"(?i)(.{0,80}?(?:node|host|machine|server)s?[-_]?)(\d{1,5})(\D{0,20})$")
+"""What stands before the number of a process where it counts those of one node."""
 _LAST_NUMBER = re.compile(r"^(.*?)(\d{1,5})((?:\.(?:log|txt|out|err|stdout|stderr|gz|bz2|xz))*)$", re.IGNORECASE)
 _JOB_NUMBER = re.compile(r"(?i)slurm-\d+(?:_\d+)?(?:\.(?:out|err))?$")
 _STREAM = re.compile(r"(?i)(?:^|[^a-z])(?:std)?(out|err)(?:or)?(?:[^a-z]|$)")
@@ -189,10 +191,29 @@ def with_sibling_ranks(logs: Sequence[LogFile]) -> list[LogFile]:
             continue
         families.setdefault((file.group, split[1]), {}).setdefault(int(split[2]), []).append(index)
     ranked = list(logs)
-    for members in families.values():
-        numbers = sorted(members)
-        if len(numbers) >= 2 and numbers == list(range(len(numbers))):
-            for number, indices in members.items():
-                for index in indices:
-                    ranked[index] = msgspec.structs.replace(logs[index], rank=number)
+    numbered = {key: files for key, files in families.items() if sorted(files) == [*range(len(files))] != [0]}
+    before = _ranks_before(numbered)
+    for key, members in numbered.items():
+        for number, indices in members.items():
+            for index in indices:
+                ranked[index] = msgspec.structs.replace(logs[index], rank=before.get(key, 0) + number)
     return ranked
+
+
+def _ranks_before(families: Mapping[tuple[str, str], Mapping[int, list[int]]]) -> dict[tuple[str, str], int]:
+    """Return how many ranks come before those of each node, where names count nodes and the processes of each.
+
+    The number behind `node1-` counts the processes of that node only; all nodes must have as many.
+    """
+    nodes: dict[tuple[str, str, str], dict[int, tuple[str, str]]] = {}
+    for group, name in families:
+        found = _NODE.match(name)
+        if found is not None:
+            nodes.setdefault((group, found[1], found[3]), {})[int(found[2])] = (group, name)
+    before: dict[tuple[str, str], int] = {}
+    for keys in nodes.values():
+        sizes = {len(families[key]) for key in keys.values()}
+        if len(sizes) == 1:
+            size = sizes.pop()
+            before.update({keys[node]: place * size for place, node in enumerate(sorted(keys))})
+    return before
