@@ -10,9 +10,9 @@ from diagnosis_build import SYMPTOM, cause, entry, seen, signature, table
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distkb.catalogue.model import Finding, Likelihood, Text
+from distkb.catalogue.model import Finding, Likelihood, Prior, Text
 from distkb.diagnosis.belief import believe, entropy_bits
-from distkb.diagnosis.likelihood import OTHER
+from distkb.diagnosis.likelihood import OTHER, SETTLED
 from distkb.evidence.observation import Evidence, Observation
 
 WORDS: tuple[Likelihood, ...] = get_args(Likelihood)
@@ -152,6 +152,24 @@ def test_every_fact_has_a_distribution_under_every_cause(stated: list[tuple[str,
         distribution = t.fact_distribution("symptom", h.id)
         assert math.isclose(sum(distribution.values()), 1.0)
         assert set(distribution) == {v.value for v in SYMPTOM.values}
+
+
+@pytest.mark.parametrize("prior", ["very-common", "very-rare"])
+def test_an_error_in_the_code_settles_its_cause(prior: Prior) -> None:
+    """However rare its cause, and whatever symptom was inferred beside it; what a person answers still counts."""
+    bug = Finding(id="code.bug", means=Text(en="x", ko="x"), severity="error", entry="D1.a", background="never")
+    t = table(
+        entry("D1", cause("D1.a", {"symptom=hang": "never"}, prior)),
+        entry("D2", cause("D2.a", {"symptom=hang": "always"}, "very-common")),
+        findings=(bug,),
+    )
+    found = Observation(id="code.bug", source="probe")
+    inferred, answered = (Observation(id="symptom=hang", source=source) for source in ("log", "answer"))
+    alone = believe(t, Evidence(observations=(found,))).posterior
+    assert alone["D1.a"] / (1 - alone["D1.a"]) > 0.9 * SETTLED
+    beside = believe(t, Evidence(observations=(found, inferred))).posterior["D1.a"]
+    assert beside > 0.5
+    assert believe(t, Evidence(observations=(found, answered))).posterior["D1.a"] < beside
 
 
 def test_entropy_of_a_fair_coin_is_one_bit() -> None:

@@ -66,21 +66,12 @@ def test_siblings(tmp_path: Path) -> None:
 def test_processes_of_nodes(tmp_path: Path) -> None:
     """A number behind a node's counts its processes: the ranks go on from node to node where all have as many."""
     names = [f"node{node}-{local}.out" for node in range(3) for local in range(2)]
-    for name in (
-        *names,
-        "host-1_0.log",
-        "host-1_1.log",
-        "host-2_0.log",
-        "run1-0.txt",
-        "run1-1.txt",
-        "run2-0.txt",
-        "run2-1.txt",
-    ):
+    others: dict[str, int | None] = {"host-1_0.log": 0, "host-1_1.log": 1, "host-2_0.log": None}
+    others |= {"run1-0.log": 0, "run1-1.log": 1, "run2-0.log": 0, "run2-1.log": 1}
+    for name in (*names, *others):
         (tmp_path / name).write_text(TEXT)
     ranks = {file.path.name: file.rank for file in discover(take_stock([tmp_path])).logs}
-    assert [ranks[name] for name in names] == [0, 1, 2, 3, 4, 5]
-    assert (ranks["host-1_0.log"], ranks["host-1_1.log"], ranks["host-2_0.log"]) == (0, 1, None)
-    assert ranks.get("run2-1.txt", 1) == 1
+    assert ranks == dict(zip(names, range(6), strict=True)) | others
 
 
 def test_only_logs(tmp_path: Path) -> None:

@@ -224,6 +224,23 @@ def test_a_collective_in_autograds_thread_is_where_the_rank_stands() -> None:
     assert place.at.line == 142
 
 
+@pytest.mark.parametrize(
+    ("rows", "kind", "op"),
+    [
+        ((("wait", PYTHON + "threading.py", 327), ("join", PYTHON + "queue.py", 90)), "thread", "Queue.join"),
+        ((("wait", PYTHON + "threading.py", 327), ("Queue.put", PYTHON + "queue.py", 140)), "thread", "Queue.put"),
+        ((("_wait", PYTHON + "threading.py", 1132), ("join", PYTHON + "threading.py", 1112)), "thread", "Thread.join"),
+        ((("result", PYTHON + "concurrent/futures/_base.py", 451),), "thread", "Future.result"),
+        ((("get", PYTHON + "queue.py", 171),), "user", "train"),
+        ((("join", PYTHON + "threading.py", 1112), ("_shutdown", LOADER, 1500)), "dataloader", "train"),
+    ],
+)
+def test_waiting_for_a_thread_of_ones_own_is_a_place(rows: tuple[Row, ...], kind: str, op: str) -> None:
+    """The method with which the user's code waits is named; a library that waits for its own thread is one itself."""
+    place = place_of(thread(*rows, TRAIN, MAIN))
+    assert (place.kind, place.op) == (kind, op)
+
+
 def test_lines_of_code_tell_what_frames_cannot() -> None:
     """`.item()`, `.wait()` and `time.sleep` are C functions without a frame."""
     for source, kind in (("loss.item()", "cuda-sync"), ("work.wait()", "collective"), ("time.sleep(5)", "io")):

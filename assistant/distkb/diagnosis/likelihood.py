@@ -72,8 +72,8 @@ class Kind(msgspec.Struct, frozen=True):
     definite: bool = False
     """True for a finding that by itself points to an entry: an error or a warning of a reader or a probe."""
     settles: bool = False
-    """True for an error in code or settings that no other failure shows by chance: what was inferred beside it does not
-    speak against it."""
+    """True for an error found by a reader or a probe that no other failure shows by chance: what was inferred beside it
+    does not speak against it."""
     experiment: bool = False
     """True for the outcome of a fix that was tried: independent of all that was read, so it counts in full."""
 

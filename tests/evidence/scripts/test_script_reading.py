@@ -10,6 +10,7 @@ import pytest
 
 from distkb.evidence.readers.scripts import find_scripts, read_scripts
 from distkb.evidence.readers.scripts.hit import ScriptContext
+from distkb.evidence.readers.scripts.interpreter import MAX_STEPS
 from distkb.evidence.readers.scripts.source import MAX_BYTES
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
@@ -167,3 +168,24 @@ def test_following_values_has_an_end(tmp_path: Path) -> None:
         if isinstance(node, ast.If):
             origins.of(node.test, main)
     assert origins.left >= 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "".join(f"{'    ' * (n + 1)}for a in BIG:\n" for n in range(17)) + f"{'    ' * 18}x = [{'a, ' * 3000}]\n",
+        "    return " + "(" * 60 + "BIG" + ")" * 60 + " + BIG" * 700 + "\n",
+        "".join(f"    if BIG:\n        f(BIG)\n    x{n} = {{BIG, *BIG}}\n" for n in range(2000)),
+    ],
+    ids=["nested", "long", "many"],
+)
+def test_going_through_code_has_an_end(tmp_path: Path, body: str) -> None:
+    """Loops in loops, long expressions and tables take bounded steps; where they run out, less is clear."""
+    path = tmp_path / "train.py"
+    path.write_text(f"import torch\nBIG = [{'1, ' * 50_000}]\ndef f(BIG):\n{body}\nf(BIG)\n")
+    reading = read_scripts([path])
+    assert reading.project is not None
+    machine = ScriptContext(reading.project).interpreter
+    assert machine.steps <= MAX_STEPS
+    assert ("script.thawed-after-ddp" in reading.clear) != machine.is_cut
+    assert "script.split-without-seed" in reading.clear

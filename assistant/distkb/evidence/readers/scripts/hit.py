@@ -15,6 +15,7 @@ from distkb.evidence.readers.scripts.project import Function, Project
 from distkb.evidence.readers.scripts.source import Script
 
 if TYPE_CHECKING:
+    from distkb.evidence.readers.scripts.interpreter import Interpreter
     from distkb.evidence.readers.scripts.things import Event
 
 
@@ -31,7 +32,7 @@ class ScriptFinding:
 
 
 _PARALLEL = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel", "init_process_group", "Accelerator",
-             "Trainer", "deepspeed", "Fabric")  # fmt: skip
+             "TrainingArguments", "LightningModule", "deepspeed", "Fabric")  # fmt: skip
 
 
 class ScriptContext:
@@ -66,11 +67,16 @@ class ScriptContext:
         return not seeds or any(r.origin == "rank" for node, function in seeds for r in self.origins.of(node, function))
 
     @cached_property
-    def episodes(self) -> list[list[Event]]:
-        """What is done to which object, in order, for each place from which the code may begin."""
+    def interpreter(self) -> Interpreter:
+        """What went through the code as if it ran."""
         from distkb.evidence.readers.scripts.interpreter import Interpreter
 
-        return Interpreter(self).episodes
+        return Interpreter(self)
+
+    @property
+    def episodes(self) -> list[list[Event]]:
+        """What is done to which object, in order, for each place from which the code may begin."""
+        return self.interpreter.episodes
 
     def mentions(self, *names: str) -> bool:
         """Whether any of the scripts uses one of these names."""
@@ -83,6 +89,8 @@ class ScriptRule:
 
     ids: tuple[str, ...]
     check: Callable[[ScriptContext], Iterator[ScriptFinding]]
+    follows: bool = False
+    """Whether it sees only what the interpreter came to, which ends in a project that is too large."""
 
 
 def hit(identity: str, function: Function, node: ast.expr | ast.stmt, **values: str) -> ScriptFinding:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from distkb.evidence.readers.scripts.calls import Call, from_library
 from distkb.evidence.readers.scripts.hit import ScriptContext
@@ -16,8 +17,10 @@ from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.things import Event, EventKind, Mark, Thing, combined, element, joined, taken
 
-MAX_STEPS = 40_000
-"""Statements and calls of one project that are gone through."""
+MAX_STEPS = 300_000
+"""Statements and expressions of one project that are gone through."""
+MAX_WRITTEN = 64
+"""Elements of a list, a set or a dictionary that is written out which are looked at."""
 MAX_DEPTH = 110
 """Expressions, statements and calls in one another."""
 MAX_RUNS = 24
@@ -38,7 +41,7 @@ class Interpreter:
         self._globals: dict[int, dict[str, Thing]] = {}
         self._runs: dict[int, int] = {}
         self._busy: set[int] = set()
-        self._steps = self._depth = 0
+        self.steps = self._depth = 0
         self._guards = 0
         self._calls: list[tuple[Function, ast.expr]] = []
         self._blocks: list[str] = []
@@ -66,6 +69,11 @@ class Interpreter:
         """Note what is done here."""
         caller = self._calls[-1] if self._calls else None
         self.episodes[-1].append(Event(kind, function, node, things, value, self._guards > 0, caller, source))
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the project is too large, so that what was not seen may well be there."""
+        return self.steps >= MAX_STEPS
 
     @property
     def blocks(self) -> list[str]:
@@ -110,9 +118,9 @@ class Interpreter:
         self, body: Iterable[ast.stmt], function: Function, scope: dict[str, Thing], returned: list[Thing]
     ) -> None:
         for statement in body:
-            if self._steps >= MAX_STEPS or self._depth >= MAX_DEPTH:
+            if self.steps >= MAX_STEPS or self._depth >= MAX_DEPTH:
                 return
-            self._steps += 1
+            self.steps += 1
             self._depth += 1
             self._statement(statement, function, scope, returned)
             self._depth -= 1
@@ -213,8 +221,9 @@ class Interpreter:
 
     def value(self, node: ast.expr, function: Function, scope: dict[str, Thing]) -> Thing:
         """Return what an expression gives, and do what it does."""
-        if self._depth >= MAX_DEPTH:
+        if self._depth >= MAX_DEPTH or self.steps >= MAX_STEPS:
             return Thing()
+        self.steps += 1
         self._depth += 1
         found = self._value(node, function, scope)
         self._depth -= 1
@@ -227,10 +236,13 @@ class Interpreter:
             return found
         if isinstance(node, (ast.Constant, ast.Lambda, ast.Yield, ast.YieldFrom)):
             return Thing(value=node.value) if isinstance(node, ast.Constant) else Thing()
-        inside = [self.value(part, function, scope) for part in _operands(node)]
+        inside = [self.value(part, function, scope) for part in islice(_operands(node), MAX_WRITTEN)]
         if isinstance(node, ast.Dict):
             return Thing(kind="dict", holds=[thing for thing in inside if not thing.is_plain])
-        return combined(inside, told=_TELLS.search(" ".join(_texts(node))) is not None)
+        found = combined(inside)
+        if found.marks and _TELLS.search(" ".join(_texts(node))):
+            found.marks = {mark: source for mark, source in found.marks.items() if mark == "unordered"}
+        return found
 
     def _either(self, node: ast.IfExp, function: Function, scope: dict[str, Thing]) -> Thing:
         self.value(node.test, function, scope)
@@ -240,7 +252,7 @@ class Interpreter:
         return taken(self.value(node.value, function, scope), self.value(node.slice, function, scope))
 
     def _display(self, node: ast.Tuple | ast.List | ast.Set, function: Function, scope: dict[str, Thing]) -> Thing:
-        items = [self.value(one, function, scope) for one in node.elts]
+        items = [self.value(one, function, scope) for one in node.elts[:MAX_WRITTEN]]
         if isinstance(node, ast.Set):
             numbers = bool(items) and all(isinstance(item.value, (int, float)) for item in items)
             return Thing(holds=items, marks={} if numbers else {"unordered": node})
@@ -292,7 +304,6 @@ class Interpreter:
         return Thing(holds=[thing for thing in made if not thing.is_plain], marks=marks)
 
     def _call(self, call: ast.Call, function: Function, scope: dict[str, Thing]) -> Thing:
-        self._steps += 1
         owner = self.value(call.func.value, function, scope) if isinstance(call.func, ast.Attribute) else None
         given = [self.value(one.value if isinstance(one, ast.Starred) else one, function, scope) for one in call.args]
         words = {word.arg or "": self.value(word.value, function, scope) for word in call.keywords}

@@ -13,6 +13,7 @@ from distkb.evidence.readers.scripts.names import canonical, constant, dotted, h
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import is_rank
+from distkb.evidence.readers.scripts.rules_model import wrappings
 
 _EVALUATION = re.compile(r"(?i)val|test|eval|dev(?!ice)|infer|pred|query|gallery")
 _EPOCH = re.compile(r"(?i)epoch")
@@ -258,7 +259,7 @@ def _has_tensor_dimension(job: ScriptContext) -> bool:
 
 def stream_undivided(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield streams that every worker takes a part of, and every rank the whole, where DDP trains on them."""
-    if not any(True for _ in _wrapped_by_ddp(job)) or job.mentions(*_MANAGED, "split_dataset_by_node"):
+    if next(wrappings(job), None) is None or job.mentions(*_MANAGED, "split_dataset_by_node"):
         return
     for function in job.project.functions:
         owner = function.owner
@@ -297,16 +298,9 @@ def _made(name: str, job: ScriptContext) -> Iterator[ast.Call]:
         yield from (site.node for site in job.project.walk(function).sites if last(site.node.func) == name)
 
 
-def _wrapped_by_ddp(job: ScriptContext) -> Iterator[Site]:
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) in _DDP:
-                yield site
-
-
 RULES = (
     ScriptRule(ids=("script.stream-by-rank",), check=stream_by_rank),
-    ScriptRule(ids=("script.sampler-over-world",), check=over_world),
+    ScriptRule(ids=("script.sampler-over-world",), check=over_world, follows=True),
     ScriptRule(ids=("script.stream-not-divided",), check=stream_undivided),
     ScriptRule(ids=("script.no-set-epoch",), check=no_set_epoch),
     ScriptRule(ids=("script.no-distributed-sampler",), check=no_sampler),

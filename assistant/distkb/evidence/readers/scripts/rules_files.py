@@ -157,5 +157,5 @@ def _as_text(path: ast.expr, function: Function, job: ScriptContext) -> str:
 RULES = (
     ScriptRule(ids=(_POLLED,), check=polled),
     ScriptRule(ids=(_SAVE,), check=saved_everywhere),
-    ScriptRule(ids=(_DIRECTORY, _DRAWN), check=own_directory),
+    ScriptRule(ids=(_DIRECTORY, _DRAWN), check=own_directory, follows=True),
 )

@@ -176,9 +176,9 @@ def _collective_in(target: Function, job: ScriptContext) -> tuple[ast.Call, str]
 
 
 RULES = (
-    ScriptRule(ids=(_NUMBERED,), check=numbered),
+    ScriptRule(ids=(_NUMBERED,), check=numbered, follows=True),
     ScriptRule(ids=(_BRANCH,), check=by_branch),
-    ScriptRule(ids=(_SET,), check=over_set),
+    ScriptRule(ids=(_SET,), check=over_set, follows=True),
     ScriptRule(ids=(_THREAD,), check=in_thread),
     ScriptRule(ids=(_HASH,), check=salted_hash),
 )

@@ -78,5 +78,5 @@ def counted_on_part(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 RULES = (
     ScriptRule(ids=("script.schedule-stepped-per-epoch",), check=stepped_per_process),
-    ScriptRule(ids=("script.schedule-of-prepared-length",), check=counted_on_part),
+    ScriptRule(ids=("script.schedule-of-prepared-length",), check=counted_on_part, follows=True),
 )

@@ -147,9 +147,9 @@ def _parameters_of(node: ast.expr) -> ast.expr | None:
 
 
 RULES = (
-    ScriptRule(ids=(_PARTS,), check=parts_only),
+    ScriptRule(ids=(_PARTS,), check=parts_only, follows=True),
     ScriptRule(ids=(_CLIPS,), check=clips_shards),
     ScriptRule(ids=(_ONE,), check=loaded_by_one),
     ScriptRule(ids=(_ROOT,), check=root_only),
-    ScriptRule(ids=(_EARLY,), check=optimizer_first),
+    ScriptRule(ids=(_EARLY,), check=optimizer_first, follows=True),
 )

@@ -94,7 +94,8 @@ def read_scripts(paths: Sequence[Path]) -> ArtifactReading:
     job = ScriptContext(Project(scripts))
     hits = _check(job, RULES) if _is_distributed(job) else []
     found = {hit.id for hit in hits}
-    looked_for = {identity for rule in RULES for identity in rule.ids} if _is_distributed(job) else set()
+    whole = [rule for rule in RULES if not (rule.follows and job.interpreter.is_cut)] if _is_distributed(job) else []
+    looked_for = {identity for rule in whole for identity in rule.ids}
     return ArtifactReading(
         observations=tuple(_observation(hit) for hit in hits),
         clear=tuple(sorted(looked_for - found)),

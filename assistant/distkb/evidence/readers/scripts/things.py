@@ -11,7 +11,7 @@ from distkb.evidence.readers.scripts.project import Class, Function
 Mark = Literal["own", "clock", "unordered", "per-process"]
 """own: every process draws another one; clock: each reads it for itself; unordered: in the order of a set; per-process:
 counted on the rank's part of the data."""
-EventKind = Literal["ddp", "shard", "optimizer", "grad", "path", "loop", "prepare", "update", "sampler", "mapping"]
+EventKind = Literal["ddp", "shard", "optimizer", "grad", "path", "loop", "prepare", "update", "sampler"]
 OF_ITS_OWN: tuple[Mark, ...] = ("own", "clock")
 """Marks of what every process has another of."""
 _OPEN = object()
@@ -137,12 +137,12 @@ def taken(thing: Thing, at: Thing) -> Thing:
     )  # fmt: skip
 
 
-def combined(things: list[Thing], *, told: bool = False) -> Thing:
+def combined(things: list[Thing]) -> Thing:
     """Return what is made of several: a text, a sum."""
     marks: dict[Mark, ast.expr] = {}
     for thing in things:
         for mark, source in thing.marks.items():
-            if mark != "unordered" and not told:
+            if mark != "unordered":
                 marks.setdefault(mark, source)
     unordered = [thing.marks["unordered"] for thing in things if "unordered" in thing.marks]
     if unordered:

@@ -222,7 +222,8 @@ def _own_thread(frames: Sequence[Frame]) -> str | None:
     """Return the method with which the rank waits for a thread of its own, with its class."""
     for frame in frames:
         if _rule(frame) == "thread":
-            return f"{known.OWN_THREAD[frame.path.replace(chr(92), '/').rpartition('/')[2]]}.{_bare(frame)}"
+            file = frame.path.replace("\\", "/").rpartition("/")[2]
+            return f"{known.OWN_THREAD[file]}.{_bare(frame)}"
     return None
 
 
