@@ -166,6 +166,15 @@ def test_a_lock_that_is_taken_above_the_call_is_around_it(line: int, way: Way) -
     assert parting.way == way
 
 
+def test_a_thread_of_the_ranks_own_is_no_work() -> None:
+    """A rank that waits for its own thread does nothing that the others could wait for."""
+    waits, at_queue = position(1, "backward", ("train", 5)), position(0, "work", ("train", 9))
+    place = msgspec.structs.replace(at_queue.place, kind="thread")
+    parting = part([waits, msgspec.structs.replace(at_queue, place=place)])
+    assert parting is not None
+    assert parting.way == "own-thread"
+
+
 def test_a_trainers_evaluation_and_its_training_lie_apart() -> None:
     """Below one statement of the user's one rank is in the library's evaluation, and the other still trains."""
     trains, evaluates = position(0, "backward", ("main", 30)), position(1, "own-call", ("main", 30))

@@ -18,7 +18,7 @@ Way = Literal[
     "same-place", "behind-step", "before-step", "beside-step", "calls-side-by-side", "calls-swapped", "calls-apart",
     "model-paths",     "one-works", "save-apart", "rest-in-step", "rest-in-call", "all-in-init", "all-in-loader",
     "one-in-loader", "generation-apart", "making-groups",
-    "inference-apart", "lock-around-call", "evaluation-apart",
+    "inference-apart", "lock-around-call", "evaluation-apart", "own-thread",
 ]  # fmt: skip
 """How two groups of ranks lie to each other:
 
@@ -29,6 +29,7 @@ Way = Literal[
   of which none is a barrier, or in two functions that one statement calls. `calls-apart`: in calls of two functions.
 - `model-paths`: both in the model's forward or backward, at different lines of it.
 - `one-works`: one group waits, the other does something that waits for nobody.
+- `own-thread`: one group waits for the others, which wait for a thread of their own.
 - `save-apart`: one group collects the model's state, the other waits elsewhere.
 - `rest-in-step`, `rest-in-call`: the ranks that left a place all wait in one, and of the others nobody knows where.
 - `one-in-loader`: one group waits for a batch. `generation-apart`: one group is in the loop that generates.
@@ -127,6 +128,8 @@ def _way(main: Position, odd: Position) -> tuple[Way, str]:
     same = at == len(main.frames) == len(odd.frames)
     if same and main.waits and odd.waits and _evaluates(main) != _evaluates(odd):
         return "evaluation-apart", function
+    if odd.place.kind == "thread":
+        return "own-thread", function
     if odd.place.kind == "lock" and lines[1] < lines[0]:
         return "lock-around-call", function
     if same:  # one statement of the user's: where its library parts them

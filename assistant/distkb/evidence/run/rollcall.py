@@ -82,7 +82,7 @@ def _state(
     if place is not None and place.died:
         return RankState(rank=rank, state="failed", place=where, last=place.quote, sources=sources, certainty=certainty)
     if place is not None or events:
-        waits = place.waits if place is not None else True
+        waits = place is None or place.waits or place.place.kind == "thread"
         return RankState(
             rank=rank,
             state="waits" if waits else "works",
