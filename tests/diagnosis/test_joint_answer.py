@@ -52,7 +52,7 @@ CASES = {
     "skip_bad_batch": Case("D47", ("stacks", "flight-recorder"), "flight-recorder"),
     "slice_by_rank": Case("D9", ("script",), "script"),
     "tokenize_first": Case("D35", ("stacks",), "stacks"),
-    "two_groups": Case("D19", ("stacks", "flight-recorder"), "stacks"),
+    "two_groups": Case("D19", ("stacks", "flight-recorder"), "flight-recorder"),
     "validate_on_main": Case("D21", ("stacks", "script"), "script"),
 }
 
