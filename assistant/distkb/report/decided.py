@@ -42,7 +42,7 @@ def decided(diagnosis: Diagnosis) -> Decided | None:
     sums = {source: weight for source in read if (weight := _moved(first, source)) > 0}
     if len(read) < 2 or read <= {"log", "report"} or not sums or not rivals:
         return None
-    best = min(sums, key=lambda source: (_lead_without(source, first, rivals), -sums[source]))
+    best = min(sums, key=lambda source: (_lead_without(source, first, rivals), -sums[source], source))
     return Decided(source=best, weight=sums[best], quote=_strongest(first, best))
 
 
