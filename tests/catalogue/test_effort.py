@@ -34,6 +34,7 @@ SEEN = {
     ("distkb.evidence.readers.report.report_reader", "_OUTPUT"): 1000,
     ("distkb.evidence.readers.report.report_reader", "_COMMAND"): 1000,
     ("distkb.evidence.scanner.sieve", "_ANCHOR"): 1000,  # patterns of the catalogue
+    ("distkb.evidence.scanner.sieve", "_TOKEN"): 1000,
     ("distkb.evidence.readers.stacks.text", "_FRAME"): 2000,
     ("distkb.evidence.readers.stacks.text", "_TAKEN"): 2000,
     ("distkb.evidence.readers.stacks.text", "_HEADER"): 2000,

@@ -23,7 +23,7 @@ from distkb.evidence.scanner.literals import required_cases, required_literals
 from distkb.evidence.scanner.matcher import Matcher
 from distkb.evidence.scanner.reading import FIRST, LAST
 from distkb.evidence.scanner.scan import FileScan, Scanner
-from distkb.evidence.scanner.sieve import choose
+from distkb.evidence.scanner.sieve import branches, choose
 from distkb.evidence.text.opening import UnreadableError, open_text
 
 PATTERNS = (
@@ -317,22 +317,38 @@ def test_required_cases(pattern: str, cases: list[tuple[str, ...]] | None) -> No
 def test_choice_of_pieces() -> None:
     """A piece is in all matches and in no usual line; patterns without such a piece are looked for themselves."""
     patterns = [r"step \d+ quixotic", r"loss=\d", r"Quixotically"]
-    assert choose(patterns) == ([b"quixotic"], [r"loss=\d"], [])
-    assert choose(patterns, b"quixotic " * 9) == ([b"otically"], [r"loss=\d"], patterns[:1])
+    cases = [required_cases(pattern) for pattern in patterns]
+    assert choose(patterns, cases) == ([b"quixotic"], [r"loss=\d"])
+    assert choose(patterns, cases, b"step 1 quixotic " * 9) == ([b"otically", b"loss="], patterns[:1])
 
 
-def test_what_is_kept_goes_by_what_is_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where another version takes other text for usual, no kept database hides a pattern from it."""
-    looked_for = [r"alpha quixotic", r"beta quiescent \d", r"loss=\d"]
-    example = b"quiescent " * 9
-    first = matcher.Matcher(looked_for, cache_dir=tmp_path)
-    first.open()
-    first._other_looks(example)
-    monkeypatch.setattr(sieve, "_USUAL", sieve._USUAL + b"beta quiescent alpha quixotic ")
-    second = matcher.Matcher(looked_for, cache_dir=tmp_path)
-    second.open()
-    databases = second._other_looks(example)
-    found: list[int] = []
-    for database in databases:
-        database.scan(b"beta quiescent 7\nalpha quixotic\n", match_event_handler=lambda *hit: found.append(hit[2]))
-    assert {16, 31} <= set(found)
+def test_pieces_that_an_example_does_not_hold() -> None:
+    """Beside an example short texts tell matches apart, by alternative and by part; else the part that says most."""
+    pattern = r"(?i)learning rate.{0,60}(?:reached|is|was).{0,30}(?:zero|0)|skipp(?:ed|ing) \w+|(?:a|b(?:c|d)) zz"
+    cases = [required_cases(pattern)]
+    at_end = [b"a zz", b"bc zz", b"bd zz"]
+    full = choose([pattern], cases, b"learning rate 0.1 | iterations skipped reached skipping " * 9)
+    assert full == (at_end, ["(?i)learning rate", r"(?i)skipp(?:ed|ing) \w+"])
+    assert choose([pattern], cases, b"skipped skipping learning rate " * 9).pieces == [
+        *at_end,
+        b"is",
+        b"reached",
+        b"was",
+    ]
+    assert branches(r"a[|]b\|c|(?:d|e).{0,9}f|\(.{1,3}\)") == [["a[|]b\\|c"], ["(?:d|e)", "f"], ["\\(", "\\)"]]
+
+
+def test_files_full_of_one_piece_are_known_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where files are full of a piece, others are chosen before two processes read them, and nothing is missed."""
+    monkeypatch.setattr(scan_module, "worth_sharing", lambda _: True)
+    text = "node quiescent\n" * 100_000
+    log = tmp_path / "a.log"
+    log.write_text(text + "node is quiescent now since\n" + text)
+    scanner = Scanner([signature("s.one", r"node is quiescent \w+ since")])
+    with scanner.sharing([log]), log.open("rb") as stream:
+        look = scanner._matcher.sieve()
+        assert look is not None
+        assert look.ends(memoryview(b"node quiescent\n" * 4000)) == []
+        assert scanner.scan(LogFile(path=log, name="a.log"), stream).counts == {"s.one": 1}

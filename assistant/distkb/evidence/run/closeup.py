@@ -255,6 +255,8 @@ def _variants(template: str, one: _Template, timeline: Timeline) -> list[Quote]:
         numbers = say(line).numbers
         if numbers not in found:
             found[numbers] = _quote(line, whose.process, timeline)
+            if len(found) > ALSO:
+                break
     return list(found.values())
 
 

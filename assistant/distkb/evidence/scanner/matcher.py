@@ -9,11 +9,15 @@ from __future__ import annotations
 import hashlib
 import platform
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from distkb.catalogue.kept import keep, read_kept
 from distkb.catalogue.patterns import BOUNDED
 from distkb.evidence.scanner.gate import Gate, pieces
+from distkb.evidence.scanner.literals import required_cases
 from distkb.evidence.scanner.sieve import Sieve, choose, compile_choice
 
 if TYPE_CHECKING:
@@ -23,10 +27,13 @@ if TYPE_CHECKING:
 Candidates = list[tuple[int, int]]
 """(index of the pattern, offset after the match), offsets ascending."""
 
+Cases = list[list[tuple[str, ...]] | None]
+"""By pattern its `required_cases`."""
+
 FLOOD = 30_000
 """Callbacks for one block above which each line is scanned by itself, for at most one match per pattern and line."""
 
-_FORMAT = "7"
+_FORMAT = "8"
 _WIDE = re.compile(r"(?<=\.)\{0,(?:[89]\d|\d{3,})\}")
 """Bounds that take long to compile; without them the scan of bytes is as fast."""
 
@@ -156,17 +163,26 @@ class Matcher:
         return database
 
     def _first_look(self) -> Any:
-        choice = choose(self._patterns)
+        choice = choose(self._patterns, self._cases())
         return compile_choice(choice.pieces, choice.whole)
 
     def _other_looks(self, usual: bytes) -> list[Any]:
-        """Databases for files full of `usual`: pieces are compiled at once, what takes long is kept."""
-        choice = choose(self._patterns, usual)
-        found = [compile_choice(choice.pieces, choice.here)] if choice.pieces or choice.here else []
-        if choice.whole:
-            kind = "\0".join(("whole", *choice.whole))  # which patterns these are hangs on what is taken for usual
-            found.append(self._stored(kind, lambda: compile_choice((), choice.whole)))
+        """Databases for files full of `usual`: pieces and patterns are compiled much faster apart."""
+        choice = choose(self._patterns, self._cases(), usual)
+        looks = [((), choice.whole)] if choice.whole else []
+        found = [compile_choice(*look) for look in ((choice.pieces, ()), *looks)]
         return [] if None in found else found
+
+    def _cases(self) -> Cases:
+        """What the matches of each pattern need, from the cache directory where it was kept."""
+        path = self._cache_path("", "cases")
+        if path is not None and (body := read_kept(path)) is not None:
+            with suppress(msgspec.DecodeError):
+                return msgspec.msgpack.decode(body, type=Cases)
+        cases: Cases = [required_cases(pattern) for pattern in self._patterns]
+        if path is not None:
+            keep(path, msgspec.msgpack.encode(cases))
+        return cases
 
     def _whole(self, *, single: bool) -> Any:
         import hyperscan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -15,8 +15,10 @@ from distkb.evidence.observation import Quote
 from distkb.evidence.scanner.blocks import AnyBlock, Block, blocks
 from distkb.evidence.scanner.matcher import Candidates, Matcher
 from distkb.evidence.scanner.partner import Located, Partner, worth_sharing
+from distkb.evidence.scanner.sieve import EXAMPLE
 from distkb.evidence.text.clean import is_ours
 from distkb.evidence.text.lines import Stamp
+from distkb.evidence.text.opening import UnreadableError, open_regular
 from distkb.evidence.text.shapes import Kept, ShapedText, Shapes
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 WINDOW = 1 << 16
 """Bytes on either side of a candidate in which a long line is looked at."""
+EXAMPLES = 8
+"""Files that an example of their lines is taken from, about."""
 EARLY = 8 << 20
 """Bytes of all files up to which the cheap first look is not worth making it ready."""
 
@@ -136,6 +140,8 @@ class Scanner:
         if worth_sharing(paths):
             self._matcher.open()
             self._scanned = EARLY
+            if (sieve := self._matcher.sieve()) is not None:
+                sieve.adapt(_example(paths))
             self._partner = Partner(paths, self._locate)
         try:
             yield
@@ -194,6 +200,16 @@ class MatchCandidate(NamedTuple):
     high: int
     line: int
     """Lines of the block before it."""
+
+
+def _example(paths: Sequence[Path]) -> bytes:
+    """Some lines from the middle of files here and there."""
+    found = []
+    for path in paths[:: len(paths) // EXAMPLES + 1]:
+        with suppress(OSError, UnreadableError), open_regular(path) as raw:
+            raw.seek(max(0, (path.stat().st_size - EXAMPLE) // 2))
+            found.append(raw.read(EXAMPLE // EXAMPLES))
+    return b"\n".join(found)
 
 
 def _lines_around(data: bytes | bytearray, ends: Sequence[int], stop: int) -> Iterator[tuple[int, int]]:

@@ -12,10 +12,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from distkb.evidence.scanner.literals import required_cases
+from distkb.evidence.scanner.literals import needed, required_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from distkb.evidence.scanner.literals import Need
 
 SHORTEST = 4
 """Bytes of a piece at first: shorter ones are found everywhere, longer ones are shared by fewer patterns."""
@@ -30,7 +32,13 @@ EXAMPLE = 1 << 16
 PATIENCE = 24
 """Blocks with too many pieces after which others are chosen, which takes about as long as they do."""
 
-_ANCHOR = re.compile(r"(?P<other>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|[\^$]", re.DOTALL)
+LEAST = 2
+"""Bytes of a piece that no usual line holds at all."""
+
+_ANCHOR = re.compile(r"(?P<other>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<start>\^)|\$", re.DOTALL)
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\.\{\d*,\d+\}|[()|]", re.DOTALL)
+_BOUND = re.compile(r"(?<=\.)\{0,\d+\}")
+"""Bounds that are found out at the second look: the first one is faster without them."""
 
 _USUAL = b"""
 2026-11-21 10:15:32,123 [rank0] info step 1200 loss=2.3456 lr=3.0e-04 tokens/s=12345 grad_norm: 0.531 perplexity
@@ -65,31 +73,87 @@ class SieveTask(NamedTuple):
     pieces: list[bytes]
     """In lower case. A match of any pattern that is not in `whole` contains one."""
     whole: list[str]
-    """Patterns whose matches may contain only what all healthy logs are full of: they are looked for themselves."""
-    here: list[str]
-    """Patterns of which the same is true beside the example only."""
+    """Parts of patterns that are looked for themselves: all that stands in them is usual."""
 
 
-def choose(patterns: Iterable[str], usual: bytes = b"") -> SieveTask:
-    """Pieces that tell the matches of all patterns from healthy lines, of which `usual` may be more examples."""
-    always = {*_grams(_USUAL)}
-    common = always | {gram for gram, count in Counter(_grams(usual)).items() if count >= OFTEN}
+def choose(patterns: Iterable[str], cases: Iterable[Sequence[Sequence[str]] | None], example: bytes = b"") -> SieveTask:
+    """Pieces that tell the matches of all patterns from healthy lines, of which there may be an example.
+
+    `cases` are the `required_cases` of the patterns; the example is in lower case.
+    """
+    common = {*_grams(_USUAL)} | {gram for gram, count in Counter(_grams(example)).items() if count >= OFTEN}
+    usual = example or _USUAL
     holders: dict[bytes, set[Case]] = {}
-    needed: set[Case] = set()
+    needed_cases: set[Case] = set()
+    unseen: set[bytes] = set()
     whole: list[str] = []
-    here: list[str] = []
-    for pattern in patterns:
-        cases = {tuple(text.encode().lower() for text in case) for case in required_cases(pattern) or ()}
-        found = {case: {gram for text in case for gram in _grams(text) if gram not in common} for case in cases}
+    for pattern, of_pattern in zip(patterns, cases, strict=True):
+        lowered = {tuple(text.encode().lower() for text in case) for case in of_pattern or ()}
+        found = {case: {gram for text in case for gram in _grams(text) if gram not in common} for case in lowered}
         if not found or not all(found.values()):
-            told = found and all(any(gram not in always for text in case for gram in _grams(text)) for case in cases)
-            (here if told else whole).append(pattern)
+            for one in (_rarest(parts, usual) for parts in branches(pattern)):
+                if isinstance(one, str):
+                    whole.append(one)
+                else:
+                    unseen |= one
             continue
-        needed |= cases
+        needed_cases |= lowered
         for case, pieces in found.items():
             for piece in pieces:
                 holders.setdefault(piece, set()).add(case)
-    return SieveTask(_cover(needed, holders), whole, here)
+    return SieveTask([*_cover(needed_cases, holders), *sorted(unseen)], whole)
+
+
+def branches(pattern: str) -> list[list[str]]:
+    """Alternatives of a pattern, each cut at its gaps of any text: a match holds all parts of one of them."""
+    flags = pattern[: 4 if pattern.startswith("(?i)") else 0]
+    found: list[list[str]] = [[]]
+    depth, start = 0, len(flags)
+    for token in _TOKEN.finditer(pattern, start):
+        depth += (token[0] == "(") - (token[0] == ")")
+        if not depth and token[0][0] in "|.":
+            found[-1].append(flags + pattern[start : token.start()])
+            start = token.end()
+            if token[0] == "|":
+                found.append([])
+    found[-1].append(flags + pattern[start:])
+    return found
+
+
+def _rarest(parts: Iterable[str], usual: bytes) -> set[bytes] | str:
+    """Texts of which every match contains one, and an example none; else the part that says most beside the example."""
+    ways = [way for part in parts if (way := _unseen(needed(part), usual))]
+    if ways:
+        return max(ways, key=_shortest)
+    return max(parts, key=lambda part: min((_said(case, usual) for case in required_cases(part) or ()), default=(0, 0)))
+
+
+def _said(case: Iterable[str], usual: bytes) -> tuple[int, int]:
+    """Bytes of the texts that no usual line holds, and of all."""
+    texts = [text.encode().lower() for text in case]
+    return sum(len(text) for text in texts if text not in usual), sum(map(len, texts))
+
+
+def _shortest(texts: Collection[bytes]) -> int:
+    return min(map(len, texts))
+
+
+def _unseen(need: Need | None, usual: bytes) -> set[bytes] | None:
+    """Texts of which every match contains one, and an example none; they may be short. None where there are none."""
+    if need is None:
+        return None
+    if need.every:
+        ways = [way for one in need.every if (way := _unseen(one, usual))]
+        return max(ways, key=_shortest, default=None)
+    found = {text.encode().lower() for text in need.texts}
+    if any(len(text) < LEAST or text in usual for text in found):
+        return None
+    for one in need.some:
+        inner = _unseen(one, usual)
+        if inner is None:
+            return None
+        found |= inner
+    return found
 
 
 def _grams(text: bytes) -> Iterator[bytes]:
@@ -133,15 +197,19 @@ def compile_choice(pieces: Iterable[bytes], whole: Collection[str]) -> Any:
         return None
     expressions = [b"".join(b"\\x%02x" % byte for byte in piece) for piece in pieces]
     flags = [hyperscan.HS_FLAG_CASELESS] * len(expressions)
-    # A carriage return ends a line too, so anchors are left out: what they forbid is found out at the second look.
-    expressions += [_ANCHOR.sub(lambda match: match["other"] or "", pattern).encode() for pattern in whole]
-    flags += [0] * len(whole)
+    expressions += [_BOUND.sub("*", _ANCHOR.sub(_anchor, pattern)).encode() for pattern in whole]
+    flags += [hyperscan.HS_FLAG_MULTILINE] * len(whole)
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
         database.compile(expressions=expressions, ids=[0] * len(flags), elements=len(flags), flags=flags)
     except hyperscan.error:  # without its anchors, a pattern may match nothing at all
         return None
     return database
+
+
+def _anchor(match: re.Match[str]) -> str:
+    """The same anchor where a carriage return ends a line too; what is no anchor as it is."""
+    return match["other"] or (r"(?:^|\r)" if match["start"] else r"(?:$|\r)")
 
 
 class Sieve:
@@ -177,12 +245,21 @@ class Sieve:
         self._rest = 0
         return found if len(self.databases) == 1 else sorted(found)
 
+    def adapt(self, example: bytes) -> None:
+        """Choose other pieces at once where an example of the files is full of these."""
+        if self.ends(memoryview(example)) is None:
+            self._choose(example)
+        self._skip = self._rest = self._wasted = 0
+
     def _flooded(self, data: memoryview) -> None:
         """Leave out the next blocks, which will be like this one, or choose other pieces."""
         self._rest = min(64, 2 * self._rest + 4)
         self._skip = self._rest
         self._wasted += 1 + self._rest
         if self._wasted > PATIENCE:
-            self.databases = self._others(bytes(data[-EXAMPLE:]).lower()) or self.databases
+            self._choose(bytes(data[-EXAMPLE:]))
             self._wasted = -16 * PATIENCE  # where that is of no use, it is not tried soon again
             self._skip = self._rest = 0
+
+    def _choose(self, example: bytes) -> None:
+        self.databases = self._others(example.lower()) or self.databases
