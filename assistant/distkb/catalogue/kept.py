@@ -1,17 +1,21 @@
-"""Files in the cache directory that are either whole or not there."""
+"""Files in the cache directory that are either whole or not there, and go when no version of distkb uses them."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
+import re
 import tempfile
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+import time
+from pathlib import Path
 
 _DIGEST = 32
+_DAY = 86400
+UNUSED = 30 * _DAY
+"""Seconds after which what nobody has read is removed."""
+_NAME = re.compile(r"[a-z]+-[0-9a-f]{24}\.\w{2,8}")
+"""Kept files are named by their kind and by what they were made of."""
 
 
 def read_kept(path: Path) -> bytes | None:
@@ -20,6 +24,9 @@ def read_kept(path: Path) -> bytes | None:
         data = path.read_bytes()
     except OSError:
         return None
+    with contextlib.suppress(OSError):
+        if time.time() - path.stat().st_mtime > _DAY:
+            os.utime(path)  # it is still in use
     digest, body = data[:_DIGEST], data[_DIGEST:]
     return body if hashlib.sha256(body).digest() == digest else None
 
@@ -27,6 +34,15 @@ def read_kept(path: Path) -> bytes | None:
 def keep(path: Path, body: bytes) -> None:
     """Write the file with what tells whether it was damaged; a cache that cannot be written is no error."""
     replace(path, hashlib.sha256(body).digest() + body)
+    _tidy(path.parent)
+
+
+def _tidy(directory: Path) -> None:
+    """Remove what other versions kept there and nobody has read for long."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(directory):
+            if _NAME.fullmatch(entry.name) and time.time() - entry.stat(follow_symlinks=False).st_mtime > UNUSED:
+                Path(entry.path).unlink(missing_ok=True)
 
 
 def replace(path: Path, data: bytes) -> None:
