@@ -6,7 +6,7 @@ import ast
 
 from distkb.evidence.readers.scripts.flow import LOOPED, Assignment
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
-from distkb.evidence.readers.scripts.project import Class, Function, Project
+from distkb.evidence.readers.scripts.project import Class, Function, Project, around
 
 DDP, FSDP1, FSDP2, ENGINE = "ddp", "fsdp1", "fsdp2", "engine"
 ACCELERATOR, HF_TRAINER, PL_TRAINER, FABRIC = "accelerator", "hf-trainer", "pl-trainer", "fabric"
@@ -183,3 +183,26 @@ def _attribute_kind(name: str, cls: Class, project: Project, depth: int) -> str:
         if sharded:
             return sharded
     return _one(kinds - {""})
+
+
+def model_class(node: ast.expr, function: Function, project: Project) -> Class | None:
+    """Return the project's class of a model, also below the wrapper that it was given to."""
+    name = dotted(node)
+    found = project.holds_class(node, function)
+    if found is not None or not name:
+        return found
+    values = [(made.value, function) for made in project.walk(function).assigned(name, before=1 << 30)]
+    if name.startswith("self.") and name.count(".") == 1 and function.owner is not None:
+        given = project.attribute_values(function.owner).get(name[5:], [])
+        values += [(value, around(value, function.owner, function)) for value in given]
+    classes: dict[int, Class] = {}
+    for value, scope in values:
+        inner: ast.expr | None = value
+        for _ in range(4):
+            if isinstance(inner, ast.Call) and project.holds_class(inner, scope) is None:
+                own = isinstance(inner.func, ast.Attribute) and inner.func.attr in _SAME
+                inner = inner.args[0] if inner.args and not own else getattr(inner.func, "value", None)
+        cls = None if inner is None else project.holds_class(inner, scope)
+        if cls is not None:
+            classes[id(cls)] = cls
+    return next(iter(classes.values())) if len(classes) == 1 else None

@@ -308,7 +308,7 @@ class Project:
         if owner is None:
             return None
         values = self.attribute_values(owner).get(node.attr, [])[:_MOST]
-        return _agreed(self.holds_class(value, _around(value, owner, function)) for value in values)
+        return _agreed(self.holds_class(value, around(value, owner, function)) for value in values)
 
     def _class_of_parameter(self, name: str, function: Function) -> Class | None:
         scope: Function | None = function
@@ -362,7 +362,7 @@ def _agreed(found: Iterable[Class | None]) -> Class | None:
     return next(iter(known.values())) if len(known) == 1 else None
 
 
-def _around(value: ast.expr, owner: Class, function: Function) -> Function:
+def around(value: ast.expr, owner: Class, function: Function) -> Function:
     """Return the method of a class in which an expression stands."""
     for method in owner.methods.values():
         first, last = getattr(method.node, "lineno", 0), getattr(method.node, "end_lineno", None) or 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from distkb.evidence.readers.scripts import (
     rules_accumulation,
+    rules_blocks,
     rules_branches,
     rules_bypass,
     rules_checkpoints,
@@ -11,6 +12,8 @@ from distkb.evidence.readers.scripts import (
     rules_decisions,
     rules_device,
     rules_engine,
+    rules_everyone,
+    rules_exchange,
     rules_files,
     rules_groups,
     rules_launch,
@@ -22,6 +25,7 @@ from distkb.evidence.readers.scripts import (
     rules_threads,
     rules_updates,
     rules_workers,
+    rules_wrappers,
 )
 from distkb.evidence.readers.scripts.hit import ScriptRule
 
@@ -45,4 +49,8 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_workers.RULES,
     *rules_threads.RULES,
     *rules_accumulation.RULES,
+    *rules_wrappers.RULES,
+    *rules_everyone.RULES,
+    *rules_exchange.RULES,
+    *rules_blocks.RULES,
 )

@@ -9,7 +9,7 @@ from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
+from distkb.evidence.readers.scripts.project import Function
 
 _METHOD, _COPY = "script.method-past-sharding", "script.copy-of-sharded"
 _REENTRANT, _JOIN = "script.reentrant-with-unused", "script.collective-in-join"
@@ -54,7 +54,7 @@ def _inner(node: ast.expr) -> ast.expr:
 
 def _runs_layers(owner: ast.expr, name: str, function: Function, job: ScriptContext) -> str:
     """Return a layer that the model's method runs by itself; an empty string where it does not, or calls forward."""
-    cls = _class_of_model(owner, function, job)
+    cls = kinds.model_class(owner, function, job.project)
     method = None if cls is None else job.project.method(cls, name)
     init = None if cls is None else job.project.method(cls, "__init__")
     if cls is None or method is None or init is None or name.startswith("__"):
@@ -73,23 +73,6 @@ def _is_layer(value: ast.expr, init: Function, job: ScriptContext) -> bool:
     return full.startswith(_LAYERS) or job.project.class_named(value.func, init.script) is not None
 
 
-def _class_of_model(node: ast.expr, function: Function, job: ScriptContext) -> Class | None:
-    """Return the project's class of a model, also below the wrapper that it was given to."""
-    found = job.project.holds_class(node, function)
-    if found is not None or not dotted(node):
-        return found
-    classes: dict[int, Class] = {}
-    for made in job.project.walk(function).assigned(dotted(node), before=1 << 30):
-        value: ast.expr | None = made.value
-        for _ in range(4):
-            if isinstance(value, ast.Call) and job.project.holds_class(value, function) is None:
-                value = value.args[0] if value.args else getattr(value.func, "value", None)
-        inner = None if value is None else job.project.holds_class(value, function)
-        if inner is not None:
-            classes[id(inner)] = inner
-    return next(iter(classes.values())) if len(classes) == 1 else None
-
-
 def copied(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield deep copies of a model that is sharded already."""
     for function in job.project.functions:
@@ -106,7 +89,7 @@ def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
             if _looks_for_unused(site.node) and site.node.args:
-                found = _class_of_model(site.node.args[0], function, job)
+                found = kinds.model_class(site.node.args[0], function, job.project)
                 models |= set() if found is None else {id(found)}
     for function in job.project.functions if models else ():
         for site in job.project.walk(function).sites:
@@ -114,7 +97,7 @@ def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
             full = canonical(call.func, function.script)
             if not full.startswith("torch.utils.checkpoint") or constant(keyword(call, "use_reentrant")) is not True:
                 continue
-            of = _class_of_model(call.args[0], function, job) if call.args else None
+            of = kinds.model_class(call.args[0], function, job.project) if call.args else None
             if {id(function.owner), id(of)} & models:
                 yield hit(_REENTRANT, function, call, call=shown(call.func))
                 return

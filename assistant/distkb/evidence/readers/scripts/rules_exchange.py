@@ -1,0 +1,130 @@
+"""Messages between two ranks, and gradients that the code itself adds up over the ranks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts.flow import Site
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.project import Function
+
+_SENT, _SUMMED, _HOOK = "script.all-send-first", "script.gradients-summed", "script.hook-sums-gradients"
+_DIVIDES = frozenset({"div", "div_", "true_divide", "divide_", "mul", "mul_", "mean", "_foreach_div_", "_foreach_mul_"})
+_SIZES = ("world", "size", "nproc", "num_processes", "replicas", "ranks", "degree")
+
+
+def all_send(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield blocking sends to a neighbour that every rank makes before it receives."""
+    if not job.mentions("send") or not job.mentions("recv"):
+        return
+    for function in job.project.functions:
+        first: Site | None = None
+        for site in job.project.walk(function).sites:
+            name = _message(site, function)
+            if name == "recv" and first is not None and _together(first, site):
+                yield hit(_SENT, function, first.node, send=shown(first.node), recv_line=str(site.node.lineno))
+                break
+            if name == "send" and _depends_on_rank(_peer(site.node, "dst"), function, job):
+                first = site if site.where.side == "both" and not _by_rank(site, function, job) else None
+
+
+def _message(site: Site, function: Function) -> str:
+    full = canonical(site.node.func, function.script)
+    return last(site.node.func) if full in {"torch.distributed.send", "torch.distributed.recv"} else ""
+
+
+def _peer(call: ast.Call, name: str) -> ast.expr | None:
+    return keyword(call, name) or (call.args[1] if len(call.args) > 1 else None)
+
+
+def _together(first: Site, second: Site) -> bool:
+    """Whether a rank that makes one call makes the other as well."""
+    return first.where.tests == second.where.tests and first.where.loops == second.where.loops
+
+
+def _by_rank(site: Site, function: Function, job: ScriptContext) -> bool:
+    return any(_depends_on_rank(test, function, job) for test in site.where.tests)
+
+
+def _depends_on_rank(node: ast.expr | None, function: Function, job: ScriptContext) -> bool:
+    return node is not None and any(reason.origin == "rank" for reason in job.origins.of(node, function))
+
+
+def summed(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield gradients that are added up over the ranks by hand and that nothing divides by their number."""
+    if not job.mentions("all_reduce") or not job.mentions("grad"):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            if canonical(call.func, function.script) != "torch.distributed.all_reduce" or not _is_sum(call):
+                continue
+            if call.args and _is_gradient(call.args[0], function, job) and not _divides_anywhere(function, job):
+                yield hit(_SUMMED, function, call, call=shown(call))
+                break
+
+
+def _is_sum(call: ast.Call) -> bool:
+    """Whether a call adds, over all ranks: what is done in a group of its own may well be a sum."""
+    op = keyword(call, "op") or (call.args[1] if len(call.args) > 1 else None)
+    return keyword(call, "group") is None and len(call.args) < 3 and (op is None or last(op) == "SUM")
+
+
+def _is_gradient(node: ast.expr, function: Function, job: ScriptContext) -> bool:
+    name = dotted(node)
+    value = job.project.single(node, function) if name else None
+    return any(text == "grad" or text.endswith((".grad", ".grad.data")) for text in (name, dotted(value or node)))
+
+
+def _divides_anywhere(function: Function, job: ScriptContext) -> bool:
+    """Whether the function divides anything, or any file something by the number of ranks."""
+    if any(_is_division(node) for node in nodes(function.node)):
+        return True
+    for script in job.project.scripts:
+        for node in script.nodes:
+            if _is_division(node) and any(part in word.lower() for word in words(_divisor(node)) for part in _SIZES):
+                return True
+    return False
+
+
+def _is_division(node: ast.AST) -> bool:
+    if isinstance(node, (ast.BinOp, ast.AugAssign)):
+        return isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mult))
+    return isinstance(node, ast.Call) and last(node.func) in _DIVIDES
+
+
+def _divisor(node: ast.AST) -> ast.AST:
+    return node.right if isinstance(node, ast.BinOp) else node.value if isinstance(node, ast.AugAssign) else node
+
+
+def hook_sums(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield communication hooks of DDP that add the gradients up and never divide them by the number of ranks."""
+    for function in job.project.functions if job.mentions("register_comm_hook") else ():
+        for site in job.project.walk(function).sites:
+            call = site.node
+            given = keyword(call, "hook") or (call.args[1] if len(call.args) > 1 else None)
+            if last(call.func) != "register_comm_hook" or given is None:
+                continue
+            hook = job.project.referred(given, function)
+            sums = [] if hook is None else [n for n in nodes(hook.node) if isinstance(n, ast.Call) and _adds(n, hook)]
+            if hook is not None and sums and not any(_is_division(node) for node in nodes(hook.node)):
+                yield hit(_HOOK, hook, sums[0], call=shown(sums[0].func), hook=hook.name)
+
+
+def _adds(call: ast.Call, function: Function) -> bool:
+    return canonical(call.func, function.script) == "torch.distributed.all_reduce" and _is_sum_of_hook(call)
+
+
+def _is_sum_of_hook(call: ast.Call) -> bool:
+    op = keyword(call, "op") or (call.args[1] if len(call.args) > 1 else None)
+    return op is None or last(op) == "SUM"
+
+
+RULES = (
+    ScriptRule(ids=(_SENT,), check=all_send),
+    ScriptRule(ids=(_SUMMED,), check=summed),
+    ScriptRule(ids=(_HOOK,), check=hook_sums),
+)

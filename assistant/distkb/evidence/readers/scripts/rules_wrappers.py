@@ -1,0 +1,175 @@
+"""Wrapped and sharded models used as if they were plain: attributes, weights, dtypes, states of the optimizer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk, words
+from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.project import Function
+
+_ATTRIBUTE, _WEIGHT = "script.attribute-of-wrapper", "script.weight-of-sharded"
+_LOW, _STATES = "script.low-precision-before-sharding", "script.optimizer-shard-of-one"
+_SHARDED = frozenset({kinds.FSDP1, kinds.FSDP2})
+_MODULE = frozenset({
+    "T_destination", "add_module", "apply", "bfloat16", "broadcast_buffers", "buffers", "call_super_init",
+    "children", "compile", "cpu", "cuda", "device", "device_ids", "dim", "double", "eval", "extra_repr",
+    "find_unused_parameters", "float", "forward", "get_buffer", "get_extra_state", "get_parameter",
+    "get_submodule", "gradient_as_bucket_view", "half", "ipu", "join", "load_state_dict", "logger",
+    "mixed_precision", "module", "modules", "mtia", "named_buffers", "named_children", "named_modules",
+    "named_parameters", "no_sync", "output_device", "parameters", "process_group", "reducer", "register_buffer",
+    "register_comm_hook", "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
+    "register_full_backward_pre_hook", "register_module", "register_parameter", "requires_grad_",
+    "set_extra_state", "set_submodule", "share_memory", "state_dict", "static_graph", "to", "to_empty", "train",
+    "training", "type", "xpu", "zero_grad",
+})  # fmt: skip
+"""What `DistributedDataParallel` has of its own."""
+_WHOLE = ("summon_full_params", "full_tensor", "unshard", "register_fsdp_forward_method", "get_full_params")
+_TAKES = frozenset(
+    {"linear", "embedding", "matmul", "mm", "bmm", "einsum", "cross_entropy", "fused_linear_cross_entropy"}
+)
+_LOW_NAMES = frozenset({"bfloat16", "float16", "half"})
+_KEEPS = ("LoraConfig", "get_peft_model", "peft", "torchao", "AnyPrecisionAdamW", "master_weights", "bitsandbytes")
+
+
+def of_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield attributes and methods of a project's model that are asked of the DDP wrapper, which has none of them."""
+    for function in job.project.functions if job.mentions("DistributedDataParallel") else ():
+        told: set[str] = set()
+        for node in walk(function.node):
+            if not isinstance(node, ast.Attribute) or node.attr in _MODULE or node.attr in told:
+                continue
+            if isinstance(node.ctx, ast.Load) and _lacks(node, function, job):
+                told.add(node.attr)
+                yield hit(_ATTRIBUTE, function, node, asked=shown(node), model=shown(node.value), name=node.attr)
+
+
+def _lacks(node: ast.Attribute, function: Function, job: ScriptContext) -> bool:
+    if not dotted(node.value) or kinds.kind_of(node.value, function, job.project, node.lineno) != kinds.DDP:
+        return False
+    cls = kinds.model_class(node.value, function, job.project)
+    if cls is None:
+        return False
+    return job.project.method(cls, node.attr) is not None or node.attr in job.project.attribute_values(cls)
+
+
+def read_weight(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield weights of a sharded model that are computed with outside of its forward, where they are pieces."""
+    if job.mentions(*_WHOLE):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            if last(site.node.func) not in _TAKES:
+                continue
+            for given in (*site.node.args, *(word.value for word in site.node.keywords)):
+                root = _root(given)
+                if root is not None and kinds.kind_of(root, function, job.project, site.node.lineno) in _SHARDED:
+                    yield hit(_WEIGHT, function, site.node, weight=shown(given), call=shown(site.node.func))
+                    break
+
+
+def _root(node: ast.expr) -> ast.expr | None:
+    """Return `model` of `model.head.weight` and of `model.module.head.weight`."""
+    if not isinstance(node, ast.Attribute) or node.attr not in {"weight", "bias"}:
+        return None
+    name = dotted(node)
+    inner: ast.expr = node
+    while isinstance(inner, ast.Attribute) and dotted(inner.value) != "self":
+        inner = inner.value
+    return inner if name.count(".") - dotted(inner).count(".") >= 2 else None
+
+
+def low_precision(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield models that are sharded and trained in low precision, so that no full-precision weights are kept."""
+    if job.mentions(*_KEEPS) or not job.mentions("backward") or not job.mentions("optim", "AdamW", "Adam", "SGD"):
+        return
+    for function in job.project.functions:
+        walked = job.project.walk(function)
+        for site in walked.sites:
+            call = site.node
+            sharding = kinds.kind_of(call, function, job.project) in _SHARDED and bool(call.args)
+            name = dotted(call.args[0]) if sharding else ""
+            if not name or (name.count(".") and not name.startswith("self.")):
+                continue
+            cast = _cast(name, call.lineno, function, job)
+            if cast is not None:
+                yield hit(_LOW, function, cast, cast=shown(cast), model=name, wrap_line=str(call.lineno))
+                break
+
+
+def _cast(name: str, before: int, function: Function, job: ScriptContext) -> ast.expr | None:
+    """Return the call that last made a model of low precision above a line."""
+    casts: list[tuple[int, ast.expr | None]] = []
+    walked = job.project.walk(function)
+    for made in walked.assigned(name, before=before):
+        if dotted(made.value) or made.index is not None:
+            return None
+        for node in nodes(made.value):
+            if isinstance(node, ast.Call):
+                casts.append((node.lineno, node if _is_low(node, function) else None))
+                break
+    for site in walked.sites:
+        func = site.node.func
+        if isinstance(func, ast.Attribute) and dotted(func.value) == name and site.node.lineno < before:
+            if func.attr in {"float", "double"}:
+                casts.append((site.node.lineno, None))
+            elif _is_low(site.node, function):
+                casts.append((site.node.lineno, site.node))
+    certain = [cast for _, cast in sorted(casts, key=lambda one: one[0])]
+    return certain[-1] if certain else None
+
+
+def _is_low(call: ast.Call, function: Function) -> bool:
+    """Whether a call gives a module of low precision: `.half()`, `.to(torch.bfloat16)`, `dtype=torch.bfloat16`."""
+    if any(_is_low(inner, function) for inner in _chain(call)):
+        return True
+    if isinstance(call.func, ast.Attribute) and call.func.attr in {"bfloat16", "half"}:
+        return True
+    given = [keyword(call, "dtype"), keyword(call, "torch_dtype")]
+    given += call.args if isinstance(call.func, ast.Attribute) and call.func.attr == "to" else []
+    return any(
+        value is not None and canonical(value, function.script) in {f"torch.{name}" for name in _LOW_NAMES}
+        for value in given
+    )
+
+
+def _chain(call: ast.Call) -> Iterator[ast.Call]:
+    """The call on whose result this one is made: `Net()` of `Net().to(device)`."""
+    inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(inner, ast.Call):
+        yield inner
+
+
+def shard_of_one(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield states of an optimizer over shards that one rank saves as they are: those of the other ranks are lost."""
+    if not job.mentions("FullyShardedDataParallel", "fully_shard") or job.mentions(
+        "optim_state_dict",
+        "full_optim_state_dict",
+        "get_optimizer_state_dict",
+        "get_state_dict",
+        "full_tensor",
+        "ENGINE",
+    ):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            func = site.node.func
+            if site.where.side == "both" or site.where.guard is None or not isinstance(func, ast.Attribute):
+                continue
+            if func.attr != "state_dict" or "optim" not in " ".join(words(func.value)).lower():
+                continue
+            if kinds.kind_of(func.value, function, job.project, site.node.lineno) in {kinds.OPTIMIZER, ""}:
+                test = shown(site.where.guard.node)
+                yield hit(_STATES, function, site.node, optimizer=shown(func.value), test=test)
+                break
+
+
+RULES = (
+    ScriptRule(ids=(_ATTRIBUTE,), check=of_wrapper),
+    ScriptRule(ids=(_WEIGHT,), check=read_weight),
+    ScriptRule(ids=(_LOW,), check=low_precision),
+    ScriptRule(ids=(_STATES,), check=shard_of_one),
+)
