@@ -42,7 +42,7 @@ def tell(evidence: Evidence, meanings: Meanings, say: Say) -> str:
         return next(filter(None, told), "")
 
     told = first(_SENTENCES) or _stood(evidence.ranks, say) or first(_ENDS)
-    told = told or _first_error(evidence, meanings.is_primary, say)
+    told = told or _first_error(evidence, meanings, say)
     concluded = [meanings.seen(o, say) for o in seen.values() if meanings.settles(o)]
     return " ".join(filter(None, (_polished(told), *concluded, _older_runs(evidence, say))))
 
@@ -213,9 +213,15 @@ def _stood(ranks: Iterable[RankState], say: Say) -> str:
     return say("story.stood", parts=", ".join(parts))
 
 
-def _first_error(evidence: Evidence, primary: Callable[[Observation], bool], say: Say) -> str:
-    """Tell the first error, where no finding says more; words of the user's own report are not told back."""
-    shown = [o for o in evidence.observations if o.source == "log" and primary(o)]
+def _first_error(evidence: Evidence, meanings: Meanings, say: Say) -> str:
+    """Tell the first error, where no finding says more, or what the numbers show where nothing printed one.
+
+    Words of the user's own report are not told back.
+    """
+    failures = [o for o in evidence.observations if o.source == "log" and meanings.is_primary(o)]
+    shown = [o for o in failures if meanings.kind(o.id) == "line"]
+    if failures and not shown:
+        return meanings.seen(failures[0], say)
     itself = [quote for o in shown for quote in o.quotes]
     quotes = [quote for quote in (*evidence.notes[:1], *itself) if quote.path is not None]
     first = next((quote for quote in quotes if _ERROR.match(message(quote))), next(iter(itself), None))

@@ -11,13 +11,15 @@ import msgspec
 from distkb.evidence.run.lines import FileExcerpt, Lines, body_of
 from distkb.evidence.run.owner import Owner, one_rank_a_file
 from distkb.evidence.scanner.scan import Excerpt, FileScan, LineMatch
-from distkb.evidence.text.lines import Stamp, head
+from distkb.evidence.text.lines import Stamp, head, lead
 from distkb.evidence.text.shapes import Kept
 from distkb.evidence.text.traceback import Chain, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+FEW = 3
+"""Lines that two files must share, at least, for one to repeat the other."""
 TAIL = 400
 """Lines of each process's end that are looked at."""
 OPENING = 100
@@ -95,12 +97,33 @@ def assemble(scans: Sequence[FileScan], attempt: int | None = None) -> Run:
     collide = _colliding(chosen)
     apart = one_rank_a_file(chosen)
     processes: dict[str, Process] = {}
-    for scan in chosen:
-        _sort(scan, run, processes, Owner(scan, collide=collide, apart=apart))
+    owners = [Owner(scan, collide=collide, apart=apart) for scan in chosen]
+    for scan, owner in zip(chosen, owners, strict=True):
+        owner.console = owner.console or any(
+            _is_repeat(scan, owner, other, its) for other, its in zip(chosen, owners, strict=True)
+        )
+    for scan, owner in zip(chosen, owners, strict=True):
+        _sort(scan, run, processes, owner)
     run.processes = [process for process in processes.values() if process.key != "launcher"]
     for process in run.processes:
         process.traces.sort(key=lambda trace: trace.order)
     return run
+
+
+def _is_repeat(scan: FileScan, owner: Owner, other: FileScan, its: Owner) -> bool:
+    """Whether a file without a rank in its name holds what is in the rank's own file too."""
+    if scan is other or scan.file.rank is not None or owner.rank is None or its.rank != owner.rank:
+        return False
+    if other.file.rank is None or not other.size:
+        return False
+    said = _messages(scan.last)
+    return len(said) >= FEW and len(said & _messages(other.last)) > len(said) / 2
+
+
+def _messages(kept: Kept) -> set[str]:
+    """What the last lines say, without their time and labels."""
+    texts = map(kept.line, range(max(0, len(kept) - TAIL), len(kept)))
+    return {text[lead(text, body_of(text)) :] for text in texts if text.strip()}
 
 
 _WORLD = re.compile(r"(?i)\bworld[_ ]?size['\"]?\s{0,4}(?:[:=]|is)?\s{0,4}(\d{1,6})\b|\bNum processes: (\d{1,6})\b")
