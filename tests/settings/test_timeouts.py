@@ -63,8 +63,8 @@ def timed_out(milliseconds: int) -> Observation:
         ("accelerate.process-group", {"accelerate": "1.15.0"}, 600),
         ("transformers.trainer", {"transformers": "5.23.0"}, 1800),
         ("lightning.strategy", {"lightning": "2.6.6"}, 1800),
-        ("nccl.ib-retry", {"nccl": "2.21.5"}, 7.5),
-        ("nccl.ib-retry", {"nccl": "2.28.9"}, 30),
+        ("nccl.ib-retry", {"nccl": "2.21.5"}, 8.6),
+        ("nccl.ib-retry", {"nccl": "2.28.9"}, 34.4),
         ("torch.rendezvous.join", {"torch": "2.13.0"}, 600),
         ("torchrun.exit-barrier", {"torch": "2.13.0"}, 300),
         ("dataloader.worker", {"torch": "2.13.0"}, 0),
@@ -128,7 +128,7 @@ def test_an_unknown_backend_leaves_open_what_depends_on_it(catalogue: Catalogue)
         ({"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "120"}, "torchrun.shutdown", 120),
         ({"PET_SHUTDOWN_TIMEOUT": "90", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "120"}, "torchrun.shutdown", 90),
         ({"PET_RDZV_CONF": "read_timeout=5,join_timeout=1200"}, "torch.rendezvous.join", 1200),
-        ({"NCCL_IB_TIMEOUT": "22"}, "nccl.ib-retry", 120.259),
+        ({"NCCL_IB_TIMEOUT": "22"}, "nccl.ib-retry", 137.439),
     ],
 )
 def test_what_is_set_moves_its_timer(
