@@ -84,6 +84,11 @@ ELSEWHERE: dict[str, tuple[tuple[Row, ...], str, str]] = {
         "compile",
         "stacks.rank-in-compile",
     ),
+    "build": (
+        (("_run_ninja_build", SITE + "torch/utils/cpp_extension.py", 1), TRAIN, MAIN),
+        "build",
+        "stacks.rank-in-build",
+    ),
     "build-lock": (
         (
             ("wait", SITE + "torch/utils/file_baton.py", 49),
@@ -95,7 +100,7 @@ ELSEWHERE: dict[str, tuple[tuple[Row, ...], str, str]] = {
         "stacks.rank-at-lock",
     ),
     "file-lock": ((("acquire", SITE + "filelock/_api.py", 344), TRAIN, MAIN), "lock", "stacks.rank-at-lock"),
-    "import": ((("acquire", "<frozen importlib._bootstrap>", 100), TRAIN, MAIN), "import", "stacks.rank-in-compile"),
+    "import": ((("acquire", "<frozen importlib._bootstrap>", 100), TRAIN, MAIN), "import", "stacks.rank-in-build"),
     "ending": ((("_shutdown", PYTHON + "threading.py", 1590),), "finished", "stacks.rank-finished"),
     "destroying": (
         (("destroy_process_group", C10D, 2200), ("main", "/job/train.py", 9), MAIN),

@@ -17,7 +17,7 @@ Outcome = Literal["stuck", "slow", "phase", "blind"]
 """`phase`: nothing moves, in a place where that is usual for minutes. `blind`: no stack could be taken."""
 WORKS = 0.3
 """Cores from which on a rank, with all below it, works rather than waits."""
-PHASES = ("import", "compile", "init", "save", "eval")
+PHASES = ("import", "build", "compile", "init", "save", "eval")
 
 
 class StandingRanks(msgspec.Struct, frozen=True, kw_only=True):

@@ -255,6 +255,7 @@ _STAGES: dict[str, Stage] = {
     "eval": "work",
     "log": "work",
     "compile": "work",
+    "build": "work",
     "lock": "work",
     "thread": "work",
     "import": "work",

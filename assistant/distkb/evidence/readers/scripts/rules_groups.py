@@ -1,8 +1,9 @@
-"""Process groups: ranks of the group where ranks of the job are asked for, and timeouts that do not carry over."""
+"""Process groups: ranks of the group where those of the job are asked for, timeouts, stores that all ranks open."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -21,6 +22,8 @@ _BEGINS = frozenset({"init_process_group", "InitProcessGroupKwargs"})
 _MAKES = frozenset({"new_group", "new_subgroups", "new_subgroups_by_enumeration"})
 """Calls that make groups, and give them the backend's default timeout unless told (torch.distributed, all versions)."""
 _DEPTH = 5
+_STORE = "script.store-opened-by-all"
+_NODE = re.compile(r"(?:node|group|machine|host)_?rank|slurm_nodeid|node_?id")
 
 
 def group_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -86,4 +89,36 @@ def default_timeout(job: ScriptContext) -> Iterator[ScriptFinding]:
                 return
 
 
-RULES = (ScriptRule(ids=(_PEER,), check=group_rank), ScriptRule(ids=(_DEFAULT,), check=default_timeout))
+def opened_by_all(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield stores that every process of a machine opens as their master on one port."""
+    for function in job.project.functions if job.mentions("TCPStore") else ():
+        for site in job.project.walk(function).sites:
+            call = site.node
+            master = keyword(call, "is_master") or next(iter(call.args[3:4]), None)
+            if canonical(call.func, function.script) != "torch.distributed.TCPStore" or master is None:
+                continue
+            if site.where.side != "both" or (len(call.args) > 1 and constant(call.args[1]) == 0):
+                continue
+            parts = _made_of(master, function, job)
+            named = {last(part).lower() for part in parts} | {str(constant(part)).lower() for part in parts}
+            by_node = any(_NODE.search(name) for name in named)
+            if constant(master) is True and not any("rank" in shown(test) for test in site.where.tests):
+                by_node = not _is_own_process(function, job)
+            elif any("rank" in name and not _NODE.search(name) for name in named):
+                by_node = False
+            if by_node:
+                yield hit(_STORE, function, call, master=shown(master))
+
+
+def _is_own_process(function: Function, job: ScriptContext) -> bool:
+    """Whether one process may be meant: a function of its own that only some ranks, or nobody known, calls."""
+    callers = job.project.callers(function)
+    in_module = isinstance(function.node, ast.Module)
+    return not in_module and (not callers or any(site.where.side != "both" for _, site in callers))
+
+
+RULES = (
+    ScriptRule(ids=(_PEER,), check=group_rank),
+    ScriptRule(ids=(_DEFAULT,), check=default_timeout),
+    ScriptRule(ids=(_STORE,), check=opened_by_all),
+)

@@ -27,6 +27,7 @@ IDS = (
     "stacks.rank-finished",
     "stacks.rank-in-io",
     "stacks.rank-in-compile",
+    "stacks.rank-in-build",
     "stacks.rank-at-lock",
     "stacks.rank-in-debugger",
     "stacks.rank-stopped",
@@ -43,7 +44,8 @@ _BY_KIND: Mapping[Kind, str] = {
     "finished": "stacks.rank-finished",
     "io": "stacks.rank-in-io",
     "compile": "stacks.rank-in-compile",
-    "import": "stacks.rank-in-compile",
+    "build": "stacks.rank-in-build",
+    "import": "stacks.rank-in-build",
     "lock": "stacks.rank-at-lock",
     "debugger": "stacks.rank-in-debugger",
 }
@@ -122,7 +124,7 @@ def _together(main: RankGroup, standing: Sequence[Standing]) -> list[Observation
     """Judge ranks that all stand in one place. Where some were not dumped, nobody knows where those are."""
     if main.place.kind in ("collective", "barrier") and not _missing(standing):
         return [_observation("stacks.all-in-same-collective", _where(main), main.members)]
-    return _alone(main) if main.place.kind in {*_ALONE, "compile", "lock", "dataloader"} else []
+    return _alone(main) if main.place.kind in {*_ALONE, "compile", "build", "lock", "dataloader"} else []
 
 
 def _alone(group: RankGroup) -> list[Observation]:
