@@ -84,3 +84,38 @@ def test_times_of_day_order_runs_of_one_sitting(tmp_path: Path, hour: int, runs:
     for job, at in (("4711", 10), ("4712", hour)):
         (tmp_path / f"train-{job}.out").write_text(f"[{at}:01:00] epoch 1\n[{at}:03:00] epoch 2\n")
     assert told(tmp_path)[1] == runs
+
+
+def console(first: int, *, until: int, more: str = "") -> str:
+    """What two ranks print together from one minute on."""
+    begun = "".join(line(first, f"[rank{rank}] start with 2 ranks, batch {first}") for rank in (0, 1))
+    steps = (line(minute, f"[rank{rank}] step {minute} loss 1.5") for minute in range(first, until) for rank in (0, 1))
+    return begun + "".join(steps) + more
+
+
+RAISED = 'Traceback (most recent call last):\n  File "t.py", line 3, in main\n    go()\nKeyError: 1\n'
+
+
+def test_runs_that_begin_alike_one_after_another_are_told_apart(tmp_path: Path) -> None:
+    """Where the same ranks begin anew in a later file, the earlier file is of an older run."""
+    (tmp_path / "first.log").write_text(console(1, until=9))
+    (tmp_path / "second.log").write_text(console(20, until=25, more=RAISED))
+    assert told(tmp_path)[1] == [("first.log", False), ("second.log", True)]
+
+
+def test_output_and_errors_in_files_of_their_own_are_one_run(tmp_path: Path) -> None:
+    """Errors that come after the last line of the output do not begin a run, and neither does another node."""
+    (tmp_path / "train.stdout").write_text(console(1, until=9))
+    (tmp_path / "train.stderr").write_text(line(12, "[rank0] it failed") + f"[rank0]: {RAISED}")
+    assert told(tmp_path)[1] == []
+    (tmp_path / "train.stderr").unlink()
+    late = console(20, until=29).replace("rank0", "rank2").replace("rank1", "rank3")
+    (tmp_path / "other.log").write_text(late)
+    assert told(tmp_path)[1] == []
+
+
+def test_a_log_that_was_rotated_is_one_run(tmp_path: Path) -> None:
+    """What goes on in another file begins with a later line, and belongs to the same run."""
+    (tmp_path / "train.log.1").write_text(console(1, until=9))
+    (tmp_path / "train.log").write_text(console(10, until=20).partition("batch 10\n")[2].partition("\n")[2] + RAISED)
+    assert told(tmp_path)[1] == []

@@ -1,19 +1,19 @@
-"""Tells the runs apart whose logs lie in one folder: torchrun's run folders, and the outputs of a scheduler's jobs."""
+"""Tells the runs apart whose logs lie in one folder: by torchrun's run folders, the outputs of jobs, and times."""
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.evidence.observation import RunState
-from distkb.evidence.text.lines import head, seconds
+from distkb.evidence.text.lines import head, lead, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from distkb.evidence.scanner.scan import FileScan
 
@@ -25,6 +25,9 @@ _JOB = re.compile(r"^(?P<name>\D.*?)[._-](?P<job>\d{2,12})(?:_\d+)?\.(?:out|err)
 """Slurm's `slurm-%j.out` and what people make of it: `%x-%j.out`, `train_%A_%a.err`."""
 _ONE_SITTING = 6 * 3600.0
 """Times without a date are put in order where all of them lie within this many seconds."""
+_DIGITS = re.compile(r"\d+")
+_OPENING, _BEGINNING, _WORDS = 2, 200, 3
+"""Lines, their characters and their words that tell whether two runs begin alike."""
 _LOOKED_AT = 80
 """Lines at either end in which a time is looked for."""
 
@@ -42,10 +45,12 @@ class _Launch(msgspec.Struct, kw_only=True):
 def newest(scans: Sequence[FileScan]) -> tuple[tuple[FileScan, ...], tuple[RunState, ...]]:
     """Return the files of the newest run, with those of no run that is known, and all runs in order of time.
 
-    Files count as of several runs where their names say so and their times do not overlap. Everything is of one run,
-    and no run is listed, where that is not sure.
+    Files count as of several runs where their times do not overlap, and their names say so or the same ranks speak
+    before and after. Everything is of one run, and no run is listed, where that is not sure.
     """
     launches = _launches(scans)
+    if len(launches) < 2:
+        launches = _one_after_another(scans)
     if len(launches) < 2:
         return tuple(scans), ()
     if not (_timed(launches, dated=True) or _timed(launches, dated=False)):
@@ -84,6 +89,45 @@ def _launches(scans: Iterable[FileScan]) -> list[_Launch]:
     return list(found.values())
 
 
+def _one_after_another(scans: Iterable[FileScan]) -> list[_Launch]:
+    """Files whose times lie behind one another, in which the same ranks speak and which begin alike: separate runs.
+
+    What only goes on in another file, as errors do in one of their own, begins with something else.
+    """
+    timed = [(min(times), max(times), scan) for scan in scans if (times := _ends(scan, dated=True))]
+    found: list[_Launch] = []
+    for start, end, scan in sorted(timed, key=lambda one: one[:2]):
+        if found and start <= found[-1].end:
+            found[-1].scans.append(scan)
+            found[-1].end = max(found[-1].end, end)
+        else:
+            found.append(_Launch(name=scan.file.name, scans=[scan], start=start, end=end))
+    if len(found) < 2:
+        return []
+    spoken = [{rank for scan in launch.scans for rank in _ranks(scan)} for launch in found]
+    begun = [{words for scan in launch.scans for words in _openings(scan)} for launch in found]
+    speak = all(before & after for before, after in pairwise(spoken))
+    return found if speak and all(before & after for before, after in pairwise(begun)) else []
+
+
+def _openings(scan: FileScan) -> Iterator[str]:
+    """How the very first lines with a time begin, without their numbers: what goes on begins with a later line."""
+    stamped = (line for line in _first(scan) if head(line).stamp is not None)
+    for line in islice(stamped, _OPENING):
+        at = lead(line, head(line).body)
+        yield " ".join(_DIGITS.sub("#", line[at : at + _BEGINNING]).split()[:_WORDS])
+
+
+def _ranks(scan: FileScan) -> Iterator[int]:
+    """The ranks of which a file's name or lines speak; a local rank may be of any machine."""
+    if scan.file.rank is not None and not scan.file.local:
+        yield scan.file.rank
+    for line in (*_first(scan), *_last(scan)):
+        rank = head(line).rank
+        if rank is not None:
+            yield rank
+
+
 def _joined(launches: Sequence[_Launch]) -> list[_Launch]:
     """Put launches together that may be parts of one run: their times overlap, and no name says otherwise."""
     joined = [launches[0]]
@@ -112,9 +156,20 @@ def _timed(launches: Sequence[_Launch], *, dated: bool) -> bool:
 def _ends(scan: FileScan, *, dated: bool) -> list[float]:
     """The first and the last time that a file's lines say, with a date or without."""
     found: list[float] = []
-    for lines in (scan.start.splitlines()[:_LOOKED_AT], reversed(scan.end.splitlines()[-_LOOKED_AT:])):
+    for lines in (_first(scan), _last(scan)):
         stamps = (head(line).stamp for line in lines)
         stamp = next((stamp for stamp in stamps if stamp is not None and stamp.dated is dated), None)
         if stamp is not None:
             found.append(seconds(stamp, None, None))
     return found
+
+
+def _first(scan: FileScan) -> Iterator[str]:
+    """The first lines of a file."""
+    return map(scan.first.line, range(min(len(scan.first), _LOOKED_AT)))
+
+
+def _last(scan: FileScan) -> Iterator[str]:
+    """The last lines of a file, the very last one first."""
+    count = len(scan.last)
+    return map(scan.last.line, range(count - 1, max(0, count - _LOOKED_AT) - 1, -1))
