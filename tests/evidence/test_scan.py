@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from evidence_samples import signature
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from distkb.evidence.inventory import LogFile
@@ -151,6 +151,7 @@ def test_sieve_lets_every_match_through(text: str) -> None:
 
 @settings(max_examples=100)
 @given(logs)
+@example("end of line\r\n")
 def test_first_look_without_pieces(text: str) -> None:
     """Where all that is looked for is usual, the first look is for the patterns, and the same lines come out."""
     with pytest.MonkeyPatch.context() as patch:

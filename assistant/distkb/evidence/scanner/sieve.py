@@ -29,6 +29,7 @@ OFTEN = 4
 """Times that text must be in an example of usual lines to be taken for usual."""
 EXAMPLE = 1 << 16
 """Bytes of such an example."""
+_RETURN = 13
 PATIENCE = 24
 """Blocks with too many pieces after which others are chosen, which takes about as long as they do."""
 
@@ -243,6 +244,7 @@ class Sieve:
             self._flooded(data)
             return None
         self._rest = 0
+        found = [end - (data[end - 1] == _RETURN) for end in found]  # it ends the line of the match
         return found if len(self.databases) == 1 else sorted(found)
 
     def adapt(self, example: bytes) -> None:
