@@ -119,3 +119,18 @@ def test_a_log_that_was_rotated_is_one_run(tmp_path: Path) -> None:
     (tmp_path / "train.log.1").write_text(console(1, until=9))
     (tmp_path / "train.log").write_text(console(10, until=20).partition("batch 10\n")[2].partition("\n")[2] + RAISED)
     assert told(tmp_path)[1] == []
+
+
+def test_a_console_and_the_ranks_own_logs_are_one_run(tmp_path: Path) -> None:
+    """A rank that begins a moment after the other ended begins no run, nor does a table with times in whole seconds."""
+
+    def at(second: str, rank: int, text: str) -> str:
+        return f"2026-11-27 17:53:{second} [rank{rank}] {text}\n"
+
+    own = [at("45,526", 0, "sharded") + at("45,531", 0, "first batch"), at("45,317", 1, "sharded")]
+    for rank, text in enumerate(own):
+        folder = tmp_path / "ranks" / "none_ji0sxnot" / "attempt_0" / str(rank)
+        folder.mkdir(parents=True)
+        (folder / "stderr.log").write_text(text)
+    (tmp_path / "console.log").write_text("".join(reversed(own)) + "  time      : 2026-11-27_17:53:45\n")
+    assert told(tmp_path)[1] == []

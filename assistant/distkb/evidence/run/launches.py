@@ -26,6 +26,8 @@ _JOB = re.compile(r"^(?P<name>\D.*?)[._-](?P<job>\d{2,12})(?:_\d+)?\.(?:out|err)
 _ONE_SITTING = 6 * 3600.0
 """Times without a date are put in order where all of them lie within this many seconds."""
 _DIGITS = re.compile(r"\d+")
+_PAUSE = 3.0
+"""Seconds that a run which comes after another takes at least to print its first line; many times are whole seconds."""
 _OPENING, _BEGINNING, _WORDS = 2, 200, 3
 """Lines, their characters and their words that tell whether two runs begin alike."""
 _LOOKED_AT = 80
@@ -50,7 +52,7 @@ def newest(scans: Sequence[FileScan]) -> tuple[tuple[FileScan, ...], tuple[RunSt
     """
     launches = _launches(scans)
     if len(launches) < 2:
-        launches = _one_after_another(scans)
+        launches = _one_after_another(scans, launches)
     if len(launches) < 2:
         return tuple(scans), ()
     if not (_timed(launches, dated=True) or _timed(launches, dated=False)):
@@ -89,19 +91,26 @@ def _launches(scans: Iterable[FileScan]) -> list[_Launch]:
     return list(found.values())
 
 
-def _one_after_another(scans: Iterable[FileScan]) -> list[_Launch]:
+def _one_after_another(scans: Iterable[FileScan], named: Sequence[_Launch]) -> list[_Launch]:
     """Files whose times lie behind one another, in which the same ranks speak and which begin alike: separate runs.
 
-    What only goes on in another file, as errors do in one of their own, begins with something else.
+    What only goes on in another file, as errors do in one of their own, begins with something else. Files that belong
+    together by their names stay together.
     """
-    timed = [(min(times), max(times), scan) for scan in scans if (times := _ends(scan, dated=True))]
+    together = {id(scan): launch.scans for launch in named for scan in launch.scans}
+    parts = {id(part): part for part in (together.get(id(scan), [scan]) for scan in scans)}
+    timed = [
+        (min(times), max(times), part)
+        for part in parts.values()
+        if (times := [time for scan in part for time in _ends(scan, dated=True)])
+    ]
     found: list[_Launch] = []
-    for start, end, scan in sorted(timed, key=lambda one: one[:2]):
-        if found and start <= found[-1].end:
-            found[-1].scans.append(scan)
+    for start, end, part in sorted(timed, key=lambda one: one[:2]):
+        if found and start <= found[-1].end + _PAUSE:
+            found[-1].scans.extend(part)
             found[-1].end = max(found[-1].end, end)
         else:
-            found.append(_Launch(name=scan.file.name, scans=[scan], start=start, end=end))
+            found.append(_Launch(name=part[0].file.name, scans=list(part), start=start, end=end))
     if len(found) < 2:
         return []
     spoken = [{rank for scan in launch.scans for rank in _ranks(scan)} for launch in found]
