@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.observation import RunState
-from distkb.evidence.text.lines import head, lead, seconds
+from distkb.evidence.text.lines import head, lead, may_be_stamped, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -164,13 +164,24 @@ def _timed(launches: Sequence[_Launch], *, dated: bool) -> bool:
 
 def _ends(scan: FileScan, *, dated: bool) -> list[float]:
     """The first and the last time that a file's lines say, with a date or without."""
+    count = len(scan.last)
+    first = (scan.first, range(min(len(scan.first), _LOOKED_AT)))
+    last = (scan.last, range(count - 1, max(0, count - _LOOKED_AT) - 1, -1))
     found: list[float] = []
-    for lines in (_first(scan), _last(scan)):
-        stamps = (head(line).stamp for line in lines)
-        stamp = next((stamp for stamp in stamps if stamp is not None and stamp.dated is dated), None)
+    for kept, places in (first, last):
+        may = (
+            kept.line(index) for index in places if kept.shapes[index].once(_may_be_dated if dated else may_be_stamped)
+        )
+        stamp = next((stamp for line in may if (stamp := head(line).stamp) is not None and stamp.dated is dated), None)
         if stamp is not None:
             found.append(seconds(stamp, None, None))
     return found
+
+
+def _may_be_dated(text: str) -> bool:
+    """Whether lines of a shape may show a date: of ones there is such a day, of twos such a number of seconds."""
+    stamps = [head(text.replace("0", digit)).stamp for digit in "12"]
+    return any(stamp is not None and stamp.dated for stamp in stamps)
 
 
 def _first(scan: FileScan) -> Iterator[str]:

@@ -112,7 +112,7 @@ def _beginning(talk: Talk, template: str) -> _Beginning | None:
     return _Beginning(talk.process, talk.lines[found[0]], epochs[0], epochs[1] - epochs[0])
 
 
-_FILE = re.compile(r"[\w.+-]{2,80}\.(?!\d)\w{2,11}\b")
+_FILE = re.compile(r"[\w.+-]{2,80}\.(?!\d|py\b)\w{2,11}\b")
 _READS = re.compile(r"(?i)\b(?:read(?:s|ing)?|load(?:s|ed|ing)?|open(?:s|ed|ing)?|us(?:es|ed|ing)|found|mmap\w*|got)\b")
 _MAKES = re.compile(
     r"(?i)\b(?:writ(?:es?|ing)|sav(?:es?|ing)|build(?:s|ing)?|creat(?:es?|ing)|generat(?:es?|ing)|dump(?:s|ing)?"
@@ -126,7 +126,7 @@ def read_before_written(work: Mapping[str, Sequence[Line]], timeline: Timeline) 
 
     Only where the one that made it did not read it before: a checkpoint that is loaded and then saved anew is none.
     """
-    named = {key: list(Lines.given(lines).where(_names_file)) for key, lines in work.items()}
+    named = {key: list(Lines.given(lines).where(_handles_file)) for key, lines in work.items()}
     made = [(key, *one) for key, lines in named.items() for one in _makings(lines, work[key])]
     if not made:
         return None
@@ -163,8 +163,9 @@ def _makings(named: Sequence[Line], every: Sequence[Line]) -> Iterator[tuple[str
             yield name, begun, done
 
 
-def _names_file(text: str) -> bool:
-    return _FILE.search(text[:_LONGEST]) is not None
+def _handles_file(text: str) -> bool:
+    text = text[:_LONGEST]
+    return any(word.search(text) for word in (_READS, _MAKES, _MADE)) and _FILE.search(text) is not None
 
 
 def _says_made(text: str) -> bool:

@@ -182,10 +182,23 @@ class Column:
 
     def rows(self, *, last_first: bool = False) -> Iterator[list[str]]:
         """The number as each rank printed it, row by row of the table; rows in which one rank has none are left out."""
+        rows = self._table.rows
+        start, size = 0, 1
+        while start < len(rows):  # often the first ones tell all
+            stop = min(len(rows), start + size)
+            if last_first:
+                yield from reversed(self._texts(rows[len(rows) - stop : len(rows) - start]))
+            else:
+                yield from self._texts(rows[start:stop])
+            start, size = stop, 4 * size
+
+    def _texts(self, rows: Sequence[Sequence[int]]) -> list[list[str]]:
         talks = [talk for talk, _ in self._spoken]
-        for places in reversed(self._table.rows) if last_first else self._table.rows:
-            if all(talk.is_finite(place, self._index) for talk, place in zip(talks, places, strict=True)):
-                yield [talk.number(place, self._index) for talk, place in zip(talks, places, strict=True)]
+        sides = list(zip(talks, zip(*rows, strict=True), strict=True))
+        if all(len(talk.finite(places, self._index)) == len(places) for talk, places in sides):
+            return list(map(list, zip(*(talk.numbers(places, self._index) for talk, places in sides), strict=True)))
+        whole = (row for row in rows if all(map(lambda talk, at: talk.is_finite(at, self._index), talks, row)))
+        return [[talk.number(at, self._index) for talk, at in zip(talks, row, strict=True)] for row in whole]
 
     @cached_property
     def beside(self) -> bool:
