@@ -15,6 +15,10 @@ CHOICES = 32
 """Texts that a part of a pattern may stand for before it counts as unknown."""
 CASES = 32
 """Cases that a pattern is told apart into."""
+FEW, MANY = 4, 12
+"""Characters that a class may have before it counts as unknown, and where nothing is left out for being much."""
+WIDE = 1024
+"""Texts that a part may stand for where nothing is left out for being much."""
 
 
 class Need(NamedTuple):
@@ -68,30 +72,30 @@ def required_cases(pattern: str) -> list[tuple[str, ...]] | None:
 
 def needed(pattern: str) -> Need | None:
     """Return all that is known of the literals in each match, spelled as in the pattern; None where that is nothing."""
-    return _parsed(pattern).needs()
+    return _parsed(pattern, WIDE).needs()
 
 
 @cache
-def _parsed(pattern: str) -> _Shape:
+def _parsed(pattern: str, choices: int = CHOICES) -> _Shape:
     try:
         parser = importlib.import_module("re._parser")
     except ImportError:
         parser = importlib.import_module("sre_parse")
-    return _sequence(parser.parse(pattern))
+    return _sequence(parser.parse(pattern), choices)
 
 
-def _sequence(items: Iterable[Any]) -> _Shape:
-    """Texts side by side: neighbours that are known are put together."""
+def _sequence(items: Iterable[Any], choices: int) -> _Shape:
+    """Texts side by side: neighbours that are known are put together, into no more than so many texts."""
     best: list[str] | None = None
     cases: list[tuple[str, ...]] | None = None
     every: list[Need | None] = []
     run = [""]
     whole = True
     for operator, argument in items:
-        shape = _item(str(operator), argument)
+        shape = _item(str(operator), argument, choices)
         if shape.exact is not None:
             joined = [left + right for left in run for right in shape.exact]
-            if len(joined) <= CHOICES:
+            if len(joined) <= choices:
                 run = joined
                 continue
             best, cases = _better(best, run), _both(cases, _single(run))
@@ -107,31 +111,38 @@ def _sequence(items: Iterable[Any]) -> _Shape:
     return _Shape(run if whole else None, _better(best, run), _both(cases, _single(run)), need)
 
 
-def _item(operator: str, argument: Any) -> _Shape:  # noqa: PLR0911 - one line for each kind
+def _item(operator: str, argument: Any, choices: int) -> _Shape:  # noqa: PLR0911 - one line for each kind
     if operator == "LITERAL":
         return _Shape([chr(argument)] if chr(argument) not in "\r\n" else None, None)
     if operator == "AT":
         return _Shape([""], None)
     if operator == "IN":
-        return _Shape(_members(argument), None)
+        return _Shape(_members(argument, FEW if choices == CHOICES else MANY), None)
     if operator == "SUBPATTERN":
-        return _sequence(argument[3])
+        return _sequence(argument[3], choices)
     if operator == "BRANCH":
-        return _branches([_sequence(branch) for branch in argument[1]])
+        return _branches([_sequence(branch, choices) for branch in argument[1]], choices)
     if operator in {"MAX_REPEAT", "MIN_REPEAT"}:
-        return _repeat(argument[0], argument[1], _sequence(argument[2]))
+        return _repeat(argument[0], argument[1], _sequence(argument[2], choices))
     return _Shape(None, None)
 
 
-def _members(items: Any) -> list[str] | None:
-    """Characters of a small class."""
-    if len(items) > 4 or any(str(operator) != "LITERAL" for operator, _ in items):
-        return None
-    found = [chr(argument) for _, argument in items]
-    return None if "\n" in found or "\r" in found else found
+def _members(items: Any, most: int) -> list[str] | None:
+    """Characters of a class that has no more of them; digits are those of ASCII."""
+    found: list[str] = []
+    for operator, argument in items:
+        if str(operator) == "LITERAL":
+            found.append(chr(argument))
+        elif str(operator) == "RANGE" and argument[1] - argument[0] < most:
+            found += map(chr, range(argument[0], argument[1] + 1))
+        elif str(argument) == "CATEGORY_DIGIT":
+            found += "0123456789"
+        else:
+            return None
+    return None if len(found) > most or "\n" in found or "\r" in found else found
 
 
-def _branches(shapes: list[_Shape]) -> _Shape:
+def _branches(shapes: list[_Shape], choices: int) -> _Shape:
     exact: list[str] | None = []
     best: list[str] | None = []
     cases: list[tuple[str, ...]] | None = []
@@ -145,7 +156,7 @@ def _branches(shapes: list[_Shape]) -> _Shape:
     plain = tuple(text for need in some or () if not need.some and not need.every for text in need.texts)
     rest = tuple(need for need in some or () if need.some or need.every)
     return _Shape(
-        exact if exact and len(exact) <= CHOICES else None, best or None, cases or None,
+        exact if exact and len(exact) <= choices else None, best or None, cases or None,
         Need(texts=plain, some=rest) if some else None,
     )  # fmt: skip
 

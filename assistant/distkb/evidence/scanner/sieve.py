@@ -33,8 +33,8 @@ _RETURN = 13
 PATIENCE = 24
 """Blocks with too many pieces after which others are chosen, which takes about as long as they do."""
 
-LEAST = 2
-"""Bytes of a piece that no usual line holds at all."""
+LEAST, ENOUGH = 2, 6
+"""Bytes of a piece that no usual line holds at all: as few as these, and as many as do no harm."""
 
 _ANCHOR = re.compile(r"(?P<other>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<start>\^)|\$", re.DOTALL)
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\.\{\d*,\d+\}|[()|]", re.DOTALL)
@@ -83,7 +83,7 @@ def choose(patterns: Iterable[str], cases: Iterable[Sequence[Sequence[str]] | No
     `cases` are the `required_cases` of the patterns; the example is in lower case.
     """
     common = {*_grams(_USUAL)} | {gram for gram, count in Counter(_grams(example)).items() if count >= OFTEN}
-    usual = example or _USUAL
+    usual = _Example(example or _USUAL)
     holders: dict[bytes, set[Case]] = {}
     needed_cases: set[Case] = set()
     unseen: set[bytes] = set()
@@ -105,6 +105,26 @@ def choose(patterns: Iterable[str], cases: Iterable[Sequence[Sequence[str]] | No
     return SieveTask([*_cover(needed_cases, holders), *sorted(unseen)], whole)
 
 
+class _Example:
+    """Usual lines, in lower case."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._held: dict[bytes, bool] = {}
+
+    def holds(self, text: bytes) -> bool:
+        """Whether a text is in them."""
+        found = self._held.get(text)
+        if found is None:
+            found = self._held[text] = text in self._text
+        return found
+
+    def unseen_in(self, text: bytes) -> bytes | None:
+        """A piece of a text that is not in them, a short one if possible: many texts end or begin alike."""
+        ways = (text[:ENOUGH], text[-ENOUGH:], text[:LONGEST], text[-LONGEST:], text)
+        return next((way for way in ways if len(way) >= LEAST and not self.holds(way)), None)
+
+
 def branches(pattern: str) -> list[list[str]]:
     """Alternatives of a pattern, each cut at its gaps of any text: a match holds all parts of one of them."""
     flags = pattern[: 4 if pattern.startswith("(?i)") else 0]
@@ -121,7 +141,7 @@ def branches(pattern: str) -> list[list[str]]:
     return found
 
 
-def _rarest(parts: Iterable[str], usual: bytes) -> set[bytes] | str:
+def _rarest(parts: Iterable[str], usual: _Example) -> set[bytes] | str:
     """Texts of which every match contains one, and an example none; else the part that says most beside the example."""
     ways = [way for part in parts if (way := _unseen(needed(part), usual))]
     if ways:
@@ -129,26 +149,29 @@ def _rarest(parts: Iterable[str], usual: bytes) -> set[bytes] | str:
     return max(parts, key=lambda part: min((_said(case, usual) for case in required_cases(part) or ()), default=(0, 0)))
 
 
-def _said(case: Iterable[str], usual: bytes) -> tuple[int, int]:
+def _said(case: Iterable[str], usual: _Example) -> tuple[int, int]:
     """Bytes of the texts that no usual line holds, and of all."""
     texts = [text.encode().lower() for text in case]
-    return sum(len(text) for text in texts if text not in usual), sum(map(len, texts))
+    return sum(len(text) for text in texts if not usual.holds(text)), sum(map(len, texts))
 
 
 def _shortest(texts: Collection[bytes]) -> int:
     return min(map(len, texts))
 
 
-def _unseen(need: Need | None, usual: bytes) -> set[bytes] | None:
+def _unseen(need: Need | None, usual: _Example) -> set[bytes] | None:
     """Texts of which every match contains one, and an example none; they may be short. None where there are none."""
     if need is None:
         return None
     if need.every:
         ways = [way for one in need.every if (way := _unseen(one, usual))]
         return max(ways, key=_shortest, default=None)
-    found = {text.encode().lower() for text in need.texts}
-    if any(len(text) < LEAST or text in usual for text in found):
-        return None
+    found: set[bytes] = set()
+    for text in need.texts:
+        piece = usual.unseen_in(text.encode().lower())
+        if piece is None:
+            return None
+        found.add(piece)
     for one in need.some:
         inner = _unseen(one, usual)
         if inner is None:
