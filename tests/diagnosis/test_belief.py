@@ -175,3 +175,17 @@ def test_an_error_in_the_code_settles_its_cause(prior: Prior) -> None:
 def test_entropy_of_a_fair_coin_is_one_bit() -> None:
     """The unit of information is the bit."""
     assert entropy_bits([0.5, 0.5]) == pytest.approx(1.0)
+
+
+def test_a_finding_speaks_against_causes_of_the_values_that_it_excludes() -> None:
+    """What leaves no room for a value of a fact moves causes by what is left of theirs, and silent causes hardly."""
+    excluding = Finding(id="f.no-hang", means=Text(en="m", ko="m"), excludes=("symptom=hang",), telling=False)
+    t = table(
+        entry("D1", cause("D1.a", {"symptom=hang": "always"})),
+        entry("D2", cause("D2.a", {"symptom=crash": "always"})),
+        entry("D3", cause("D3.a", {})),
+        findings=(excluding,),
+    )
+    before, after = believe(t, Evidence()).posterior, believe(t, Evidence(observations=(seen("f.no-hang"),))).posterior
+    assert after["D1.a"] / before["D1.a"] < 0.5 * after["D3.a"] / before["D3.a"]
+    assert after["D2.a"] / before["D2.a"] > after["D3.a"] / before["D3.a"]

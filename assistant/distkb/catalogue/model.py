@@ -227,6 +227,9 @@ class Finding(Record, frozen=True, kw_only=True):
     """False where it says by itself nothing about a failure, so that a run with nothing else is a healthy one."""
     concludes: tuple[str, ...] = ()
     """Facts that this finding establishes: they count as evidence of their own."""
+    excludes: tuple[str, ...] = ()
+    """Values of facts, as `fact=value`, that this finding leaves no room for: how likely a cause shows it, and how
+    likely any failure does, is what is left of its facts."""
     severity: Severity | None = None
     """Set for what a probe or a lint reports to the user by itself."""
     says: Text | None = None

@@ -123,10 +123,11 @@ class LikelihoodTable:
         for record in tables:
             self._add_given(record)
         self._add_pointed_at(findings)
+        self._distributions: dict[tuple[str, str], dict[str, float]] = {}
+        self._add_excluding(findings)
         self._settle(findings)
         self._add_fixes()
         self._stating: dict[str, tuple[int, ...]] | None = None
-        self._distributions: dict[tuple[str, str], dict[str, float]] = {}
 
     def points(self, finding: str, hypothesis: str) -> bool:
         """Whether the finding points to the cause, and the cause itself says nothing of it.
@@ -151,6 +152,22 @@ class LikelihoodTable:
                 if h.cause is not None and finding.id not in self._stated[h.id]:
                     self._stated[h.id][finding.id] = PROBABILITY[POINTED_AT[finding.severity]]
                     self._pointing.add((finding.id, h.id))
+
+    def _add_excluding(self, findings: Iterable[Finding]) -> None:
+        """Give findings that exclude values of facts the probability that is left to the others, as a word has it."""
+        for finding in findings:
+            values = [value.split("=", 1) for value in finding.excludes]
+            if not values:
+                continue
+            usual = {fact: self.fact_background(fact) for fact, _ in values}
+            kind = self.kinds[finding.id]
+            left = 1.0 - sum(usual[fact][value] for fact, value in values)
+            self.kinds[finding.id] = msgspec.structs.replace(kind, background=left)
+            for h in self.hypotheses:
+                own = {fact: self.fact_distribution(fact, h.id) for fact in usual}
+                if own != usual:
+                    p = 1.0 - sum(own[fact][value] for fact, value in values)
+                    self._stated[h.id].setdefault(finding.id, min(PROBABILITY.values(), key=lambda word: abs(word - p)))
 
     def _settle(self, findings: Iterable[Finding]) -> None:
         """Give errors that no other failure shows a background that goes with the prior of their cause."""

@@ -77,3 +77,12 @@ def test_a_rank_is_not_said_to_have_printed_nothing_where_lines_of_nobody_stand(
     assert [one.rank for one in derived(console).ranks] == [2]
     own = scan(f"[rank2]: world size 4\n[rank2]: {error}\n", "console.log", None)
     assert [one.rank for one in derived(own).ranks] == [0, 1, 2, 3]
+
+
+def test_steps_with_what_was_learnt_in_them_are_training() -> None:
+    """Three steps or epochs in a row that print a loss put the first step behind the run; bars of a set-up do not."""
+    steps = "".join(f"step {step} loss 0.5\n" for step in (98, 99, 0, 1, 2))
+    assert [quote.line for quote in observed(scan(steps))["run.steps-made"].quotes] == [3, 4, 5]
+    assert "run.steps-made" in observed(scan("epoch 1 loss 3.0\nepoch 2 loss 2.0\nepoch 3 loss 1.0\n"))
+    assert "run.steps-made" not in observed(scan("step 1 loss 0.5\nstep 2 loss 0.4\n"))
+    assert "run.steps-made" not in observed(scan("".join(f"step {step}/4: load the data\n" for step in range(1, 5))))

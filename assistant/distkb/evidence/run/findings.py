@@ -10,8 +10,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.run.lines import Lines
 from distkb.evidence.run.sayings import templates
-from distkb.evidence.run.steps import Progress, ends_run, last_progress, reaches_its_end, says_finished
+from distkb.evidence.run.steps import Progress, counted, ends_run, last_progress, reaches_its_end, says_finished
 from distkb.evidence.run.timeline import Event, Timeline, quote
 from distkb.evidence.run.watchdog import different_ops
 from distkb.evidence.text.clean import quote_text
@@ -21,7 +22,7 @@ from distkb.evidence.text.ranks import MOST_RANKS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from distkb.evidence.run.lines import Line, Lines
+    from distkb.evidence.run.lines import Line
     from distkb.evidence.run.processes import Process, Run
 
 QUOTES = 6
@@ -48,6 +49,7 @@ def derive(
         _never_joined(run, timeline, work),
         None if failed else _frozen(run, timeline, work, hanging=hanging),
         _user_exception(timeline),
+        _steps_made(run, timeline, work),
         _only_rank_zero(run),
         different_ops(run),
     ]
@@ -219,6 +221,29 @@ def _last_steps(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Obse
     if not waited or not wordings:
         return None
     return _finding("last-step-same", _step_quotes(wordings[0], counters, timeline, work))
+
+
+_LEARNS = re.compile(
+    r"(?i)loss|\blr\b|learning.rate|grad|reward|acc(?:uracy)?\b|ppl|perplexity|tok(?:en)?s?/s|samples/s|it/s"
+)
+_MADE = 3
+"""Steps or epochs that a rank printed with what it learnt in them, after which the run is past its first step."""
+
+
+def _steps_made(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
+    """Whether a rank printed one step after another."""
+    for process in run.processes:
+        made: list[tuple[tuple[int, int], Line]] = []
+        for count, part, at in counted(work.get(process.key, Lines()).where(_is_learning)):
+            made = [*made, (count, part.line(at))] if not made or made[-1][0] < count else [(count, part.line(at))]
+            if len(made) == _MADE:
+                quotes = tuple(_line_quote(line, process, timeline) for _, line in made)
+                return Observation(id="run.steps-made", source="log", quotes=quotes)
+    return None
+
+
+def _is_learning(text: str) -> bool:
+    return _LEARNS.search(text) is not None
 
 
 def _alike(work: Mapping[str, Lines]) -> dict[str, Lines]:
