@@ -7,14 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_samples import TEXTS, lines, spoken
 
+from distkb.evidence.run.otherwise import other_names, other_places, other_words
 from distkb.evidence.run.sayings import (
     alone,
     by_members,
     decided_apart,
     last_differ,
     new_at_end,
-    other_names,
-    other_places,
     renamed,
     say,
 )
@@ -160,3 +159,18 @@ def test_paths_that_only_one_name_tells_apart_are_found() -> None:
     assert [process.rank for process, _ in found] == [0, 1]
     assert other_places(spoken({0: [wrote.format("rank0")], 1: [wrote.format("rank1")]})) == ()
     assert other_places(spoken({0: [wrote.format("a")], 1: ["read ../runs/b/checkpoint-10 with loss 1.4"]})) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "values", "words"),
+    [
+        ("model sharded, mixed precision: {}", ("bf16", "no"), [("bf16", "no")]),
+        ("rank {} says hello there", ("0", "1"), []),
+        ("reads {}/part.bin of all", ("here", "there"), []),
+        ("{} samples were read", ("12", "13"), []),
+    ],
+)
+def test_words_that_ranks_say_otherwise(said: str, values: tuple[str, ...], words: list[tuple[str, ...]]) -> None:
+    """A word differs where each rank said the line once and nothing else differs; numbers and paths are no words."""
+    found = other_words(spoken({rank: ["step 1 loss 2.0", said.format(value)] for rank, value in enumerate(values)}))
+    assert [tuple(one.word for one in group) for group in found] == words

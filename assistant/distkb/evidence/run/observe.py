@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.run.otherwise import other_names, other_places, other_words
 from distkb.evidence.run.sayings import (
     Alone,
     Talk,
@@ -19,8 +20,6 @@ from distkb.evidence.run.sayings import (
     decided_apart,
     last_differ,
     new_at_end,
-    other_names,
-    other_places,
     renamed,
     say,
     unequal,
@@ -136,9 +135,9 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         found.append(Observation(id="run.still-counting", source="log", quotes=quotes))
     spoken_for: dict[tuple[str | None, str, int], str] = {}
     for signature in sorted(signatures, key=lambda one: -one.precedence):
-        places = signature.where if model.troubled else set(signature.where) - IN_TROUBLE
+        places = set(signature.where) - (set() if model.troubled else IN_TROUBLE)
         relations = [relation for place, relation in RELATIONS.items() if place in places]
-        if not relations and not {"alone", "last", "last-differs", "last-renamed", "unequal"} & set(signature.where):
+        if not relations and places.isdisjoint(LINES):
             continue
         mine = partial(_speaks, signature, spoken_for)
         said = [one for one in few if "alone" in signature.where and mine(one.saying.line)]
@@ -165,6 +164,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
     found += _lines("run.other-names", other_names(compared), timeline)
     found += _lines("run.other-places", other_places(compared), timeline)
+    found += _other_words(signatures, compared, timeline)
     if not model.completed:
         found += _lines("run.decided-apart", decided_apart(compared), timeline)
     if model.quiet is not None and model.parting is None:
@@ -172,6 +172,10 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         news = [one for one in new_at_end(model.spoken) if (one[1].path, one[1].number) not in known]
         found += _lines("run.stopped-at-news", news, timeline)
     return found
+
+
+LINES = frozenset({"alone", "last", "last-differs", "last-renamed", "unequal"})
+"""Where signatures look at lines of several ranks."""
 
 
 @cache
@@ -279,6 +283,18 @@ def _alone(few: Sequence[Alone], timeline: Timeline) -> list[Observation]:
 def _lines(name: str, lines: Sequence[tuple[Process, Line]], timeline: Timeline) -> list[Observation]:
     quotes = tuple(_quote(line, process, timeline) for process, line in lines[:QUOTES])
     return [Observation(id=name, source="log", quotes=quotes)] if quotes else []
+
+
+def _other_words(signatures: Sequence[Signature], spoken: Sequence[Talk], timeline: Timeline) -> list[Observation]:
+    """What the words are that ranks say otherwise."""
+    other = other_words(spoken)
+    return [
+        found
+        for signature in signatures
+        for words in other
+        if "other-word" in signature.where and all(_compiled(signature.pattern).search(one.word) for one in words)
+        for found in _lines(signature.id, [(one.process, one.line) for one in words], timeline)
+    ]
 
 
 def _members(spoken: Sequence[Talk], timeline: Timeline) -> list[Observation]:

@@ -25,10 +25,10 @@ _RANK = re.compile(
     r"|\b(?:global_?|local_?)?(?:rank|worker|proc(?:ess)?|gpu|device)['\"]?[ =:_#]*\d+(?: ?(?:/|of) ?\d+)?|^" + LABELLED
 )
 _NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][-+]?\d+)?")
-_QUOTES = str.maketrans("", "", "\"'")
+QUOTES = str.maketrans("", "", "\"'")
 """JSON and Python print the names of numbers in quotes."""
 _ORDINARY = re.compile(r"[-+]?0{0,50}(?:\.0{1,50})?(?:[eE][-+]?00?)?")
-_WORD = re.compile(r"[A-Za-z_]\w*")
+WORD = re.compile(r"[A-Za-z_]\w*")
 _LONGEST = 400
 NAMED = 64
 """Lines of one rank whose names are compared with those of the others."""
@@ -130,7 +130,7 @@ def _template(text: str) -> str:
 
 def _worded(text: str) -> str:
     """A line with `#` for its numbers, whatever blanks were put to make columns of them."""
-    return " ".join(_NUMBER.sub("#", text).translate(_QUOTES).split())
+    return " ".join(_NUMBER.sub("#", text).translate(QUOTES).split())
 
 
 def blanked(text: str) -> str:
@@ -205,7 +205,7 @@ def alone(spoken: Sequence[Talk]) -> tuple[Alone, ...]:
     By convention rank 0 may print more than the others: of a rank that has done so before, only what it said after
     all that the others say too.
     """
-    heard = _heard(spoken)
+    heard = heard_by(spoken)
     alike = [talk for talk in spoken if any(heard[template] > 1 for template in talk.templates)]
     if len(alike) < 2:
         return ()
@@ -229,7 +229,7 @@ def alone(spoken: Sequence[Talk]) -> tuple[Alone, ...]:
     return tuple(sorted(found, key=lambda one: not one.last))
 
 
-def _heard(spoken: Sequence[Talk]) -> Counter[str]:
+def heard_by(spoken: Sequence[Talk]) -> Counter[str]:
     """Return how many ranks said each line."""
     return Counter(template for talk in spoken for template in talk.templates)
 
@@ -262,49 +262,6 @@ def decided_apart(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
             if other is not None and template in other.templates:
                 return (talk.process, talk.lines[-1]), (other.process, other.lines[-1])
     return ()
-
-
-def other_names(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
-    """Return two ranks' lines with the same numbers in the same order under the same names in another order."""
-    if len(spoken) < 2:
-        return ()
-    heard = _heard(spoken)
-    seen: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[Process, Saying]] = {}
-    for talk in spoken:
-        own = [index for index, template in enumerate(talk.said) if heard[template] == 1 and template.count("#") > 1]
-        for index in own[:NAMED]:
-            one = talk.saying(index)
-            names = _WORD.findall(one.template)
-            if len(set(names)) < 3 or len(set(one.numbers)) < 2:
-                continue
-            first, other = seen.setdefault((tuple(sorted(names)), one.numbers), (talk.process, one))
-            if first is not talk.process and other.template != one.template:
-                return (first, other.line), (talk.process, one.line)
-    return ()
-
-
-def other_places(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
-    """Return two ranks' lines that are the same but for the path in them, of which nothing is the rank's number."""
-    heard = _heard(spoken)
-    seen: dict[tuple[str, ...], tuple[Process, Line, str]] = {}
-    for talk in spoken if len(spoken) > 1 else ():
-        own = [index for index, template in enumerate(talk.said) if heard[template] == 1 and "/" in template]
-        for index in own[:NAMED]:
-            words = talk.said[index].split()
-            paths = [word for word in words if "/" in word]
-            if len(paths) != 1 or len(words) < 3:
-                continue
-            rest = tuple("/" if word is paths[0] else word for word in words)
-            process, line, path = seen.setdefault(rest, (talk.process, talk.lines[index], paths[0]))
-            if process is not talk.process and _differ_in_one_part(path, paths[0]):
-                return (process, line), (talk.process, talk.lines[index])
-    return ()
-
-
-def _differ_in_one_part(one: str, other: str) -> bool:
-    """Whether two paths have as many parts, of which exactly one is another name."""
-    mine, theirs = one.split("/"), other.split("/")
-    return len(mine) == len(theirs) and sum(a != b for a, b in zip(mine, theirs, strict=True)) == 1
 
 
 def unequal(spoken: Sequence[Talk]) -> tuple[tuple[Process, Saying], ...]:
@@ -358,11 +315,11 @@ def most_often(spoken: Sequence[Talk]) -> dict[str, tuple[int, int]]:
 def last_differ(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
     """Return the ranks' last lines where these begin alike and go on to name different things, each thing once."""
     ends = [talk.said[-1] for talk in spoken]
-    heads = {next((word.lower() for word in _WORD.findall(template) if word != "rank"), "") for template in set(ends)}
+    heads = {next((word.lower() for word in WORD.findall(template) if word != "rank"), "") for template in set(ends)}
     if len(ends) < 2 or len(heads) != 1 or len(set(ends)) < 2:
         return ()
     last = [(talk.process, talk.saying(-1)) for talk in spoken]
-    if not all(_WORD.search(saying.line.text[:_LONGEST]) for _, saying in last):
+    if not all(WORD.search(saying.line.text[:_LONGEST]) for _, saying in last):
         return ()
     first: dict[str, tuple[Process, Line]] = {}
     for process, saying in last:
