@@ -41,6 +41,22 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
             dist.barrier()  # B
         """,
     ),
+    "a test on the rank that gives it a side of a pair": (
+        "code.parted-by-part-in-pair",
+        "own-call",
+        "barrier",
+        """
+        def main(batches, count, buffer):
+            rank = dist.get_rank()
+            if rank == 0:  # why
+                for batch in batches:
+                    dist.send(batch, dst=1)
+            else:
+                for _ in range(count):
+                    dist.recv(buffer, src=0)  # A
+            dist.barrier()  # B
+        """,
+    ),
     "a block that one rank enters first": (
         "code.parted-by-rank",
         "barrier",

@@ -96,7 +96,9 @@ def observe(
     quotes += [stand.quote for stand in reversed(stands)]
     return [
         Observation(
-            id="code.other-order" if candidate.turn == "arms" and calls else _finding(candidate, reason, effects),
+            id="code.other-order"
+            if candidate.turn == "arms" and calls
+            else _finding(candidate, reason, effects, stands),
             source="probe",
             reader="script",
             certainty=PRINTED if printed else 1.0,
@@ -111,8 +113,19 @@ def observe(
     ]
 
 
-def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects) -> str:
+_PAIRED = frozenset({"send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list"})
+"""Calls of two ranks, which a test on the rank tells apart on purpose."""
+
+
+def _is_paired(spot: Spot) -> bool:
+    """Whether a statement sends to or receives from one other rank."""
+    return any(isinstance(node, ast.Call) and last(node.func) in _PAIRED for node in ast.walk(spot.statement))
+
+
+def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects, stands: Iterable[_Stand]) -> str:
     """The name of the finding: where the batch decides, what the ranks leave out belongs to it."""
+    if reason.origin == "rank" and any(_is_paired(stand.spots[-1]) for stand in stands if not stand.printed):
+        return "code.parted-by-part-in-pair"
     left_out = skipped(candidate, effects) if reason.origin == "batch" else None
     return f"code.parted-by-{reason.origin}" if left_out is None else f"code.batch-skips-{left_out}"
 
