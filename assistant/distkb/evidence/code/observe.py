@@ -90,15 +90,12 @@ def observe(
     if chosen is None:
         return []
     candidate, reason = chosen
-    calls = together and all(stand.calls for stand in stands)
     quotes = [_at(candidate.function, (candidate.test or candidate.node).lineno)]
     quotes.append(_at(reason.function, getattr(reason.node, "lineno", candidate.node.lineno)))
     quotes += [stand.quote for stand in reversed(stands)]
     return [
         Observation(
-            id="code.other-order"
-            if candidate.turn == "arms" and calls
-            else _finding(candidate, reason, effects, stands),
+            id=_finding(candidate, reason, effects, stands if together else ()),
             source="probe",
             reader="script",
             certainty=PRINTED if printed else 1.0,
@@ -122,10 +119,12 @@ def _is_paired(spot: Spot) -> bool:
     return any(isinstance(node, ast.Call) and last(node.func) in _PAIRED for node in ast.walk(spot.statement))
 
 
-def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects, stands: Iterable[_Stand]) -> str:
+def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects, stands: Sequence[_Stand]) -> str:
     """The name of the finding: where the batch decides, what the ranks leave out belongs to it."""
     if reason.origin == "rank" and any(_is_paired(stand.spots[-1]) for stand in stands if not stand.printed):
         return "code.parted-by-part-in-pair"
+    if candidate.turn == "arms" and stands and all(stand.calls for stand in stands):
+        return "code.other-order"
     left_out = skipped(candidate, effects) if reason.origin == "batch" else None
     return f"code.parted-by-{reason.origin}" if left_out is None else f"code.batch-skips-{left_out}"
 
