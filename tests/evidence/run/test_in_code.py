@@ -57,6 +57,21 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
             dist.barrier()  # B
         """,
     ),
+    "a loop over what the batch holds": (
+        "code.batch-skips-collective",
+        "own-call",
+        "backward",
+        """
+        def update(labels):
+            for label in labels.unique():
+                dist.all_reduce(torch.ones(1))  # A
+        def main(dataset, model):
+            loader = DataLoader(dataset)
+            for step, (images, labels) in enumerate(loader):  # why
+                model(images).sum().backward()  # B
+                update(labels)
+        """,
+    ),
     "a block that one rank enters first": (
         "code.parted-by-rank",
         "barrier",

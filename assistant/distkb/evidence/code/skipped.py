@@ -21,7 +21,7 @@ _OWN = frozenset({"collective", "group", "save", "state-dict", "accelerate-save"
 
 
 def skipped(candidate: ForkCandidate, effects: Effects) -> Work | None:
-    """Return what stands in the branch, or behind the way out, that only some of the ranks take."""
+    """Return what stands in the branch or the round of a loop, or behind the way out, that only some ranks take."""
     if candidate.turn == "exit" and candidate.function.name.endswith("training_step"):
         return "step"
     calls = [node for part in _left_out(candidate) for node in ast.walk(part) if isinstance(node, ast.Call)]
@@ -37,6 +37,8 @@ def _left_out(candidate: ForkCandidate) -> Iterator[ast.stmt]:
     if candidate.turn in {"branch", "arms"}:
         for _, block in parts(candidate.node):
             yield from block
+    elif candidate.turn == "head":
+        yield from getattr(candidate.node, "body", [])
     elif candidate.turn == "exit":
         yield from _behind(candidate.function.node.body, candidate.node)
 

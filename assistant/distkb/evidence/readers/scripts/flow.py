@@ -216,6 +216,9 @@ class Walk:
         if isinstance(target, (ast.Tuple, ast.List)):
             for index, element in enumerate(target.elts):
                 name = _target(element)
+                if isinstance(element, (ast.Tuple, ast.List)) and isinstance(statement, (ast.For, ast.AsyncFor)):
+                    inner = filter(None, (_target(node) for node in ast.walk(element) if isinstance(node, ast.expr)))
+                    self.assignments += [Assignment(one, value, index, where, statement.lineno) for one in inner]
                 if not name:
                     continue
                 is_pair = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)

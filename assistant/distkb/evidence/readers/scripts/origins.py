@@ -15,6 +15,7 @@ from distkb.evidence.readers.scripts.names import canonical, dotted, last
 from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.outside import (
     BATCHES,
+    BY_VALUE,
     EVEN,
     LOADERS,
     MAKERS,
@@ -152,6 +153,9 @@ class Origins:
             yield from self._length(node.args[0], function, depth + 1) if node.args else iter(())
         elif name in OF_MODELS:
             return
+        elif target is None and name in BY_VALUE:
+            receiver = (node.func.value,) if isinstance(node.func, ast.Attribute) else ()
+            yield from self._values_of((*receiver, *node.args), function, depth + 1)
         elif target is None:
             yield from self._length_of_library(node, function, depth + 1)
         elif target.name.endswith("__init__") and target.owner is not None:

@@ -64,6 +64,13 @@ OF_MODELS = frozenset(
     {"parameters", "named_parameters", "modules", "named_modules", "buffers", "named_buffers", "children", "state_dict"}
 )
 """Methods of models, which have as many parts on every rank."""
+BY_VALUE = frozenset(
+    {
+        "unique", "unique_consecutive", "nonzero", "argwhere", "masked_select", "set", "frozenset", "Counter",
+        "groupby", "findall", "split", "splitlines",
+    }
+)  # fmt: skip
+"""Calls that give as many things as the values of their argument have it."""
 _COUNTS = frozenset({"len", "int", "min", "max", "sum", "ceil", "floor"})
 
 
