@@ -62,14 +62,12 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
         "own-call",
         "backward",
         """
-        def update(labels):
-            for label in labels.unique():
-                dist.all_reduce(torch.ones(1))  # A
         def main(dataset, model):
             loader = DataLoader(dataset)
-            for step, (images, labels) in enumerate(loader):  # why
+            for step, (images, labels) in enumerate(loader):
+                for label in labels.unique():  # why
+                    dist.all_reduce(torch.ones(1))  # A
                 model(images).sum().backward()  # B
-                update(labels)
         """,
     ),
     "a block that one rank enters first": (
