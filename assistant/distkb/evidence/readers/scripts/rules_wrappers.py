@@ -27,6 +27,8 @@ _MODULE = frozenset({
     "training", "type", "xpu", "zero_grad",
 })  # fmt: skip
 """What `DistributedDataParallel` has of its own."""
+_SAME = frozenset({"torch.compile", "thunder.jit"})
+"""Calls that give back the model, wrapped or not."""
 _WHOLE = ("summon_full_params", "full_tensor", "unshard", "register_fsdp_forward_method", "get_full_params")
 _TAKES = frozenset(
     {"linear", "embedding", "matmul", "mm", "bmm", "einsum", "cross_entropy", "fused_linear_cross_entropy"}
@@ -51,9 +53,35 @@ def _lacks(node: ast.Attribute, function: Function, job: ScriptContext) -> bool:
     if not dotted(node.value) or kinds.kind_of(node.value, function, job.project, node.lineno) != kinds.DDP:
         return False
     cls = kinds.model_class(node.value, function, job.project)
-    if cls is None:
+    if cls is None or not _is_wrapped_before(dotted(node.value), function, job):
         return False
     return job.project.method(cls, node.attr) is not None or node.attr in job.project.attribute_values(cls)
+
+
+def _is_wrapped_before(name: str, function: Function, job: ScriptContext) -> bool:
+    """Whether an attribute of `self` is wrapped when a method of the same object runs; other names are."""
+    if not name.startswith("self.") or function.owner is None:
+        return True
+    wraps = [m for m in function.owner.methods.values() if _wraps(name, m, job)]
+    if any(method is function or method.name.endswith("__init__") for method in wraps):
+        return True
+    mine = job.project.callers(function)
+    calls = [(caller, site) for method in wraps for caller, site in job.project.callers(method)]
+    return any(
+        caller.name.endswith("__init__")
+        or any(other is caller and later.node.lineno > site.node.lineno for other, later in mine)
+        for caller, site in calls
+    )
+
+
+def _wraps(name: str, method: Function, job: ScriptContext) -> bool:
+    made = (one.value for one in job.project.walk(method).assigned(name, before=1 << 30))
+    calls = (value for value in made if isinstance(value, ast.Call))
+    return any(
+        kinds.kind_of(call, method, job.project, call.lineno) == kinds.DDP
+        for call in calls
+        if not any(dotted(argument) == name and canonical(call.func, method.script) in _SAME for argument in call.args)
+    )
 
 
 def read_weight(job: ScriptContext) -> Iterator[ScriptFinding]:

@@ -38,6 +38,23 @@ class Runner:
         return self.model(x) / self.model.temperature  # distkb: script.attribute-of-wrapper
 
 
+class Task:
+    def __init__(self):
+        self.model = Captioner()
+
+    def distribute(self):
+        self.model = DDP(self.model)
+
+    def sample(self, x):
+        return self.model.caption(x)  # distkb: script.attribute-of-wrapper
+
+
+def run(x):
+    task = Task()
+    task.distribute()
+    return task.sample(x)
+
+
 def fused(loader):
     model = Captioner()
     fully_shard(model.encoder)

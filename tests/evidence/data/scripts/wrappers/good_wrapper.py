@@ -46,6 +46,25 @@ class Runner:
         return self.model(x) / self.model.module.temperature, self.net.caption(x)
 
 
+class Task:
+    def __init__(self):
+        self.model = Captioner()
+
+    def prime(self, x):
+        self.model = torch.compile(self.model)
+        return self.model.caption(x)
+
+    def distribute(self):
+        self.model = DDP(self.model)
+
+
+def run(x):
+    task = Task()
+    task.prime(x)
+    task.distribute()
+    return task.model(x)
+
+
 def sharded():
     model = Captioner()
     model.head.weight = model.encoder.weight
