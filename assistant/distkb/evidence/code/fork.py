@@ -76,6 +76,17 @@ def alone(spots: Sequence[Spot]) -> tuple[ForkCandidate, ...]:
     return tuple(found)
 
 
+def behind(spot: Spot) -> Iterator[ForkCandidate]:
+    """Yield the tests that a rank comes to behind a statement, until its loop begins anew or its function ends."""
+    loops = [index for index, arm in enumerate(spot.arms) if isinstance(arm.node, LOOPS)]
+    least = loops[-1] + 1 if loops else 0
+    for statement, arms in statements(spot.function.node.body):
+        around = tuple(arms)
+        follows = statement.lineno > spot.line and around == tuple(spot.arms[: len(around)])
+        if follows and len(around) >= least and isinstance(statement, ast.If):
+            yield ForkCandidate("branch", statement.test, statement, spot.function)
+
+
 def _same(a: Spot, b: Spot) -> bool:
     return a.statement is b.statement
 

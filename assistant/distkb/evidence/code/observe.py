@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distkb.evidence.code.fork import ForkCandidate, alone, fork
+from distkb.evidence.code.fork import ForkCandidate, alone, behind, fork
 from distkb.evidence.code.prints import Prints
 from distkb.evidence.code.skipped import skipped
 from distkb.evidence.code.spots import Spot, chain
@@ -81,6 +81,12 @@ def observe(
     if printed and not together:
         return []
     chosen = _chosen(candidates, origins, everyone=together, printed=printed)
+    if chosen is None and together:
+        # Who printed a line has gone on from there, perhaps into a collective that the others did not come to.
+        ahead = (one for stand in stands if stand.printed for one in behind(stand.spots[-1]))
+        chosen = _chosen(
+            (c for c in ahead if skipped(c, effects) == "collective"), origins, everyone=True, printed=True
+        )
     if chosen is None and not printed:
         # They stand where the code does not tell them apart: a few may have said what sent them there.
         few = min(_by_statement(last_lines, project), key=len, default=[])
@@ -123,10 +129,15 @@ def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects, stands:
     """The name of the finding: where the batch decides, what the ranks leave out belongs to it."""
     if reason.origin == "rank" and any(_is_paired(stand.spots[-1]) for stand in stands if not stand.printed):
         return "code.parted-by-part-in-pair"
+    if reason.origin == "file" and candidate.turn == "head":
+        return "code.length-by-file"
     if candidate.turn == "arms" and stands and all(stand.calls for stand in stands):
         return "code.other-order"
-    left_out = skipped(candidate, effects) if reason.origin == "batch" else None
-    return f"code.parted-by-{reason.origin}" if left_out is None else f"code.batch-skips-{left_out}"
+    left_out = skipped(candidate, effects) if reason.origin in {"batch", "measure"} else None
+    if reason.origin == "measure" and candidate.turn == "branch" and left_out == "collective":
+        return "code.measure-gates-collective"
+    batch_decides = reason.origin == "batch" and left_out is not None
+    return f"code.batch-skips-{left_out}" if batch_decides else f"code.parted-by-{reason.origin}"
 
 
 def _of_position(position: Position, project: Project) -> _Stand:
