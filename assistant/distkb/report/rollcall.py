@@ -20,9 +20,9 @@ _ORDER = {state: place for place, state in enumerate(get_args(State))}
 
 
 def lines(ranks: Iterable[RankState], say: Say) -> list[str]:
-    """Return a line for each group of ranks of one state and place; nothing where only one rank is known."""
+    """Return a line for each group of ranks of one state and place; nothing where one rank's last words are all."""
     ordered = groups(ranks)
-    if sum(map(len, ordered)) < 2:
+    if sum(map(len, ordered)) < 2 and not any(one.place for members in ordered for one in members):
         return []
     shown = [said(members, say) for members in ordered[:GROUPS]]
     left = sum(len(members) for members in ordered[GROUPS:])

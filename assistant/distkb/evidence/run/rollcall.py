@@ -50,10 +50,12 @@ def roll_call(
         return ()
     last = max([(world or 0) - 1, *(rank for rank in known if rank < MOST_RANKS)])
     listed = known if open_lines or last - len(known) >= MOST_SILENT else {*range(last + 1), *known}
-    return tuple(
+    states = (
         _state(rank, by_rank.get(rank), stands.get(rank), events.get(rank, ()), timeline, work)
         for rank in sorted(listed)
     )
+    own_file = {rank for rank, process in by_rank.items() if process.whole}
+    return tuple(one for one in states if one.state != "missing" or not open_lines or one.rank in own_file)
 
 
 def _state(
