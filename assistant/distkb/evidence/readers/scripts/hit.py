@@ -43,11 +43,12 @@ class ScriptContext:
         self.effects = Effects(project)
         self.origins = Origins(project, self.effects)
         self.vocabulary: set[str] = set()
-        """Every name, attribute, keyword and string of all scripts."""
+        """Every name, attribute, keyword and string of all scripts, and what names that are used are imported as."""
         for script in project.scripts:
-            self.vocabulary |= words_of(script.nodes)
-            self.vocabulary |= {node.arg or "" for node in script.nodes if isinstance(node, ast.keyword)}
-            self.vocabulary |= {part for target in script.imports.values() for part in target.split(".")}
+            used = words_of(script.nodes)
+            self.vocabulary |= used | {node.arg or "" for node in script.nodes if isinstance(node, ast.keyword)}
+            imported = (target for name, target in script.imports.items() if name in used)
+            self.vocabulary |= {part for target in imported for part in target.split(".")}
 
     @cached_property
     def is_parallel(self) -> bool:

@@ -123,7 +123,7 @@ def no_sampler(job: ScriptContext) -> Iterator[ScriptFinding]:
         call = site.node
         if id(function.script) not in wrapped or not site.where.certain or _is_managed(function) or has_spread(call):
             continue
-        if constant(keyword(call, "shuffle")) is not True or keyword(call, "sampler") is not None:
+        if not _shuffles(call, function, job) or keyword(call, "sampler") is not None:
             continue
         mentioned = words(call)
         by_rank = any(
@@ -131,6 +131,14 @@ def no_sampler(job: ScriptContext) -> Iterator[ScriptFinding]:
         )
         if not by_rank and not any(_EVALUATION.search(word) for word in (*mentioned, name)):
             yield hit("script.no-distributed-sampler", function, call, loader=name or "DataLoader")
+
+
+def _shuffles(call: ast.Call, function: Function, job: ScriptContext) -> bool:
+    """Whether a loader draws in another order each time, be it that a caller of its function says so."""
+    shuffle = keyword(call, "shuffle")
+    if isinstance(shuffle, ast.Name) and shuffle.id in function.parameters:
+        return any(constant(value) is True for value, _ in job.project.given(shuffle.id, function))
+    return constant(shuffle) is True
 
 
 def _origin(call: ast.Call, function: Function, job: ScriptContext) -> set[str]:

@@ -1,5 +1,5 @@
 from torch.nn.parallel import DistributedDataParallel as DDP
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, DistributedSampler
 
 
 def main(dataset, validation, net):
@@ -9,3 +9,13 @@ def main(dataset, validation, net):
     for batch in loader:
         model(batch)
     return val_loader
+
+
+def make_loader(dataset, training):
+    return DataLoader(dataset, batch_size=8, shuffle=training)  # distkb: script.no-distributed-sampler
+
+
+def train(dataset, net):
+    model = DDP(net)
+    for batch in make_loader(dataset, True):
+        model(batch)
