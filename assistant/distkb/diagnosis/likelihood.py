@@ -157,7 +157,7 @@ class LikelihoodTable:
         """Give findings that exclude values of facts the probability that is left to the others, as a word has it."""
         for finding in findings:
             values = [value.split("=", 1) for value in finding.excludes]
-            if not values:
+            if not values or not self.facts.keys() >= {fact for fact, _ in values}:
                 continue
             usual = {fact: self.fact_background(fact) for fact, _ in values}
             kind = self.kinds[finding.id]

@@ -23,10 +23,34 @@ def wrappings(job: ScriptContext) -> Iterator[tuple[Function, ast.Call]]:
                 yield function, site.node
 
 
+def _given(job: ScriptContext) -> Iterator[tuple[Function, ast.expr]]:
+    """Yield what is wrapped with DDP, be it by Accelerate's `prepare` or a Trainer of Transformers."""
+    for function, call in wrappings(job):
+        yield from ((function, argument) for argument in call.args[:1])
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "prepare" else None
+            if owner is not None and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.ACCELERATOR:
+                walk = job.project.walk(function)
+                made = ((argument, walk.assigned(dotted(argument), before=call.lineno)) for argument in call.args)
+                yield from ((function, found[-1].value if found else argument) for argument, found in made)
+            elif kinds.kind_of(call, function, job.project, call.lineno) == kinds.HF_TRAINER:
+                model = keyword(call, "model") or next(iter(call.args), None)
+                yield from [(function, model)] if model is not None else []
+
+
 def _finds_unused(job: ScriptContext) -> bool:
-    """Whether any wrapping looks for unused parameters, or may do so."""
-    told = ((has_spread(call), keyword(call, "find_unused_parameters")) for _, call in wrappings(job))
-    return any(hidden or (value is not None and constant(value) is not False) for hidden, value in told)
+    """Whether any wrapping looks for unused parameters, or may do so; Transformers' Trainer does unless it is told."""
+    if any(has_spread(call) for _, call in wrappings(job)):
+        return True
+    sites = [site.node for function in job.project.functions for site in job.project.walk(function).sites]
+    told = [value for call in sites for name in _UNUSED if (value := keyword(call, name)) is not None]
+    by_itself = not told and job.mentions("TrainingArguments")
+    return by_itself or any(constant(value) is not False for value in told)
+
+
+_UNUSED = ("find_unused_parameters", "ddp_find_unused_parameters")
 
 
 def never_called(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -49,14 +73,13 @@ def never_called(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _wrapped(job: ScriptContext) -> Iterator[Class]:
     """Yield the project's classes of which an object is given to DDP."""
     seen: set[int] = set()
-    for function, call in wrappings(job):
-        for argument in call.args[:1]:
-            value = made_by(argument, function, job)
-            if isinstance(value, ast.Call):
-                found = job.project.class_named(value.func, function.script)
-                if found is not None and id(found) not in seen:
-                    seen.add(id(found))
-                    yield found
+    for function, argument in _given(job):
+        value = made_by(argument, function, job)
+        if isinstance(value, ast.Call):
+            found = job.project.class_named(value.func, function.script)
+            if found is not None and "forward" in found.methods and id(found) not in seen:
+                seen.add(id(found))
+                yield found
 
 
 def made_by(node: ast.expr, function: Function, job: ScriptContext) -> ast.Call | None:
