@@ -346,6 +346,11 @@
       return kind.role !== "context" || (o.source === "log" && !kind.inLogs);
     }
 
+    function putsForward(o) {
+      var kind = kinds.get(o.id);
+      return Boolean(kind && o.present && kind.background < constants.common) || tells(o);
+    }
+
     function verdict() {
       var worded = evidence.affinity && Object.keys(evidence.affinity).length > 0;
       if (!worded && !evidence.observations.some(tells)) return "no-evidence";
@@ -362,7 +367,8 @@
         (total >= constants.clear && total >= constants.lead * Math.max(second, other));
       if (clear && shown) return "named";
       var ahead = total >= constants.ahead && total >= constants.far * Math.max(second, other);
-      return total >= constants.leading || ahead ? "leading" : "undecided";
+      var forward = worded || entries[0].causes[0].evidence.some(c => c.weight > 0 && putsForward(c.observation));
+      return forward && (total >= constants.leading || ahead) ? "leading" : "undecided";
     }
 
     return { entries: entries, other: other, verdict: verdict() };

@@ -8,7 +8,7 @@ from diagnosis_build import ask, cause, entry, guide, seen, signature
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distkb.catalogue.model import Finding, Role, Step, Text
+from distkb.catalogue.model import Finding, Likelihood, Role, Step, Text
 from distkb.diagnosis.batch import diagnose
 from distkb.diagnosis.conclude import entry_probabilities
 from distkb.diagnosis.guide import Guide
@@ -87,6 +87,18 @@ def test_nothing_read_and_nothing_wrong_are_no_diagnosis() -> None:
     t = guide(entry("D1", cause("D1.a", {"version": "always"})), signatures=(signature("version", "context"),))
     assert diagnose(t, Evidence()).verdict == "no-evidence"
     assert diagnose(t, Evidence(observations=(seen("version"),))).verdict == "no-evidence"
+
+
+@pytest.mark.parametrize(
+    ("background", "shown", "verdict"), [("sometimes", "often", "undecided"), ("rarely", "sometimes", "leading")]
+)
+def test_what_most_runs_show_puts_no_entry_forward(background: Likelihood, shown: Likelihood, verdict: str) -> None:
+    """Beside a failure that is nobody's, an entry that only a common thing speaks for is not put forward."""
+    common = Finding(id="run.common", means=Text(en="m", ko="m"), background=background, telling=False)
+    odd = Finding(id="run.odd", means=Text(en="m", ko="m"), background="sometimes")
+    t = guide(entry("D1", cause("D1.a", {"run.common": shown})), entry("D2", cause("D2.a", {})), findings=(common, odd))
+    both = Evidence(observations=(seen("run.common"), seen("run.odd")))
+    assert diagnose(t, both).verdict == verdict
 
 
 def test_entries_are_ranked_by_the_sum_of_their_causes() -> None:

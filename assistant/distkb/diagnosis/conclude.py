@@ -25,6 +25,8 @@ LEAD = 6.0
 """Nothing comes near an entry that is this many times as probable as the next one."""
 FITS = 1.5
 """Least weight (natural log) of a signature or finding behind a named cause: answers alone name nothing."""
+COMMON = 0.1
+"""Least background of what most runs show, failing or not: by itself it puts no entry forward."""
 SEVERAL = 2
 """Least number of described symptoms and surroundings that name a cause: many failures look like any one of them."""
 
@@ -88,7 +90,15 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: flo
     if clear and shown:
         return "named"
     ahead = total >= AHEAD and total >= FAR * max(second, other)
-    return "leading" if total >= LEADING or ahead else "undecided"
+    forward = evidence.affinity or any(_puts_forward(table, c.observation) for c in causes[0].evidence if c.weight > 0)
+    return "leading" if forward and (total >= LEADING or ahead) else "undecided"
+
+
+def _puts_forward(table: LikelihoodTable, observation: Observation) -> bool:
+    """Whether an observation tells of a failure, or few runs show it."""
+    kind = table.kinds.get(observation.id)
+    rare = kind is not None and observation.present and kind.background < COMMON
+    return rare or _tells(table, observation)
 
 
 def _is_described(kind: Kind, source: Source) -> bool:
