@@ -90,7 +90,7 @@ def test_nothing_read_and_nothing_wrong_are_no_diagnosis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("background", "shown", "verdict"), [("sometimes", "often", "undecided"), ("rarely", "sometimes", "leading")]
+    ("background", "shown", "verdict"), [("sometimes", "often", "undecided"), ("rarely", "sometimes", "named")]
 )
 def test_what_most_runs_show_puts_no_entry_forward(background: Likelihood, shown: Likelihood, verdict: str) -> None:
     """Beside a failure that is nobody's, an entry that only a common thing speaks for is not put forward."""
