@@ -137,6 +137,11 @@ WORKING = (
             "First error in the logs: torch.x.LateError: too late.",
             "로그에서 처음 나온 오류: torch.x.LateError: too late.",
         ),
+        (
+            ((PRIMARY, (quote("torch.x.SignalException: Process 4012 got signal: 15", None),)),),
+            "The launcher was ended from outside, by signal 15.",
+            "런처가 외부에서 온 시그널 15로 종료되었습니다.",
+        ),
         ((("frame.x", CALLS),), "", ""),
     ],
 )

@@ -21,6 +21,8 @@ _MOST_PLACES = 3
 """The most places at which ranks stand that one sentence can tell."""
 _NOTHING = "\0"
 """Stands for an unknown time until the blank beside it is taken out with it; log text cannot hold it."""
+_ENDED = re.compile(r"SignalException: Process \d+ got signal: (\d+)|Received (?:Signals\.SIG)?(\w+) death signal")
+"""What torchrun prints where it was ended from outside."""
 _SIGNAL = re.compile(r"\((SIG[A-Z0-9]+)\)")
 _FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d{1,9}), in \S+\s+(?P<code>\S.*)')
 _ERROR = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Exit|Interrupt|Timeout)\w*\b(?!\()")
@@ -227,6 +229,9 @@ def _first_error(evidence: Evidence, meanings: Meanings, say: Say) -> str:
     first = next((quote for quote in quotes if _ERROR.match(message(quote))), next(iter(itself), None))
     if first is None:
         return ""
+    ended = _ENDED.search(first.text)
+    if ended:
+        return say("story.launcher-ended", at=_at(first, say), signal=next(filter(None, ended.groups())))
     key = "story.first-error" if first.rank is None else "story.first-error-rank"
     return say(key, rank=_rank(first, say), at=_at(first, say), error=_error(first))
 
