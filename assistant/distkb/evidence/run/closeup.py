@@ -12,6 +12,7 @@ from distkb.evidence.observation import Closeup, Odd, Passage, PassageLine, Quot
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.sayings import Talk, say, talks
 from distkb.evidence.run.series import MOST_COMPARED
+from distkb.evidence.run.timeline import line_quote
 from distkb.evidence.run.turns import turns
 from distkb.evidence.run.work import LAUNCHER
 from distkb.evidence.text.clean import quote_text
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from distkb.evidence.run.positions import Position
-    from distkb.evidence.run.processes import Process, Run, Trace
+    from distkb.evidence.run.processes import Run, Trace
     from distkb.evidence.run.sayings import Alone
     from distkb.evidence.run.timeline import Event, Timeline
 
@@ -99,23 +100,13 @@ def _printed(run: Run) -> dict[str, Lines]:
     return whole
 
 
-def _quote(line: Line, process: Process, timeline: Timeline) -> Quote:
-    return Quote(
-        text=quote_text(line.text),
-        path=line.path,
-        line=line.number,
-        rank=process.rank,
-        time=timeline.times.of(line.stamp),
-    )
-
-
 def _span(spoken: Sequence[Talk], timeline: Timeline) -> tuple[Quote | None, Quote | None]:
     """Return the earliest and the latest line that carries a time."""
 
     def timed(talk: Talk, lines: Iterable[Line]) -> Iterator[Quote]:
         line = next((line for line in lines if line.stamp is not None), None)
         if line is not None and timeline.times.of(line.stamp) is not None:
-            yield _quote(line, talk.process, timeline)
+            yield line_quote(line, talk.process, timeline)
 
     first = [quote for talk in spoken for quote in timed(talk, talk.lines[:TIMED])]
     last = [quote for talk in spoken for quote in timed(talk, reversed(list(talk.lines[-TIMED:])))]
@@ -254,7 +245,7 @@ def _variants(template: str, one: _Template, timeline: Timeline) -> list[Quote]:
         line = whose.lines[index]
         numbers = say(line).numbers
         if numbers not in found:
-            found[numbers] = _quote(line, whose.process, timeline)
+            found[numbers] = line_quote(line, whose.process, timeline)
             if len(found) > ALSO:
                 break
     return list(found.values())
@@ -283,7 +274,7 @@ def _course(spoken: Sequence[Talk], timeline: Timeline) -> Iterator[Quote]:
                 if talk.all_have(places, number)
             ]
             for at in turns(columns, len(places), POINTS):
-                yield _quote(talk.lines[places[at]], talk.process, timeline)
+                yield line_quote(talk.lines[places[at]], talk.process, timeline)
         if often:
             return
 
@@ -317,7 +308,7 @@ def _odd(spoken: Sequence[Talk], timeline: Timeline) -> Iterator[Odd]:
                 number=", ".join(own for own, _ in found),
                 ranks=tuple(rank for at in whose if (rank := rows[at][0].process.rank) is not None),
                 usual=", ".join(usual for _, usual in found),
-                quote=_quote(talk.lines[index], talk.process, timeline),
+                quote=line_quote(talk.lines[index], talk.process, timeline),
             )
 
 

@@ -10,10 +10,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.run.lines import Lines
-from distkb.evidence.run.sayings import templates
-from distkb.evidence.run.steps import Progress, counted, ends_run, last_progress, reaches_its_end, says_finished
-from distkb.evidence.run.timeline import Event, Timeline, quote
+from distkb.evidence.run.reached import finished, last_steps, steps_made
+from distkb.evidence.run.steps import ends_run, last_progress, reaches_its_end
+from distkb.evidence.run.timeline import Event, Timeline, line_quote, quote
 from distkb.evidence.run.watchdog import different_ops
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.lines import head
@@ -22,7 +21,7 @@ from distkb.evidence.text.ranks import MOST_RANKS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from distkb.evidence.run.lines import Line
+    from distkb.evidence.run.lines import Line, Lines
     from distkb.evidence.run.processes import Process, Run
 
 QUOTES = 6
@@ -43,13 +42,13 @@ def derive(
         _only_echoes(timeline),
         *_calls(run, timeline),
         _finished_early(run, timeline),
-        _last_steps(run, timeline, work),
+        last_steps(run, timeline, work),
         _still_working(run, timeline, work),
         _missing(run, timeline, work),
         _never_joined(run, timeline, work),
         None if failed else _frozen(run, timeline, work, hanging=hanging),
         _user_exception(timeline),
-        _steps_made(run, timeline, work),
+        steps_made(run, timeline, work),
         _only_rank_zero(run),
         different_ops(run),
     ]
@@ -160,11 +159,6 @@ def _frame_quote(event: Event) -> Quote:
     return Quote(text=quote_text(frame.text), path=event.path, line=line, rank=event.rank)
 
 
-def _line_quote(line: Line, process: Process, timeline: Timeline) -> Quote:
-    time = timeline.times.of(line.stamp)
-    return Quote(text=quote_text(line.text), path=line.path, line=line.number, rank=process.rank, time=time)
-
-
 def _finished_early(run: Run, timeline: Timeline) -> Observation | None:
     waiting = [event for event in timeline.events if event.kind == "echo"]
     failed = {event.process for event in timeline.events}
@@ -176,7 +170,7 @@ def _finished_early(run: Run, timeline: Timeline) -> Observation | None:
     shown = False
     certainty = 1.0
     for process in silent:
-        says = _finished(process)
+        says = finished(process)
         failure = listed.get(process.rank if process.rank is not None else -1)
         if failure is not None and not (says and failure.signal in {"SIGTERM", "SIGABRT"}):
             if failure.signal != "SIGABRT" or not waiting[0].gone:
@@ -187,92 +181,10 @@ def _finished_early(run: Run, timeline: Timeline) -> Observation | None:
                 continue
             certainty = 0.6
         shown = True
-        found += [_line_quote(line, process, timeline) for line in process.tail[-1:]]
+        found += [line_quote(line, process, timeline) for line in process.tail[-1:]]
     if not shown:
         return None
     return _finding("rank-finished-early", [*found, quote(waiting[0], timeline)], certainty)
-
-
-def _last_steps(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
-    """Whether the ranks stopped at one step, or at different ones."""
-    if any(event.kind != "echo" for event in timeline.events):
-        return None  # where one rank died, the others print on until they notice
-    if not timeline.events and all(_finished(process) for process in run.ranked):
-        return None  # uneven or not, everyone came to the end
-    counters: list[tuple[Process, dict[str, Progress]]] = []
-    work = _alike({process.key: work[process.key] for process in run.ranked})
-    for process in run.ranked:
-        lines = work[process.key]
-        if lines and (progress := last_progress(lines, bare=True)):
-            counters.append((process, progress))
-    if len(counters) < 2 or len(counters) < len([p for p in run.ranked if p.tail]):
-        return None
-    waited = any(event.delay or not event.gone for event in timeline.events if event.kind == "echo")
-    shared = set.intersection(*(set(progress) for _, progress in counters))
-    wordings = sorted(shared, key=lambda word: (word == "epoch", len(word)))
-    for wording in wordings:
-        places = [((p[wording].epoch or 0), p[wording].step) for _, p in counters]
-        totals = {p[wording].total for _, p in counters}
-        differ = max(places) != min(places) or (len(totals) > 1 and None not in totals)
-        if differ if waited else _far_apart(places):
-            ends = [counters[places.index(min(places))], counters[places.index(max(places))]]
-            ordered = sorted(counters, key=lambda one: 0 if one[0] is ends[0][0] else 1 if one[0] is ends[1][0] else 2)
-            return _finding("last-step-differs", _step_quotes(wording, ordered, timeline, work))
-    if not waited or not wordings:
-        return None
-    return _finding("last-step-same", _step_quotes(wordings[0], counters, timeline, work))
-
-
-_LEARNS = re.compile(
-    r"(?i)loss|\blr\b|learning.rate|grad|reward|acc(?:uracy)?\b|ppl|perplexity|tok(?:en)?s?/s|samples/s|it/s"
-)
-_MADE = 3
-"""Steps or epochs that a rank printed with what it learnt in them, after which the run is past its first step."""
-
-
-def _steps_made(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
-    """Whether a rank printed one step after another."""
-    for process in run.processes:
-        made: list[tuple[tuple[int, int], Line]] = []
-        for count, part, at in counted(work.get(process.key, Lines()).where(_is_learning)):
-            made = [*made, (count, part.line(at))] if not made or made[-1][0] < count else [(count, part.line(at))]
-            if len(made) == _MADE:
-                quotes = tuple(_line_quote(line, process, timeline) for _, line in made)
-                return Observation(id="run.steps-made", source="log", quotes=quotes)
-    return None
-
-
-def _is_learning(text: str) -> bool:
-    return _LEARNS.search(text) is not None
-
-
-def _alike(work: Mapping[str, Lines]) -> dict[str, Lines]:
-    """The lines that every process printed which printed any: only those tell how far one came beside another."""
-    said = {key: templates(lines) for key, lines in work.items()}
-    printed = [frozenset(own) for own in said.values() if own]
-    shared = frozenset.intersection(*printed) if printed else frozenset()
-    return {
-        key: lines.pick([index for index, template in enumerate(said[key]) if template in shared])
-        for key, lines in work.items()
-    }
-
-
-def _finished(process: Process) -> bool:
-    return any(says_finished(line.text) for line in process.tail[-3:])
-
-
-def _step_quotes(
-    wording: str,
-    counters: Sequence[tuple[Process, dict[str, Progress]]],
-    timeline: Timeline,
-    work: Mapping[str, Lines],
-) -> list[Quote]:
-    return [_line_quote(work[process.key][p[wording].index], process, timeline) for process, p in counters]
-
-
-def _far_apart(places: Sequence[tuple[int, int]]) -> bool:
-    """Whether ranks that were cut off at one moment differ by more than the step they were in."""
-    return len({epoch for epoch, _ in places}) == 1 and max(places)[1] - min(places)[1] >= 2
 
 
 def _still_working(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
@@ -293,7 +205,7 @@ def _still_working(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> O
     if time - quiet_time < max(QUIET, 1.5 * pace) or not timed_out - {process.key} or _waited_too(process, timeline):
         return None
     return _finding(
-        "rank-still-working", [_line_quote(line, process, timeline), _line_quote(quiet_line, quiet, timeline)]
+        "rank-still-working", [line_quote(line, process, timeline), line_quote(quiet_line, quiet, timeline)]
     )
 
 
@@ -345,7 +257,7 @@ def _missing(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observa
     absent = [rank for rank in range(world) if rank not in present]
     if not absent or len(absent) > len(present):
         return None
-    quotes = [_line_quote(work[p.key][-1], p, timeline) for p in talking]
+    quotes = [line_quote(work[p.key][-1], p, timeline) for p in talking]
     return _finding("rank-missing", quotes)
 
 
@@ -369,7 +281,7 @@ def _never_joined(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Ob
                 most = max(most, int(found[2]))
     if not 0 < len(members) < most <= MOST_RANKS:
         return None
-    quotes = [_line_quote(line, process, timeline) for _, (process, line) in sorted(members.items())]
+    quotes = [line_quote(line, process, timeline) for _, (process, line) in sorted(members.items())]
     return Observation(id="run.never-joined", source="log", quotes=tuple(quotes[:QUOTES]))
 
 
@@ -400,7 +312,7 @@ def _frozen(run: Run, timeline: Timeline, work: Mapping[str, Lines], *, hanging:
         if progress and not midway:
             return None
         if midway or hanging or _MIDWAY.search(lines[-1].text[:400]):
-            quotes.append(_line_quote(lines[-1], process, timeline))
+            quotes.append(line_quote(lines[-1], process, timeline))
     return _finding("frozen-without-error", quotes, 1.0 if hanging else 0.7) if quotes else None
 
 

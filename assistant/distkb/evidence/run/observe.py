@@ -26,7 +26,7 @@ from distkb.evidence.run.sayings import (
 )
 from distkb.evidence.run.series import IN_TROUBLE, RELATIONS, Cell, Column, columns
 from distkb.evidence.run.steps import counts_on
-from distkb.evidence.run.timeline import quote
+from distkb.evidence.run.timeline import line_quote, quote
 from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
     found = [*_parted(model.parting), *_first(model, timeline), *_alone(few, timeline), *_ended(model, timeline)]
     found += _members(compared, timeline) if model.troubled else []
     if counting:
-        quotes = tuple(_quote(line, process, timeline) for process, line in counting)
+        quotes = tuple(line_quote(line, process, timeline) for process, line in counting)
         found.append(Observation(id="run.still-counting", source="log", quotes=quotes))
     spoken_for: dict[tuple[str | None, str, int], str] = {}
     for signature in sorted(signatures, key=lambda one: -one.precedence):
@@ -144,10 +144,10 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         found += _said(signature.id, said, timeline)
         often = [one for one in uneven if mine(one[1].line)] if "unequal" in signature.where else []
         if often and not said:
-            quotes = tuple(_quote(saying.line, process, timeline) for process, saying in often[:QUOTES])
+            quotes = tuple(line_quote(saying.line, process, timeline) for process, saying in often[:QUOTES])
             found.append(Observation(id=signature.id, source="log", certainty=SPOKESMAN, quotes=quotes))
         elif "last" in signature.where and not said:
-            last = [_quote(line, process, timeline) for process, line in words if mine(line)]
+            last = [line_quote(line, process, timeline) for process, line in words if mine(line)]
             found += [Observation(id=signature.id, source="log", certainty=LAST, quotes=tuple(last[:QUOTES]))] * bool(
                 last
             )
@@ -155,7 +155,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         if "last-renamed" in signature.where and renamed(differing):
             apart = differing
         if apart and all(_compiled(signature.pattern).search(line.text) for _, line in apart):
-            quotes = tuple(_quote(line, process, timeline) for process, line in apart[:QUOTES])
+            quotes = tuple(line_quote(line, process, timeline) for process, line in apart[:QUOTES])
             found.append(Observation(id=signature.id, source="log", quotes=quotes))
         for relation in relations:
             shown = [
@@ -222,13 +222,13 @@ def _first(model: Model, timeline: Timeline) -> list[Observation]:
 def _ended(model: Model, timeline: Timeline) -> list[Observation]:
     found: list[Observation] = []
     if model.completed:
-        quotes = tuple(_quote(line, process, timeline) for process, line in model.completed[:QUOTES])
+        quotes = tuple(line_quote(line, process, timeline) for process, line in model.completed[:QUOTES])
         found.append(Observation(id="run.completed", source="log", quotes=quotes))
     if model.stopped and model.parting is None:
-        quotes = tuple(_quote(line, process, timeline) for process, line in model.stopped[:QUOTES])
+        quotes = tuple(line_quote(line, process, timeline) for process, line in model.stopped[:QUOTES])
         found.append(Observation(id="run.stopped-apart", source="log", quotes=quotes))
     if model.began_apart:
-        quotes = tuple(_quote(line, process, timeline) for process, line in model.began_apart)
+        quotes = tuple(line_quote(line, process, timeline) for process, line in model.began_apart)
         found.append(Observation(id="run.began-apart", source="log", quotes=quotes))
     for name, lines in (
         ("run.started-over", model.started_over),
@@ -243,7 +243,7 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
         quotes = tuple(_plain_quote(line, timeline) for line in shown)
         found.append(Observation(id=f"run.data-divided-{often}", source="log", quotes=quotes))
     if model.quiet is not None and model.parting is None:
-        quotes = (_quote(model.quiet.line, model.quiet.process, timeline), model.quiet.end)
+        quotes = (line_quote(model.quiet.line, model.quiet.process, timeline), model.quiet.end)
         certainty = model.quiet.certainty
         found.append(Observation(id="run.quiet-before-end", source="log", certainty=certainty, quotes=quotes))
     if model.shorter_limit is not None:
@@ -281,7 +281,7 @@ def _alone(few: Sequence[Alone], timeline: Timeline) -> list[Observation]:
 
 
 def _lines(name: str, lines: Sequence[tuple[Process, Line]], timeline: Timeline) -> list[Observation]:
-    quotes = tuple(_quote(line, process, timeline) for process, line in lines[:QUOTES])
+    quotes = tuple(line_quote(line, process, timeline) for process, line in lines[:QUOTES])
     return [Observation(id=name, source="log", quotes=quotes)] if quotes else []
 
 
@@ -304,7 +304,7 @@ def _members(spoken: Sequence[Talk], timeline: Timeline) -> list[Observation]:
 def _said(name: str, few: Sequence[Alone], timeline: Timeline) -> list[Observation]:
     if not few:
         return []
-    quotes = tuple(_quote(one.saying.line, one.process, timeline) for one in few[:QUOTES])
+    quotes = tuple(line_quote(one.saying.line, one.process, timeline) for one in few[:QUOTES])
     certainty = 1.0 if any(one.last for one in few) else SPOKESMAN
     return [Observation(id=name, source="log", certainty=certainty, quotes=quotes, count=len(few))]
 
@@ -321,10 +321,5 @@ def _side_by_side(name: str, column: Column, timeline: Timeline) -> Observation:
             break
     shown = (*first.values(), *rest)[:QUOTES]
     return Observation(
-        id=name, source="log", quotes=tuple(_quote(cell.line, process, timeline) for process, cell in shown)
+        id=name, source="log", quotes=tuple(line_quote(cell.line, process, timeline) for process, cell in shown)
     )
-
-
-def _quote(line: Line, process: Process, timeline: Timeline) -> Quote:
-    time = timeline.times.of(line.stamp)
-    return Quote(text=quote_text(line.text), path=line.path, line=line.number, rank=process.rank, time=time)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distkb.evidence.observation import Quote, RankState
+from distkb.evidence.observation import RankState
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.steps import ends_run
-from distkb.evidence.run.timeline import quote
+from distkb.evidence.run.timeline import line_quote, quote
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import MOST_RANKS
 
@@ -67,7 +67,7 @@ def _state(
     work: Mapping[str, Sequence[Line]],
 ) -> RankState:
     lines = work.get(process.key, ()) if process is not None else ()
-    last = _line(lines[-1], rank, timeline) if lines else None
+    last = line_quote(lines[-1], process, timeline) if process is not None and lines else None
     sources = Lines.given(lines).paths()[:SOURCES]
     certainty = 1.0 if process is None or process.said or events else BY_NAME
     own = next((event for event in events if event.kind != "echo"), None)
@@ -97,11 +97,6 @@ def _state(
         return RankState(rank=rank, state="missing", sources=sources, certainty=certainty)
     done = any(ends_run(line.text) for line in lines[-3:])
     return RankState(rank=rank, state="done" if done else "silent", last=last, sources=sources, certainty=certainty)
-
-
-def _line(line: Line, rank: int, timeline: Timeline) -> Quote:
-    time = timeline.times.of(line.stamp)
-    return Quote(text=quote_text(line.text), path=line.path, line=line.number, rank=rank, time=time)
 
 
 def _where(place: Position) -> str:

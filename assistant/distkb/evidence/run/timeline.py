@@ -366,6 +366,12 @@ def quote(event: Event, timeline: Timeline) -> Quote:
     )
 
 
+def line_quote(line: Line, process: Process, timeline: Timeline) -> Quote:
+    """A line that a process printed, with its rank and time."""
+    time = timeline.times.of(line.stamp)
+    return Quote(text=quote_text(line.text), path=line.path, line=line.number, rank=process.rank, time=time)
+
+
 def notes(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) -> tuple[Quote, ...]:
     """The course of events: each process's first failure of each sort, in order, and where silent ones stopped."""
     chosen: list[Event] = []
