@@ -21,7 +21,9 @@ _MOST_PLACES = 3
 """The most places at which ranks stand that one sentence can tell."""
 _NOTHING = "\0"
 """Stands for an unknown time until the blank beside it is taken out with it; log text cannot hold it."""
-_ENDED = re.compile(r"SignalException: Process \d+ got signal: (\d+)|Received (?:Signals\.SIG)?(\w+) death signal")
+_ENDED = re.compile(
+    r"SignalException: Process \d{1,10} got signal: (\d{1,3})|Received (?:Signals\.SIG)?(\w{1,9}) death signal"
+)
 """What torchrun prints where it was ended from outside."""
 _SIGNAL = re.compile(r"\((SIG[A-Z0-9]+)\)")
 _FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d{1,9}), in \S+\s+(?P<code>\S.*)')
