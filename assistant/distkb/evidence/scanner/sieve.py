@@ -30,11 +30,17 @@ OFTEN = 4
 EXAMPLE = 1 << 16
 """Bytes of such an example."""
 _RETURN = 13
+_DIGITS = b"0123456789"
+_ALIKE = bytes.maketrans(_DIGITS, b"0" * 10)
+_GAPS = re.compile(rb" {2,}")
 PATIENCE = 24
 """Blocks with too many pieces after which others are chosen, which takes about as long as they do."""
 
 LEAST, ENOUGH = 2, 6
 """Bytes of a piece that no usual line holds at all: as few as these, and as many as do no harm."""
+
+MOST = 256
+"""Pieces for one pattern: more take longer to be made ready than the pattern itself."""
 
 _ANCHOR = re.compile(r"(?P<other>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<start>\^)|\$", re.DOTALL)
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\.\{\d*,\d+\}|[()|]", re.DOTALL)
@@ -110,6 +116,7 @@ class _Example:
 
     def __init__(self, text: bytes) -> None:
         self._text = text
+        self._alike = _without_numbers(text)
         self._held: dict[bytes, bool] = {}
 
     def holds(self, text: bytes) -> bool:
@@ -120,9 +127,17 @@ class _Example:
         return found
 
     def unseen_in(self, text: bytes) -> bytes | None:
-        """A piece of a text that is not in them, a short one if possible: many texts end or begin alike."""
-        ways = (text[:ENOUGH], text[-ENOUGH:], text[:LONGEST], text[-LONGEST:], text)
-        return next((way for way in ways if len(way) >= LEAST and not self.holds(way)), None)
+        """A piece of a text that is not in them: a short one that no other number brings in, if possible."""
+        bare = text.rstrip(_DIGITS)
+        for way in (bare[:ENOUGH], bare[-ENOUGH:], bare[:LONGEST], bare[-LONGEST:], bare[-2 * ENOUGH :], bare):
+            if len(way) >= LEAST and not self.holds(way) and _without_numbers(way) not in self._alike:
+                return way
+        return None if len(text) < LEAST or self.holds(text) else text
+
+
+def _without_numbers(text: bytes) -> bytes:
+    """A text in which all digits are alike, and all gaps."""
+    return _GAPS.sub(b" ", text.translate(_ALIKE))
 
 
 def branches(pattern: str) -> list[list[str]]:
@@ -143,7 +158,7 @@ def branches(pattern: str) -> list[list[str]]:
 
 def _rarest(parts: Iterable[str], usual: _Example) -> set[bytes] | str:
     """Texts of which every match contains one, and an example none; else the part that says most beside the example."""
-    ways = [way for part in parts if (way := _unseen(needed(part), usual))]
+    ways = [way for part in parts if (way := _unseen(needed(part), usual)) and len(way) <= MOST]
     if ways:
         return max(ways, key=_shortest)
     return max(parts, key=lambda part: min((_said(case, usual) for case in required_cases(part) or ()), default=(0, 0)))
