@@ -18,6 +18,7 @@ from distkb.search.idle import idle_aliases
 
 GLOSSARY = "glossary.yaml"
 SIGNATURE_SEEN = "    seen_in:\n      - {component: torch, since: '2.10', how: run}\n"
+ONE_QUIET = "  - id: logs.one-quiet\n"
 EVIDENCE = "      - {observation: logs.one-quiet, likelihood: usually}\n"
 
 
@@ -77,6 +78,9 @@ def problems(kb: Path) -> list[str]:
         (OBSERVATIONS, "value: crash", "value: unknown", "value 'unknown' stands for itself"),
         (OBSERVATIONS, "symptom=hang", "symptom=stop", "'symptom' has no value 'stop'"),
         (OBSERVATIONS, "seconds: 5", "seconds: 0", "'seconds' must be above 0"),
+        (OBSERVATIONS, ONE_QUIET, ONE_QUIET + "    excludes: [symptom=halt]\n", "'symptom' has no value 'halt'"),
+        (OBSERVATIONS, ONE_QUIET, ONE_QUIET + "    implies: [symptom]\n", "'symptom' is no fact with its value"),
+        (OBSERVATIONS, ONE_QUIET, ONE_QUIET + "    concludes: [sympton=hang]\n", "no fact is called 'sympton'"),
         (OBSERVATIONS, "id: ask.symptom", "id: Ask", "id 'Ask' must be lower-case words joined by dots or hyphens"),
         (GLOSSARY, "see: [D2]", "see: [D2, X3]", "no entry or cause has the id 'X3'"),
         (GLOSSARY, "id: rank", "id: Rank", "id 'Rank' must be lower-case words joined by hyphens"),

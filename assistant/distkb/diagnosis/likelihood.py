@@ -156,9 +156,9 @@ class LikelihoodTable:
     def _add_excluding(self, findings: Iterable[Finding]) -> None:
         """Give findings that exclude values of facts the probability that is left to the others, as a word has it."""
         for finding in findings:
-            values = [value.split("=", 1) for value in finding.excludes]
-            if not values or not self.facts.keys() >= {fact for fact, _ in values}:
+            if not finding.excludes or not all(map(self.knows, finding.excludes)):
                 continue
+            values = [value.split("=", 1) for value in finding.excludes]
             usual = {fact: self.fact_background(fact) for fact, _ in values}
             kind = self.kinds[finding.id]
             left = 1.0 - sum(usual[fact][value] for fact, value in values)

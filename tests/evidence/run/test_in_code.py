@@ -155,6 +155,17 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
             dist.barrier()  # B
         """,
     ),
+    "files of its own that set how long a rank's loop is": (
+        "code.length-by-file",
+        "own-call",
+        "barrier",
+        """
+        def main(folder):
+            for shard in os.listdir(folder):  # why
+                dist.all_reduce(torch.ones(1))  # A
+            dist.barrier()  # B
+        """,
+    ),
     "an exception that is caught": (
         "code.parted-by-exception",
         "backward",

@@ -129,3 +129,53 @@ def test_last_words_tell_what_sent_a_rank_away_where_the_places_do_not(tmp_path:
     assert observe(part(places, 2), budget, list(enumerate(lines("loss 0.5", "loss 0.4")))) == []
     everyone = list(enumerate(lines(*["step 51: the time is used up, that is all"] * 3)))
     assert observe(part([*places, position(2, "backward", ("main", 17))], 3), budget, everyone) == []
+
+
+BEST = """
+import torch
+import torch.distributed as dist
+
+
+def evaluate(model, loader):
+    total = 0.0
+    for batch in loader:
+        total += model(batch).mean().item()
+    return total / len(loader)
+
+
+class Keeper:
+    def __init__(self):
+        self.best = float("inf")
+
+    def run(self, rank, loader, model):
+        for epoch in range(9):
+            value = evaluate(model, loader)
+            print(f"rank {rank} epoch {epoch}: {value:.3f}")
+            if value < self.best:
+                self.best = value
+                self.save(model)
+            if value > 100:
+                print("that is much")
+
+    def save(self, model):
+        dist.barrier()
+        torch.save(model, "best.pt")
+"""
+
+
+def test_a_test_behind_the_last_line_is_looked_at_where_a_collective_hangs_on_it(tmp_path: Path) -> None:
+    """All ranks printed their value last: of the tests that follow, the one with a collective in it parts them."""
+    script = tmp_path / "train.py"
+    script.write_text(BEST)
+    keeper = read_scripts([script]).project
+    assert keeper is not None
+    stands = part([position(0, "barrier", ("run", 23), ("save", 28))], 2)
+    said = list(enumerate(lines("rank 0 epoch 3: 0.512", "rank 1 epoch 3: 0.702")))
+    (found,) = observe(stands, keeper, said)
+    assert found.id == "code.measure-gates-collective"
+    assert found.quotes[0].text == "if value < self.best:"
+    harmless = tmp_path / "harmless.py"
+    harmless.write_text(BEST.replace("                self.save(model)\n", ""))
+    other = read_scripts([harmless]).project
+    assert other is not None
+    assert "code.measure-gates-collective" not in {one.id for one in observe(None, other, said)}

@@ -33,6 +33,7 @@ def check_evidence(loaded: Loaded) -> Iterator[Problem]:
     for kind in ("signature", "finding"):
         for record in loaded.of(kind):
             yield from _given(record, names)
+            yield from _facts_of(record, names)
     yield from _orphans(loaded)
 
 
@@ -73,6 +74,15 @@ def _given(record: Located, names: _Names) -> Iterator[Problem]:
             if name in seen:
                 yield record.problem(f"'{name}' already has a likelihood here", "given", word, index)
             seen.add(name)
+
+
+def _facts_of(record: Located, names: _Names) -> Iterator[Problem]:
+    """Report what an observation says of facts, or of values of facts, that do not exist."""
+    for field in ("implies", "concludes", "excludes"):
+        for index, name in enumerate(getattr(record.value, field, ())):
+            fault = names.fault(name) if "=" in name else f"'{name}' is no fact with its value, as in `phase=init`"
+            if fault:
+                yield record.problem(fault, field, index)
 
 
 def _complete(record: Located, entry: Entry) -> Iterator[Problem]:

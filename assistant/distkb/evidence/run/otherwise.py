@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from distkb.evidence.run.sayings import NAMED, QUOTES, WORD, bare, heard_by
+from distkb.evidence.run.sayings import NAMED, NO_QUOTES, WORD, bare, heard_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,10 +77,11 @@ def other_words(spoken: Sequence[Talk]) -> tuple[tuple[OtherWord, ...], ...]:
     heard = heard_by(spoken)
     said: dict[tuple[str, ...], list[OtherWord]] = {}
     for talk in spoken if len(spoken) > 1 else ():
-        own = [at for at, one in enumerate(talk.said) if heard[one] < len(spoken) and talk.said.count(one) == 1]
+        times = Counter(talk.said)
+        own = [at for at, one in enumerate(talk.said) if heard[one] < len(spoken) and times[one] == 1]
         for index in own[:NAMED]:
             words = talk.said[index].split()
-            spelled = bare(talk.lines[index]).translate(QUOTES).split() if len(words) in WORDS else []
+            spelled = bare(talk.lines[index]).translate(NO_QUOTES).split() if len(words) in WORDS else []
             for at, word in enumerate(spelled if len(spelled) == len(words) else ()):
                 if WORD.search(word) and "/" not in word:
                     rest = (*words[:at], "", *words[at + 1 :])

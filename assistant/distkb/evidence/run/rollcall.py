@@ -49,7 +49,7 @@ def roll_call(
     if not known:
         return ()
     last = max([(world or 0) - 1, *(rank for rank in known if rank < MOST_RANKS)])
-    listed = known if open_lines or last - len(known) >= MOST_SILENT else {*range(last + 1), *known}
+    listed = known if last - len(known) >= MOST_SILENT else {*range(last + 1), *known}
     states = (
         _state(rank, by_rank.get(rank), stands.get(rank), events.get(rank, ()), timeline, work)
         for rank in sorted(listed)

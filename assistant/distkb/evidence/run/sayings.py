@@ -25,7 +25,7 @@ _RANK = re.compile(
     r"|\b(?:global_?|local_?)?(?:rank|worker|proc(?:ess)?|gpu|device)['\"]?[ =:_#]*\d+(?: ?(?:/|of) ?\d+)?|^" + LABELLED
 )
 _NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][-+]?\d+)?")
-QUOTES = str.maketrans("", "", "\"'")
+NO_QUOTES = str.maketrans("", "", "\"'")
 """JSON and Python print the names of numbers in quotes."""
 _ORDINARY = re.compile(r"[-+]?0{0,50}(?:\.0{1,50})?(?:[eE][-+]?00?)?")
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -130,7 +130,7 @@ def _template(text: str) -> str:
 
 def _worded(text: str) -> str:
     """A line with `#` for its numbers, whatever blanks were put to make columns of them."""
-    return " ".join(_NUMBER.sub("#", text).translate(QUOTES).split())
+    return " ".join(_NUMBER.sub("#", text).translate(NO_QUOTES).split())
 
 
 def blanked(text: str) -> str:

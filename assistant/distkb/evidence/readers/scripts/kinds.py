@@ -25,6 +25,8 @@ _WRAPPERS = {
 }
 _SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "requires_grad_"})
 """Methods that give back the object itself."""
+COMPILERS = frozenset({"torch.compile", "thunder.jit"})
+"""Functions that give back the model that they compile, wrapped or not."""
 _DEPTH = 6
 _HELPERS = 2
 """Functions in one another in which a model may be sharded in place."""
@@ -51,7 +53,7 @@ def kind_of(node: ast.AST | None, function: Function, project: Project, line: in
 
 def _of_call(call: ast.Call, function: Function, project: Project, line: int, depth: int) -> str:
     full = canonical(call.func, function.script)
-    if full in {"torch.compile", "thunder.jit"} and call.args:
+    if full in COMPILERS and call.args:
         return kind_of(call.args[0], function, project, line, depth + 1)
     if isinstance(call.func, ast.Attribute) and call.func.attr in _SAME:
         return kind_of(call.func.value, function, project, line, depth + 1)

@@ -254,7 +254,9 @@ class Origins:
                 return
             if not target.name.endswith("__init__"):
                 for value, _ in self._project.walk(target).returns:
-                    yield from self._expression(value, target, depth + 1)
+                    found = self._expression(value, target, depth + 1)
+                    measures = MEASURES.search(name) and not is_generator(target)
+                    yield from self._as_measure(found, node, function, target) if measures else found
             yield from self._values_of(given, function, depth + 1)
         elif name == "len" and node.args:
             counted = self._as_part(self._length(node.args[0], function, depth + 1))
@@ -267,9 +269,13 @@ class Origins:
             yield from self._as_measure(found, node, function) if MEASURES.search(name) else found
 
     @staticmethod
-    def _as_measure(reasons: Iterator[Reason], call: ast.Call, function: Function) -> Iterator[Reason]:
+    def _as_measure(
+        reasons: Iterator[Reason], call: ast.Call, function: Function, inside: Function | None = None
+    ) -> Iterator[Reason]:
+        """What a call measures on batches; of a function of the project, on those that it takes out itself."""
         for reason in reasons:
-            yield Reason("measure", function, call) if reason.origin in {"batch", "part"} else reason
+            measured = reason.origin in {"batch", "part"} and inside in {None, reason.function}
+            yield Reason("measure", function, call) if measured else reason
 
     @staticmethod
     def _as_part(reasons: Iterator[Reason]) -> Iterator[Reason]:

@@ -27,8 +27,6 @@ _MODULE = frozenset({
     "training", "type", "xpu", "zero_grad",
 })  # fmt: skip
 """What `DistributedDataParallel` has of its own."""
-_SAME = frozenset({"torch.compile", "thunder.jit"})
-"""Calls that give back the model, wrapped or not."""
 _WHOLE = ("summon_full_params", "full_tensor", "unshard", "register_fsdp_forward_method", "get_full_params")
 _TAKES = frozenset(
     {"linear", "embedding", "matmul", "mm", "bmm", "einsum", "cross_entropy", "fused_linear_cross_entropy"}
@@ -80,7 +78,7 @@ def _wraps(name: str, method: Function, job: ScriptContext) -> bool:
     return any(
         kinds.kind_of(call, method, job.project, call.lineno) == kinds.DDP
         for call in calls
-        if not any(dotted(argument) == name and canonical(call.func, method.script) in _SAME for argument in call.args)
+        if not any(dotted(argument) == name and canonical(call.func, method.script) in kinds.COMPILERS for argument in call.args)
     )
 
 
