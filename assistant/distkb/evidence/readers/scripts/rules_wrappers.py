@@ -74,11 +74,11 @@ def _is_wrapped_before(name: str, function: Function, job: ScriptContext) -> boo
 
 def _wraps(name: str, method: Function, job: ScriptContext) -> bool:
     made = (one.value for one in job.project.walk(method).assigned(name, before=1 << 30))
-    calls = (value for value in made if isinstance(value, ast.Call))
     return any(
         kinds.kind_of(call, method, job.project, call.lineno) == kinds.DDP
-        for call in calls
-        if not any(dotted(argument) == name and canonical(call.func, method.script) in kinds.COMPILERS for argument in call.args)
+        for call in made
+        if isinstance(call, ast.Call)
+        and not (canonical(call.func, method.script) in kinds.COMPILERS and name in map(dotted, call.args))
     )
 
 
