@@ -12,7 +12,7 @@ from distkb.evidence.code.skipped import skipped
 from distkb.evidence.code.spots import Spot, chain
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.readers.scripts.effects import Effects
-from distkb.evidence.readers.scripts.names import last, shown
+from distkb.evidence.readers.scripts.names import keyword, last, shown, words
 from distkb.evidence.readers.scripts.origins import Origins, Reason
 from distkb.evidence.readers.scripts.outside import Origin
 from distkb.evidence.run.positions import CALLS
@@ -67,9 +67,10 @@ def observe(
     stands = [_of_position(group[0], project) for group in (parting.main, parting.odd) if group] if parting else []
     stands = [stand for stand in stands if stand.spots]
     if parting is not None and stands and parting.way in {"same-place", "rest-in-call"}:
-        uneven = _uneven(stands[0].spots[-1], parting, origins)
-        if uneven or parting.way == "same-place":
-            return uneven
+        spot = stands[0].spots[-1]
+        shared = _uneven(spot, parting, origins) or _own_order(spot, parting, origins)
+        if shared or parting.way == "same-place":
+            return shared
     if len(stands) < 2:
         known = {p.rank for p in (*parting.main, *parting.odd)} if parting is not None else set()
         stands += _of_lines([one for one in last_lines if one[0] not in known], project)
@@ -171,25 +172,49 @@ def _uneven(spot: Spot, parting: Parting, origins: Origins) -> list[Observation]
         for argument in node.args[:2]:
             reason = next(iter(origins.of_length(argument, spot.function)), None)
             if reason is not None:
-                quotes = [_at(spot.function, node.lineno), _at(reason.function, getattr(reason.node, "lineno", 0))]
-                quotes += [p.quote for p in parting.main]
-                values = {
-                    "call": shown(node),
-                    "line": str(node.lineno),
-                    "function": spot.function.name,
-                    "argument": shown(argument),
-                    "on": shown(reason.node),
-                }
-                return [
-                    Observation(
-                        id="code.uneven-tensor",
-                        source="probe",
-                        reader="script",
-                        quotes=tuple(_once(quotes)[:6]),
-                        values={name: quote_text(value) for name, value in values.items()},
-                    )
-                ]
+                return [_of_all("code.uneven-tensor", node, argument, reason, spot, parting)]
     return []
+
+
+def _own_order(spot: Spot, parting: Parting, origins: Origins) -> list[Observation]:
+    """The collective in which all ranks stand, where a loop over what is the rank's own chooses its group."""
+    calls = [node for node in ast.walk(spot.statement) if isinstance(node, ast.Call)]
+    groups = (keyword(call, "group") for call in calls)
+    chosen = {word for group in groups if group is not None for word in words(group)}
+    for arm in reversed(spot.arms):
+        if not isinstance(arm.node, (ast.For, ast.AsyncFor)) or not chosen & words(arm.node.target):
+            continue
+        reason = next((r for r in origins.of(arm.node.iter, spot.function) if r.origin in _ITS_OWN), None)
+        if reason is not None:
+            return [_of_all("code.groups-in-own-order", arm.node, arm.node.iter, reason, spot, parting)]
+    return []
+
+
+_ITS_OWN = frozenset({"rank", "part", "salt", "file", "chance"})
+"""What gives each rank things of its own to go through."""
+
+
+def _of_all(
+    name: str, node: ast.stmt | ast.expr, argument: ast.expr, reason: Reason, spot: Spot, parting: Parting
+) -> Observation:
+    """A finding about a statement in which all ranks stand."""
+    quotes = [_at(spot.function, node.lineno), _at(reason.function, getattr(reason.node, "lineno", 0))]
+    quotes += [p.quote for p in parting.main]
+    call = next((part for part in ast.walk(spot.statement) if isinstance(part, ast.Call)), node)
+    values = {
+        "call": shown(node if isinstance(node, ast.Call) else call),
+        "line": str(node.lineno),
+        "function": spot.function.name,
+        "argument": shown(argument),
+        "on": shown(reason.node) if isinstance(reason.node, ast.expr) else reason.function.name,
+    }
+    return Observation(
+        id=name,
+        source="probe",
+        reader="script",
+        quotes=tuple(_once(quotes)[:6]),
+        values={field: quote_text(value) for field, value in values.items()},
+    )
 
 
 _ONE_SIZE = frozenset(

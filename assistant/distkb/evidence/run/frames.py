@@ -11,7 +11,7 @@ from distkb.evidence.text.clean import quote_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from distkb.catalogue.model import Signature
+    from distkb.catalogue.model import Place, Signature
     from distkb.evidence.run.positions import Position
     from distkb.evidence.run.processes import Run, Trace
     from distkb.evidence.text.traceback import TracebackFrame
@@ -25,7 +25,7 @@ _TRACES = 20
 
 def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
     """Signatures of frames, matched on the user's frames of the first exception of each traceback, and of stacks."""
-    wanted = _of_frames(signatures) if any(p.traces for p in run.processes) or _on_stacks(places) else ()
+    wanted = _for("frame", signatures) if any(p.traces for p in run.processes) else []
     shown: list[tuple[str, Quote]] = []
     for process in run.processes:
         for trace in process.traces[:_TRACES]:
@@ -33,31 +33,27 @@ def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]
             frame = trace.chain.first.user_frame
             if frame is not None and through_forwards(trace.chain.first.frames):
                 shown.append(("run.module-called-in-unit", _quoted(frame, trace, process.rank)))
-    return _together([*shown, *_place_hits(places, wanted)])
+    return _together([*shown, *_place_hits(places, signatures)])
 
 
 def stack_frames(places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
     """Signatures of frames, matched on where ranks stood by their stacks alone."""
-    wanted = _of_frames(signatures) if _on_stacks(places) else ()
-    return _together(_place_hits(places, wanted))
+    return _together(_place_hits(places, signatures))
 
 
-def _of_frames(signatures: Sequence[Signature]) -> list[tuple[str, re.Pattern[str]]]:
-    return [(s.id, re.compile(s.pattern)) for s in signatures if "frame" in s.where]
+def _for(place: Place, signatures: Sequence[Signature]) -> list[tuple[str, re.Pattern[str]]]:
+    return [(s.id, re.compile(s.pattern)) for s in signatures if place in s.where]
 
 
-def _on_stacks(places: Sequence[Position]) -> bool:
-    return any(place.how == "stack" for place in places)
-
-
-def _place_hits(
-    places: Sequence[Position], wanted: Sequence[tuple[str, re.Pattern[str]]]
-) -> Iterator[tuple[str, Quote]]:
-    for place in places:
-        if place.how == "stack":
-            text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
-            text += f"\n{place.place.op}("  # the call that the user's innermost frame makes
-            yield from ((name, place.quote) for name, pattern in wanted if pattern.search(text))
+def _place_hits(places: Sequence[Position], signatures: Sequence[Signature]) -> Iterator[tuple[str, Quote]]:
+    stacks = [place for place in places if place.how == "stack"]
+    own, any_frame = (_for("frame", signatures), _for("stack", signatures)) if stacks else ((), ())
+    for place in stacks:
+        text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
+        text += f"\n{place.place.op}("  # the call that the user's innermost frame makes
+        yield from ((name, place.quote) for name, pattern in own if pattern.search(text))
+        calls = "\n".join(f"{f.path}, line {f.line}, in {f.function.rpartition('.')[2]}" for f in place.calls)
+        yield from ((name, place.quote) for name, pattern in any_frame if pattern.search(calls))
 
 
 def _together(shown: Iterable[tuple[str, Quote]]) -> list[Observation]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.run.otherwise import other_names, other_places, other_words
+from distkb.evidence.run.otherwise import other_names, other_orders, other_places, other_words
 from distkb.evidence.run.sayings import (
     Alone,
     Talk,
@@ -104,6 +104,13 @@ def first_failure(timeline: Timeline, failed_first: bool) -> Event | None:
     return first if failed_first and ended else None
 
 
+_OTHERWISE = {
+    "run.other-names": other_names,
+    "run.other-orders": other_orders,
+    "run.other-places": other_places,
+}
+
+
 def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -> list[Observation]:
     """Return the observations that the model of the run shows."""
     # Files of which nobody knows whose they are may hold runs that came one after another.
@@ -162,8 +169,8 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
                 column for column in numbers if _compiled(signature.pattern).search(column.context) and relation(column)
             ]
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
-    found += _lines("run.other-names", other_names(compared), timeline)
-    found += _lines("run.other-places", other_places(compared), timeline)
+    for name, otherwise in _OTHERWISE.items():
+        found += _lines(name, otherwise(compared), timeline)
     found += _other_words(signatures, compared, timeline)
     if not model.completed:
         found += _lines("run.decided-apart", decided_apart(compared), timeline)

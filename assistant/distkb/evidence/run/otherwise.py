@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +19,36 @@ MOST_RANKS = 64
 """Ranks whose words are compared; of more, an even choice."""
 WORDS = range(3, 17)
 """Words of a line of which one is compared."""
+
+
+_LIST = re.compile(r"(\w[\w -]{0,40})[:=] ?[\[({]?((?:\w[\w.-]{0,60}, ){1,60}\w[\w.-]{0,60})")
+"""What names are listed, and the list of them."""
+
+
+def other_orders(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
+    """Return two ranks' lines that list at least two of the same names, which come in another order in one of them."""
+    if len(spoken) < 2:
+        return ()
+    heard = heard_by(spoken)
+    seen: dict[str, list[tuple[Process, Line, tuple[str, ...]]]] = {}
+    for talk in spoken:
+        own = [index for index, template in enumerate(talk.said) if heard[template] == 1 and ", " in template]
+        for index in own[:NAMED]:
+            line = talk.lines[index]
+            for what, listed in _LIST.findall(bare(line)):
+                names = tuple(dict.fromkeys(listed.split(", ")))
+                before = seen.setdefault(what.lower(), [])
+                for process, other, theirs in before[:NAMED]:
+                    if process is not talk.process and _in_other_order(names, theirs):
+                        return (process, other), (talk.process, line)
+                before.append((talk.process, line, names))
+    return ()
+
+
+def _in_other_order(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether the names that two lists have in common stand in another order."""
+    mine = [name for name in one if name in other and WORD.search(name)]
+    return len(mine) > 1 and mine != [name for name in other if name in mine]
 
 
 def other_names(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:

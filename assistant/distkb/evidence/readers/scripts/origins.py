@@ -68,8 +68,11 @@ class Origins:
         """Names that a collective of a function makes equal, and from which line on."""
         self.left = MOST
         """Expressions that are still looked at; afterwards nothing more is found."""
-        self._known: dict[tuple[int, int, bool], tuple[Reason, ...]] = {}
-        """What was found of an expression: of its value, and of its length; nothing while it is being looked at."""
+        self._known: dict[tuple[int, int, bool, tuple[int, ...]], tuple[Reason, ...]] = {}
+        """What was found of an expression: of its value, and of its length, below which calls; nothing while it is
+        being looked at."""
+        self._calls: list[tuple[Function, ast.Call]] = []
+        """The functions that are being followed, each with the call that led into it: its arguments are that call's."""
 
     def of(self, node: ast.expr, function: Function) -> list[Reason]:
         """Return what a value depends on, the nearest first."""
@@ -98,11 +101,12 @@ class Origins:
 
     def _length(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
         """Follow an iterable to what it goes through and where it stops, not to what it gives."""
-        yield from self._once(self._lengths, (id(node), id(function), True), node, function, depth)
+        yield from self._once(self._lengths, True, node, function, depth)
 
     def _once(
-        self, follow: Follow, key: tuple[int, int, bool], node: ast.expr, function: Function, depth: int
+        self, follow: Follow, of_length: bool, node: ast.expr, function: Function, depth: int
     ) -> tuple[Reason, ...]:
+        key = (id(node), id(function), of_length, tuple(id(call) for _, call in self._calls))
         if depth > _DEPTH or self._level > _NESTED or self.left <= 0:
             return ()
         if key not in self._known:
@@ -162,11 +166,11 @@ class Origins:
             for method in filter(None, map(target.owner.methods.get, ("__iter__", "__len__", "__next__"))):
                 yield from self._goes_round(method, depth + 1)
         elif is_generator(target):
-            yield from self._goes_round(target, depth + 1)
+            yield from self._through(target, node, self._goes_round(target, depth + 1))
         else:
             for value, where in self._project.walk(target).returns:
-                yield from self._length(value, target, depth + 1)
-                yield from self._values_of(where.tests, target, depth + 1)
+                yield from self._through(target, node, self._length(value, target, depth + 1))
+                yield from self._through(target, node, self._values_of(where.tests, target, depth + 1))
 
     def _length_of_library(self, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:
         """`DataLoader(data)`, `enumerate(loader)`, `islice(stream, n)` are as long as what they are given."""
@@ -210,13 +214,13 @@ class Origins:
             if made:
                 return
             if name in scope.parameters:
-                yield from self._project.given(name, scope)
+                yield from self._given(name, scope)
                 return
             scope = scope.parent
 
     def _expression(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
         """Follow a value to what it is made of."""
-        yield from self._once(self._parts, (id(node), id(function), False), node, function, depth)
+        yield from self._once(self._parts, False, node, function, depth)
 
     def _parts(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
         if isinstance(node, ast.Call):
@@ -254,7 +258,7 @@ class Origins:
                 return
             if not target.name.endswith("__init__"):
                 for value, _ in self._project.walk(target).returns:
-                    found = self._expression(value, target, depth + 1)
+                    found = self._through(target, node, self._expression(value, target, depth + 1))
                     measures = MEASURES.search(name) and not is_generator(target)
                     yield from self._as_measure(found, node, function, target) if measures else found
             yield from self._values_of(given, function, depth + 1)
@@ -267,6 +271,18 @@ class Origins:
             receiver = (node.func.value,) if isinstance(node.func, ast.Attribute) else ()
             found = self._values_of((*receiver, *given), function, depth + 1)
             yield from self._as_measure(found, node, function) if MEASURES.search(name) else found
+
+    def _through(self, target: Function, call: ast.Call, reasons: Iterator[Reason]) -> Iterator[Reason]:
+        """Follow a function with the arguments of one call."""
+        self._calls.append((target, call))
+        try:
+            yield from reasons
+        finally:
+            self._calls.pop()
+
+    def _given(self, name: str, function: Function) -> Iterator[tuple[ast.expr, Function]]:
+        call = next((call for target, call in reversed(self._calls) if target is function), None)
+        return self._project.given(name, function, call)
 
     @staticmethod
     def _as_measure(
@@ -402,7 +418,7 @@ class Origins:
         yield from self._expression(iterable, function, depth)
 
     def _argument(self, name: str, function: Function, depth: int) -> Iterator[Reason]:
-        given = list(self._project.given(name, function))
+        given = list(self._given(name, function))
         for value, caller in given:
             yield from self._expression(value, caller, depth)
         # Who calls a model's forward is not to be seen: it gets a batch.

@@ -320,10 +320,11 @@ class Project:
         named = None if annotation is None else self.class_named(annotation, scope.script)
         return named or _agreed(self.holds_class(value, caller) for value, caller in self.given(name, scope))
 
-    def given(self, name: str, function: Function) -> Iterator[tuple[ast.expr, Function]]:
-        """Yield what the callers of a function give for a parameter, each with the caller."""
+    def given(self, name: str, function: Function, call: ast.Call | None = None) -> Iterator[tuple[ast.expr, Function]]:
+        """Yield what the callers of a function give for a parameter, each with the caller; or those of one call."""
         index = function.parameters.index(name) - (1 if function.is_method else 0)
-        for caller, site in self.callers(function)[:_MOST]:
+        sites = [one for one in self.callers(function) if call is None or one[1].node is call]
+        for caller, site in sites[:_MOST]:
             value = next((w.value for w in site.node.keywords if w.arg == name), None)
             if value is None and 0 <= index < len(site.node.args):
                 value = site.node.args[index]

@@ -15,6 +15,8 @@ from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import is_rank
 from distkb.evidence.readers.scripts.rules_model import wrappings
 
+_ITS_OWN = frozenset({"rank", "part"})
+"""What a data set depends on that is the rank's own part already."""
 _EVALUATION = re.compile(r"(?i)val|test|eval|dev(?!ice)|infer|pred|query|gallery")
 _EPOCH = re.compile(r"(?i)epoch")
 _DIVIDES = (
@@ -126,9 +128,8 @@ def no_sampler(job: ScriptContext) -> Iterator[ScriptFinding]:
         if not _shuffles(call, function, job) or keyword(call, "sampler") is not None:
             continue
         mentioned = words(call)
-        by_rank = any(
-            "rank" in word.lower() or "world" in word.lower() for word in mentioned | _origin(call, function, job)
-        )
+        by_rank = any("rank" in word.lower() or "world" in word.lower() for word in mentioned)
+        by_rank = by_rank or any(r.origin in _ITS_OWN for data in call.args[:1] for r in job.origins.of(data, function))
         if not by_rank and not any(_EVALUATION.search(word) for word in (*mentioned, name)):
             yield hit("script.no-distributed-sampler", function, call, loader=name or "DataLoader")
 
@@ -139,15 +140,6 @@ def _shuffles(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     if isinstance(shuffle, ast.Name) and shuffle.id in function.parameters:
         return any(constant(value) is True for value, _ in job.project.given(shuffle.id, function))
     return constant(shuffle) is True
-
-
-def _origin(call: ast.Call, function: Function, job: ScriptContext) -> set[str]:
-    """Return the names from which a loader's data set is made."""
-    found: set[str] = set()
-    for argument in call.args[:1]:
-        value = job.project.single(argument, function) if dotted(argument) else argument
-        found |= set() if value is None else words(value)
-    return found
 
 
 def sampler_and_shuffle(job: ScriptContext) -> Iterator[ScriptFinding]:
