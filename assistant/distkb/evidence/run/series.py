@@ -81,6 +81,16 @@ class Cells(Sequence[Cell]):
             return tuple(map(self._cell, self._places[index]))
         return self._cell(self._places[index])
 
+    def last_run(self) -> Cells:
+        """Return those that were printed since the counters of their lines, and the number itself, began anew."""
+        counters = (self._talk.numbers(self._places, index) for index in range(min(COUNTERS, self._index)))
+        counts = [texts for texts in counters if all(map(str.isdecimal, texts))]
+        if not counts:
+            return self
+        lines = list(zip(*counts, self.values(), strict=True))
+        again = len(lines) - lines[::-1].index(lines[0]) - 1
+        return Cells(self._talk, self._index, self._places[again:])
+
     def values(self) -> list[float]:
         """Return all of them at once."""
         if self._values is None:
@@ -328,14 +338,24 @@ def constant(column: Column) -> bool:
     )
 
 
+def _of_one_run(relation: Callable[[Iterable[Cells]], bool]) -> Callable[[Column], bool]:
+    """Ask of the lines of one run: a file may hold those of runs that came one after another."""
+
+    def holds(column: Column) -> bool:
+        cells = [cells for _, cells in _some(column.ranks)]
+        return relation(cells) and relation([one.last_run() for one in cells])
+
+    return holds
+
+
 def _some(ranks: Sequence[Rank]) -> Sequence[Rank]:
     """Return all ranks, or as many of them, evenly spread, as tell what a schedule does that all of them follow."""
     return ranks[:: max(1, len(ranks) // MOST_COMPARED)]
 
 
-def ends_at_zero(column: Column) -> bool:
+def ends_at_zero(ranks: Iterable[Cells]) -> bool:
     """Whether a number falls to zero and stays there for the last part of the lines."""
-    for _, cells in column.ranks:
+    for cells in ranks:
         if cells[-1].value:
             continue
         values = [cell.value for cell in cells]
@@ -345,9 +365,9 @@ def ends_at_zero(column: Column) -> bool:
     return False
 
 
-def grows(column: Column) -> bool:
+def grows(ranks: Iterable[Cells]) -> bool:
     """Whether a number rises in nearly every line and to half as much again at least."""
-    for _, cells in _some(column.ranks):
+    for cells in ranks:
         values = cells.values()
         rises = sum(one < other for one, other in pairwise(values))
         if len(values) >= 2 * LEAST_ROWS and rises >= 0.9 * (len(values) - 1) and values[-1] > 1.5 * values[0] > 0:
@@ -364,9 +384,9 @@ def ends_alone_at_zero(column: Column) -> bool:
     return all(cell.place == len(cell.talk.said) - 1 for cell in last)
 
 
-def settles_early(column: Column) -> bool:
+def settles_early(ranks: Iterable[Cells]) -> bool:
     """Whether a number falls more than once in the first part of the lines and then never changes again."""
-    for _, cells in _some(column.ranks):
+    for cells in ranks:
         values = cells.values()
         changes = [index for index, (one, other) in enumerate(pairwise(values), 1) if one != other]
         fell = len(changes) > 1 and all(values[index] < values[index - 1] for index in changes)
@@ -375,9 +395,9 @@ def settles_early(column: Column) -> bool:
     return False
 
 
-def starts_over(column: Column) -> bool:
+def starts_over(ranks: Iterable[Cells]) -> bool:
     """Whether a number that changes goes through its first values once more later."""
-    for _, cells in _some(column.ranks):
+    for cells in ranks:
         first = [cell.value for cell in cells[: LEAST_ROWS - 1]]
         if len(set(first)) < LEAST_ROWS - 1:
             continue
@@ -387,9 +407,9 @@ def starts_over(column: Column) -> bool:
     return False
 
 
-def rises_again(column: Column) -> bool:
+def rises_again(ranks: Iterable[Cells]) -> bool:
     """Whether a number falls to next to nothing and then comes back to a good part of its top."""
-    for _, cells in _some(column.ranks):
+    for cells in ranks:
         values = cells.values()
         if len(values) < 2 * LEAST_ROWS or max(values) <= 0:
             continue
@@ -424,13 +444,13 @@ RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "agrees-in-groups": agrees_in_groups,
     "drifts": drifts,
     "constant": constant,
-    "ends-at-zero": ends_at_zero,
-    "settles-early": settles_early,
-    "grows": grows,
+    "ends-at-zero": _of_one_run(ends_at_zero),
+    "settles-early": _of_one_run(settles_early),
+    "grows": _of_one_run(grows),
     "ends-alone-at-zero": ends_alone_at_zero,
     "stands-out": stands_out,
-    "starts-over": starts_over,
-    "rises-again": rises_again,
+    "starts-over": _of_one_run(starts_over),
+    "rises-again": _of_one_run(rises_again),
     "falls-behind": falls_behind,
 }
 """What can be asked of a column, by the place in which a signature looks."""
