@@ -279,6 +279,8 @@ def _parted(parting: Parting | None) -> list[Observation]:
         found.append(
             Observation(id="run.rank-0-parted-alone", source=source, reader=reader, certainty=certainty, quotes=quotes)
         )
+    elif parting.first_among_others:
+        found.append(Observation(id="run.rank-0-parted-alone", source=source, reader=reader, present=False))
     return found
 
 

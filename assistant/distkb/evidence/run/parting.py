@@ -64,6 +64,12 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
         return any(alone) and bool(self.odd) and (self.several or not calls)
 
     @property
+    def first_among_others(self) -> bool:
+        """Whether rank 0 stands with other ranks on one side, so that it did not go its way by itself."""
+        sides = ([p.rank for p in group] for group in (self.odd, self.main))
+        return bool(self.odd) and any(0 in side and len(side) > 1 and None not in side for side in sides)
+
+    @property
     def several(self) -> bool:
         """Whether more than two ranks left a place, so that being alone means something."""
         return len(self.main + self.odd) > 2

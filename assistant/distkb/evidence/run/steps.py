@@ -27,7 +27,10 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """Position of its line among those given."""
 
 
-_NUMBER = r"[ \t]*[:=#]?[ \t]*\[?(?P<step>\d{1,10})(?!\.\d)(?:[ \t]*(?:/|of)[ \t]*(?P<total>\d{1,10}))?"
+_NUMBER = (
+    r"[ \t]*[:=#]?[ \t]*\[?(?P<step>\d{1,10})(?!\d|\.\d|[ \t]*(?:per|each|x)\b)"
+    r"(?:[ \t]*(?:/|of)[ \t]*(?P<total>\d{1,10}))?"
+)
 _COUNTERS = (
     re.compile(
         r"(?i)\b(?P<word>global[_ ]?step|step|steps|iteration|iter|it|batch|batch_idx|minibatch|update|sample)s?\b"

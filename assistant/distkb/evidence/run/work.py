@@ -87,10 +87,11 @@ task's label."""
 _OPENING = re.compile(r"(?:\[[\w-]+\]: ?)?Traceback \(most recent call last\):.*")
 _NO_LINE = re.compile(
     r"\b(?:Watchdog|terminate called|what\(\)|NCCL|ProcessGroup)\b|\b\w+\.(?:cpp|cc|hpp|h|cu):\d+\]|^frame #\d+:"
+    r"|\U0001f4a1 Tip: "
 )
-"""Lines that nobody's program prints of its work, not even as a warning."""
+"""Lines that nobody's program prints of its work, not even as a warning; nor Lightning's advice."""
 _NO_WORK = re.compile(
     r"\b(?:Error|Exception|WARN(?:ING)?|Watchdog|terminate called|what\(\)|NCCL|ProcessGroup)\b"
-    r"|\b\w+\.(?:cpp|cc|hpp|h|cu):\d+\]|^frame #\d+:|^\[TC\]"
+    r"|\b\w+\.(?:cpp|cc|hpp|h|cu):\d+\]|^frame #\d+:|^\[TC\]|\U0001f4a1 Tip: "
 )
 """Lines that libraries print about failures, however long after the rank's last step."""

@@ -88,6 +88,7 @@ class Walk:
         self.changes: dict[str, list[Assignment]] = {}
         """`x += …`, by name: what is added to it, which stays what it was besides."""
         self.items: dict[tuple[str, str], list[Assignment]] = {}
+        self.keys: dict[str, list[Assignment]] = {}
         """What is put under a key: `x["key"] = …` and `x["key"] += …`."""
         self.returns: list[tuple[ast.expr, Where]] = []
         self._lookup = lookup
@@ -170,6 +171,11 @@ class Walk:
             self.items.setdefault(item, []).append(added)
         elif isinstance(statement, ast.Return) and statement.value is not None:
             self.returns.append((statement.value, where))
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        for put in targets:
+            if isinstance(put, ast.Subscript) and (name := _target(put.value)):
+                under = Assignment(name, put.slice, None, where, statement.lineno)
+                self.keys.setdefault(name, []).append(under)
 
     def _branch(self, statement: ast.If, where: Where) -> tuple[list[_Exit], bool]:
         self._expression(statement.test, where, statement)

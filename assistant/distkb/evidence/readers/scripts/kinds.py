@@ -187,13 +187,26 @@ def _attribute_kind(name: str, cls: Class, project: Project, depth: int) -> str:
     return _one(kinds - {""})
 
 
-def model_class(node: ast.expr, function: Function, project: Project) -> Class | None:
+def _prepared(made: Assignment) -> ast.expr:
+    """What an assignment gives a name: of several things that Accelerate prepares at once the one at its place."""
+    value = made.value
+    if isinstance(value, ast.Call) and last(value.func) == "prepare" and isinstance(made.index, int):
+        return value.args[made.index] if 0 <= made.index < len(value.args) else value
+    return value
+
+
+def model_class(node: ast.expr, function: Function, project: Project, depth: int = 0) -> Class | None:
     """Return the project's class of a model, also below the wrapper that it was given to."""
     name = dotted(node)
     found = project.holds_class(node, function)
     if found is not None or not name:
         return found
-    values = [(made.value, function) for made in project.walk(function).assigned(name, before=1 << 30)]
+    assigned = project.walk(function).assigned(name, before=1 << 30)
+    if not assigned and name in function.parameters:
+        callers = project.given(name, function) if depth < _HELPERS else ()
+        known = [model_class(value, caller, project, depth + 1) for value, caller in callers]
+        return known[0] if known and all(one is known[0] for one in known) else None
+    values = [(_prepared(made), function) for made in assigned]
     if name.startswith("self.") and name.count(".") == 1 and function.owner is not None:
         given = project.attribute_values(function.owner).get(name[5:], [])
         values += [(value, around(value, function.owner, function)) for value in given]

@@ -43,6 +43,9 @@ _DEPTH = 9
 _NESTED = 60
 """Expressions in one another that are followed."""
 _MOST_NAMES = 3
+_OF_KEYS = frozenset({"add", "update", "setdefault"})
+"""Methods that put something into a container under a key, so that the same twice counts once."""
+_PUT_IN = _OF_KEYS | {"append", "extend", "appendleft"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +137,25 @@ class Origins:
         elif isinstance(node, (ast.Name, ast.Attribute)):
             for value, scope in self._definitions(node, function):
                 yield from self._length(value, scope, depth + 1)
+            yield from self._filled(dotted(node), function, depth + 1)
         elif isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp)):
             for child in children(node):
                 if isinstance(child, ast.expr):
                     yield from self._length(child, function, depth)
+
+    def _filled(self, name: str, function: Function, depth: int) -> Iterator[Reason]:
+        """Follow what is put into a container bit by bit: under which keys or tests, and how often."""
+        walk = self._project.walk(function)
+        puts = [(put.value, put.where) for put in walk.keys.get(name, [])[-8:]]
+        for site in walk.sites:
+            func = site.node.func
+            if isinstance(func, ast.Attribute) and func.attr in _PUT_IN and dotted(func.value) == name:
+                puts += [(value, site.where) for value in (site.node.args if func.attr in _OF_KEYS else ())]
+                yield from self._values_of(site.where.tests, function, depth)
+        for key, where in puts:
+            if not isinstance(key, ast.Constant):
+                yield from self._expression(key, function, depth)
+                yield from self._values_of(where.tests, function, depth)
 
     def _values_of(self, nodes: Iterable[ast.expr], function: Function, depth: int) -> Iterator[Reason]:
         for node in nodes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
@@ -29,9 +29,10 @@ def method_past(job: ScriptContext) -> Iterator[ScriptFinding]:
             owner = _inner(named.value)
             if kinds.kind_of(owner, function, job.project, site.node.lineno) not in _SHARDED:
                 continue
-            method = _runs_layers(owner, named.attr, function, job)
-            if method and not _is_unit(method, job):
-                yield hit(_METHOD, function, site.node, call=shown(named), model=shown(owner), layer=method)
+            layers = _runs_layers(owner, named.attr, function, job)
+            layer = next((layer for layer in layers if not _is_unit(layer, job)), "")
+            if layer:
+                yield hit(_METHOD, function, site.node, call=shown(named), model=shown(owner), layer=layer)
 
 
 def _is_unit(layer: str, job: ScriptContext) -> bool:
@@ -42,9 +43,23 @@ def _is_unit(layer: str, job: ScriptContext) -> bool:
             if kinds.kind_of(call, function, job.project) not in _SHARDED or not call.args:
                 continue
             by_policy = any(word.arg is None or "policy" in word.arg for word in call.keywords)
-            if by_policy or site.where.loops or last(call.args[0]) == layer.rpartition(".")[2]:
+            name = layer.rpartition(".")[2]
+            if by_policy or last(call.args[0]) == name or any(_goes_through(loop, name) for loop in site.where.loops):
                 return True
     return False
+
+
+def _goes_through(loop: ast.AST, name: str) -> bool:
+    """Whether a loop that shards modules may come to a layer: it goes through it, or through all modules."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return True
+    called = {last(part.func) for part in nodes(loop.iter) if isinstance(part, ast.Call)}
+    plain = isinstance(loop.iter, (ast.Attribute, ast.Call)) and called <= _KEEP_ORDER
+    return not plain or name in words(loop.iter)
+
+
+_KEEP_ORDER = frozenset({"enumerate", "reversed", "list", "tuple"})
+"""Calls that go through what they are given."""
 
 
 def _inner(node: ast.expr) -> ast.expr:
@@ -52,18 +67,18 @@ def _inner(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Attribute) and node.attr == "module" else node
 
 
-def _runs_layers(owner: ast.expr, name: str, function: Function, job: ScriptContext) -> str:
-    """Return a layer that the model's method runs by itself; an empty string where it does not, or calls forward."""
+def _runs_layers(owner: ast.expr, name: str, function: Function, job: ScriptContext) -> list[str]:
+    """Return the layers that the model's method runs by itself; nothing where it does not, or calls forward."""
     cls = kinds.model_class(owner, function, job.project)
     method = None if cls is None else job.project.method(cls, name)
     init = None if cls is None else job.project.method(cls, "__init__")
     if cls is None or method is None or init is None or name.startswith("__"):
-        return ""
+        return []
     layers = {a.target for a in job.project.walk(init).assignments if _is_layer(a.value, init, job)}
     called = [dotted(site.node.func) for site in job.project.walk(method).sites]
     if {"self", "self.forward", "self.__call__"} & set(called):
-        return ""
-    return next((name for name in called if name in layers), "")
+        return []
+    return [name for name in called if name in layers]
 
 
 def _is_layer(value: ast.expr, init: Function, job: ScriptContext) -> bool:

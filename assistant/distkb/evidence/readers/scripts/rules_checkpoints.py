@@ -263,23 +263,42 @@ def one_random_state(job: ScriptContext) -> Iterator[ScriptFinding]:
             full = canonical(call.func, function.script)
             if not full.startswith(("torch.", "random.", "numpy.random.")):
                 continue
-            held = call.args[0].value if isinstance(call.args[0], ast.Subscript) else call.args[0]
+            held = call.args[0]
+            while isinstance(held, ast.Subscript):
+                held = held.value
             loaded = _load_of(held, function, job)
             if loaded is None or not loaded.args:
                 continue
-            if not job.origins.of(loaded.args[0], function) and not _offset_by_rank(job):
+            if not _is_per_rank(loaded.args[0], function, job) and not _seeded_by_rank_later(function, call, job):
                 yield hit(_RANDOM, function, call, call=shown(call), file=shown(loaded.args[0]))
                 break
 
 
-def _offset_by_rank(job: ScriptContext) -> bool:
-    """Whether the random numbers are told apart by rank again: a seed in which the rank occurs."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
+def _is_per_rank(path: ast.expr, function: Function, job: ScriptContext) -> bool:
+    return any(reason.origin in {"rank", "part"} for reason in job.origins.of(path, function))
+
+
+def _seeded_by_rank_later(function: Function, call: ast.Call, job: ScriptContext) -> bool:
+    """Whether the random numbers are told apart by rank again: by a seed with the rank in it that is not set before."""
+    restored = _lines(function, call.lineno, job)
+    for other in job.project.functions:
+        for site in job.project.walk(other).sites:
             seeds = last(site.node.func) in {"manual_seed", "seed", "set_seed", "seed_everything"}
-            if seeds and any(r.origin == "rank" for a in site.node.args for r in job.origins.of(a, function)):
-                return True
+            if seeds and any(r.origin == "rank" for a in site.node.args for r in job.origins.of(a, other)):
+                seeded = _lines(other, site.node.lineno, job)
+                common = restored.keys() & seeded.keys()
+                if not common or any(max(seeded[name]) > min(restored[name]) for name in common):
+                    return True
     return False
+
+
+def _lines(function: Function, line: int, job: ScriptContext, depth: int = 3) -> dict[str, set[int]]:
+    """Return in which functions a line is run, and at which of their lines: its own, and those of the calls to it."""
+    found = {function.name: {line}}
+    for caller, site in job.project.callers(function) if depth else ():
+        for name, lines in _lines(caller, site.node.lineno, job, depth - 1).items():
+            found.setdefault(name, set()).update(lines)
+    return found
 
 
 RULES = (

@@ -27,6 +27,8 @@ _MODULE = frozenset({
     "training", "type", "xpu", "zero_grad",
 })  # fmt: skip
 """What `DistributedDataParallel` has of its own."""
+_OTHER_WRAPPERS = ("deepspeed", "DeepSpeedPlugin", "FullyShardedDataParallelPlugin", "fully_shard", "megatron")
+"""What says that Accelerate may wrap the model in something else than DDP."""
 _WHOLE = ("summon_full_params", "full_tensor", "unshard", "register_fsdp_forward_method", "get_full_params")
 _TAKES = frozenset(
     {"linear", "embedding", "matmul", "mm", "bmm", "einsum", "cross_entropy", "fused_linear_cross_entropy"}
@@ -37,7 +39,7 @@ _KEEPS = ("LoraConfig", "get_peft_model", "peft", "torchao", "AnyPrecisionAdamW"
 
 def of_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield attributes and methods of a project's model that are asked of the DDP wrapper, which has none of them."""
-    for function in job.project.functions if job.mentions("DistributedDataParallel") else ():
+    for function in job.project.functions if job.mentions("DistributedDataParallel", "Accelerator") else ():
         told: set[str] = set()
         for node in walk(function.node):
             if not isinstance(node, ast.Attribute) or node.attr in _MODULE or node.attr in told:
@@ -48,7 +50,8 @@ def of_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _lacks(node: ast.Attribute, function: Function, job: ScriptContext) -> bool:
-    if not dotted(node.value) or kinds.kind_of(node.value, function, job.project, node.lineno) != kinds.DDP:
+    wrapped = {kinds.DDP} if job.mentions(*_OTHER_WRAPPERS) else {kinds.DDP, kinds.PREPARED}
+    if not dotted(node.value) or kinds.kind_of(node.value, function, job.project, node.lineno) not in wrapped:
         return False
     cls = kinds.model_class(node.value, function, job.project)
     if cls is None or not _is_wrapped_before(dotted(node.value), function, job):
