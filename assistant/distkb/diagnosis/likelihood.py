@@ -48,6 +48,8 @@ it counts no less where its cause is rare.
 HELPS_ANYWAY = 0.02
 """P(a fix helps | another cause): somebody changed something else in between, or the failure comes and goes."""
 
+SETTLED_BY_A_LINE = 8.0
+"""Odds that an error whose line only one entry's failures print is what went wrong, and not its consequence."""
 RULED_OUT = 0.1
 """`never` makes an observation at most this share as likely as it is anywhere."""
 _FLOOR = 0.02
@@ -126,6 +128,7 @@ class LikelihoodTable:
         self._distributions: dict[tuple[str, str], dict[str, float]] = {}
         self._add_excluding(findings)
         self._settle(findings)
+        self._settle_lines(signatures)
         self._add_fixes()
         self._stating: dict[str, tuple[int, ...]] | None = None
 
@@ -178,6 +181,23 @@ class LikelihoodTable:
                 shown = sum(h.prior * self._stated[h.id].get(finding.id, 0.0) for h in causes)
                 background = min(kind.background, shown / SETTLED)
                 self.kinds[finding.id] = msgspec.structs.replace(kind, background=background, settles=True)
+
+    def _settle_lines(self, signatures: Iterable[Signature]) -> None:
+        """Give lines that only one entry's failures print a background that goes with the prior of their causes."""
+        stating: dict[str, list[Hypothesis]] = {}
+        for h in self.hypotheses:
+            for name, p in self._stated[h.id].items():
+                if p > PROBABILITY["rarely"]:
+                    stating.setdefault(name, []).append(h)
+        for signature in signatures:
+            causes = stating.get(signature.id, [])
+            kind = self.kinds[signature.id]
+            printed = signature.role == "primary" and "log" in signature.where
+            never = kind.background <= BACKGROUND["never"]
+            if printed and never and len({h.id.partition(".")[0] for h in causes}) == 1:
+                shown = sum(h.prior * self._stated[h.id][signature.id] for h in causes)
+                background = min(kind.background, shown / SETTLED_BY_A_LINE)
+                self.kinds[signature.id] = msgspec.structs.replace(kind, background=background)
 
     def _add_fixes(self) -> None:
         """Make the outcome of every fix an observation: `works` says how likely it helps if the cause is its own."""

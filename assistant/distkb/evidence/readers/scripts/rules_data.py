@@ -177,8 +177,12 @@ def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield random_split that draws another split on every rank."""
     if not job.draws_differ:
         return
+    seeded = job.mentions("seed_everything", "manual_seed", "seed", "set_seed")
     for function in job.project.functions:
-        if _is_managed(function) and not job.mentions("accelerate"):
+        managed = _is_managed(function) and not job.mentions("accelerate")
+        if (seeded or not managed) and (managed or _is_several(job)) and not _BY_STEP.search(function.name):
+            yield from _drawn_parts(function, job)
+        if managed:
             continue
         for site in job.project.walk(function).sites:
             full = canonical(site.node.func, function.script)
@@ -186,6 +190,28 @@ def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
                 continue
             if keyword(site.node, "generator") is None and len(site.node.args) < 3 and _is_several(job):
                 yield hit("script.split-without-seed", function, site.node, call=shown(site.node))
+
+
+def _drawn_parts(function: Function, job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield random numbers by which a function chooses which of the data it takes."""
+    walk = job.project.walk(function)
+    chosen = {
+        name for node in nodes(function.node) if isinstance(node, ast.Subscript) for name in words(node.slice)
+    } | {name for site in walk.sites if last(site.node.func) == "Subset" for name in words(site.node)}
+    for made in walk.assignments:
+        calls = [node for node in nodes(made.value) if isinstance(node, ast.Call)]
+        drawn = next((call for call in calls if canonical(call.func, function.script) in _DRAWS), None)
+        alike = any(keyword(call, "generator") is not None for call in calls)
+        if drawn is not None and not alike and not made.where.loops and made.target in chosen:
+            yield hit("script.split-without-seed", function, drawn, call=shown(drawn))
+
+
+_BY_STEP = re.compile(r"(?i)forward|step|__getitem__|__iter__|collate|augment|mask|sample|noise|corrupt|transform|mix")
+"""Functions that draw anew for each batch, as they should."""
+_DRAWS = frozenset({
+    "numpy.random.rand", "numpy.random.random", "numpy.random.permutation", "numpy.random.choice", "torch.randperm",
+    "torch.rand", "random.sample",
+})  # fmt: skip
 
 
 def _is_several(job: ScriptContext) -> bool:

@@ -1,17 +1,19 @@
-"""Messages between two ranks, and gradients that the code itself adds up over the ranks."""
+"""Messages between two ranks, and gradients and losses that the code itself adds up or divides over the ranks."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.collectives import agrees
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _SENT, _SUMMED, _HOOK = "script.all-send-first", "script.gradients-summed", "script.hook-sums-gradients"
+_TWICE = "script.loss-averaged-twice"
 _DIVIDES = frozenset({"div", "div_", "true_divide", "divide_", "mul", "mul_", "mean", "_foreach_div_", "_foreach_mul_"})
 _SIZES = ("world", "size", "nproc", "num_processes", "replicas", "ranks", "degree")
 
@@ -123,8 +125,65 @@ def _is_sum_of_hook(call: ast.Call) -> bool:
     return op is None or last(op) == "SUM"
 
 
+def averaged_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield losses that are divided by a count of all ranks, and whose gradients DDP divides by their number again."""
+    if not job.mentions("DistributedDataParallel", "Accelerator") or job.mentions("register_comm_hook"):
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            call = site.node
+            if last(call.func) != "backward" or not isinstance(call.func, ast.Attribute):
+                continue
+            loss = call.args[0] if call.args else call.func.value
+            for part, scope in _made_of(loss, function, call.lineno, job):
+                if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and _is_of_all(part.right, scope, job):
+                    yield hit(_TWICE, scope, part, loss=shown(part), total=shown(part.right))
+
+
+def _made_of(loss: ast.expr, function: Function, line: int, job: ScriptContext) -> Iterator[tuple[ast.AST, Function]]:
+    """Yield the parts of what a loss is made of, here or in the function that returns it, where nothing scales it."""
+    made = job.project.walk(function).assigned(dotted(loss), before=line) if dotted(loss) else []
+    values = [(made[-1].value, function)] if made else [(loss, function)]
+    if isinstance(values[0][0], ast.Call):
+        target = job.project.target(values[0][0], function)
+        values = [(value, target) for value, _ in job.project.walk(target).returns] if target is not None else []
+    for value, scope in values:
+        if not _is_scaled(value):
+            yield from ((part, scope) for part in nodes(value))
+
+
+def _is_scaled(node: ast.AST) -> bool:
+    """Whether the number of ranks occurs in an expression."""
+    return any(part in word.lower() for word in words(node) for part in (*_SIZES[:1], *_SIZES[2:]))
+
+
+def _is_of_all(count: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether a divisor is a sum over all ranks, which nothing divides by their number."""
+    for node in nodes(count):
+        name = dotted(node) if isinstance(node, ast.Name) else ""
+        made = job.project.walk(function).assigned(name, before=count.lineno) if name else []
+        if made and not _is_scaled(made[-1].value) and _is_summed(name, made[-1].value, count.lineno, function, job):
+            return True
+    return False
+
+
+def _is_summed(name: str, value: ast.expr, line: int, function: Function, job: ScriptContext) -> bool:
+    """Whether a value comes out of a collective that adds, or was given to one above a line."""
+    inside = [part for part in nodes(value) if isinstance(part, ast.Call) and agrees(part, function, job.project)]
+    above = [
+        site.node
+        for site in job.project.walk(function).sites
+        if site.node.lineno < line and site.node.args and dotted(site.node.args[0]) == name
+    ]
+    sums = [*inside, *(call for call in above if agrees(call, function, job.project))]
+    named = {word.lower() for call in sums for word in words(call)}
+    kinds = {constant(keyword(call, "reduction")) for call in sums}
+    return bool(sums) and not named & {"avg", "max", "min"} and not kinds & {"mean", "max", "min"}
+
+
 RULES = (
     ScriptRule(ids=(_SENT,), check=all_send),
     ScriptRule(ids=(_SUMMED,), check=summed),
     ScriptRule(ids=(_HOOK,), check=hook_sums),
+    ScriptRule(ids=(_TWICE,), check=averaged_twice),
 )

@@ -1,15 +1,17 @@
-"""Process groups: ranks of the group where those of the job are asked for, timeouts, stores that all ranks open."""
+"""Process groups: ranks of the group where those of the job are asked for, timeouts, stores, the order of a mesh."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.ranks import is_rank
 
 _PEER, _DEFAULT = "script.group-rank-as-global", "script.group-keeps-default-timeout"
 _CALLS = {"broadcast": 1, "broadcast_object_list": 1, "reduce": 1, "gather": 2, "gather_object": 2, "scatter": 2,
@@ -22,7 +24,7 @@ _BEGINS = frozenset({"init_process_group", "InitProcessGroupKwargs"})
 _MAKES = frozenset({"new_group", "new_subgroups", "new_subgroups_by_enumeration"})
 """Calls that make groups, and give them the backend's default timeout unless told (torch.distributed, all versions)."""
 _DEPTH = 5
-_STORE = "script.store-opened-by-all"
+_STORE, _ORDER = "script.store-opened-by-all", "script.mesh-in-other-order"
 _NODE = re.compile(r"(?:node|group|machine|host)_?rank|slurm_nodeid|node_?id")
 
 
@@ -117,8 +119,42 @@ def _is_own_process(function: Function, job: ScriptContext) -> bool:
     return not in_module and (not callers or any(site.where.side != "both" for _, site in callers))
 
 
+def mesh_order(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield data that is divided by the rank's place in another order than the mesh has it.
+
+    In a mesh of (a, b) the place in a is `rank // b`, and that in b is `rank % b`.
+    """
+    outer: dict[str, tuple[Function, ast.Call]] = {}
+    inner: set[str] = set()
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            shape = _shape(site.node)
+            if last(site.node.func) == "init_device_mesh" and isinstance(shape, ast.Tuple) and len(shape.elts) == 2:
+                first, second = (last(size) for size in shape.elts)
+                inner.add(second)
+                if first:
+                    outer[first] = (function, site.node)
+    for function in job.project.functions if outer.keys() - inner else ():
+        for site in job.project.walk(function).sites:
+            given = keyword(site.node, "rank") or keyword(site.node, "shard_id") or keyword(site.node, "index")
+            made = given if given is None or not dotted(given) else job.project.single(given, function) or given
+            if isinstance(made, ast.BinOp) and isinstance(made.op, (ast.FloorDiv, ast.Mod)) and is_rank(made.left):
+                size = last(made.right)
+                mesh = outer.get(size) if size not in inner else None
+                if mesh is not None and keyword(mesh[1], "mesh_dim_names") is not None:
+                    shape = _shape(mesh[1])
+                    values = {"place": shown(made), "mesh": shown(shape or mesh[1]), "size": shown(made.right)}
+                    found = hit(_ORDER, function, site.node, **values)
+                    yield replace(found, more=((mesh[0].script, mesh[1].lineno),))
+
+
+def _shape(call: ast.Call) -> ast.expr | None:
+    return keyword(call, "mesh_shape") or (call.args[1] if len(call.args) > 1 else None)
+
+
 RULES = (
     ScriptRule(ids=(_PEER,), check=group_rank),
     ScriptRule(ids=(_DEFAULT,), check=default_timeout),
     ScriptRule(ids=(_STORE,), check=opened_by_all),
+    ScriptRule(ids=(_ORDER,), check=mesh_order),
 )
