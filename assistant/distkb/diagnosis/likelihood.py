@@ -183,19 +183,22 @@ class LikelihoodTable:
                 self.kinds[finding.id] = msgspec.structs.replace(kind, background=background, settles=True)
 
     def _settle_lines(self, signatures: Iterable[Signature]) -> None:
-        """Give lines that only one entry's failures print a background that goes with the prior of their causes."""
-        stating: dict[str, list[Hypothesis]] = {}
+        """Give lines that only one entry's failures print a background that goes with the prior of their causes.
+
+        Lines of one group say the same in other words, so that what one of them belongs to all may.
+        """
+        stating: dict[str, dict[str, Hypothesis]] = {}
         for h in self.hypotheses:
             for name, p in self._stated[h.id].items():
-                if p > PROBABILITY["rarely"]:
-                    stating.setdefault(name, []).append(h)
+                if p > PROBABILITY["rarely"] and name in self.kinds:
+                    stating.setdefault(self.kinds[name].group or name, {})[h.id] = h
         for signature in signatures:
-            causes = stating.get(signature.id, [])
             kind = self.kinds[signature.id]
+            causes = stating.get(kind.group or signature.id, {}).values()
             printed = signature.role == "primary" and "log" in signature.where
             never = kind.background <= BACKGROUND["never"]
             if printed and never and len({h.id.partition(".")[0] for h in causes}) == 1:
-                shown = sum(h.prior * self._stated[h.id][signature.id] for h in causes)
+                shown = sum(h.prior * self._stated[h.id].get(signature.id, 0.0) for h in causes)
                 background = min(kind.background, shown / SETTLED_BY_A_LINE)
                 self.kinds[signature.id] = msgspec.structs.replace(kind, background=background)
 

@@ -46,14 +46,17 @@ def _for(place: Place, signatures: Sequence[Signature]) -> list[tuple[str, re.Pa
 
 
 def _place_hits(places: Sequence[Position], signatures: Sequence[Signature]) -> Iterator[tuple[str, Quote]]:
-    stacks = [place for place in places if place.how == "stack"]
-    own, any_frame = (_for("frame", signatures), _for("stack", signatures)) if stacks else ((), ())
-    for place in stacks:
-        text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
-        text += f"\n{place.place.op}("  # the call that the user's innermost frame makes
-        yield from ((name, place.quote) for name, pattern in own if pattern.search(text))
+    own, any_frame = (_for("frame", signatures), _for("stack", signatures)) if places else ((), ())
+    seen: dict[str, tuple[str, ...]] = {}
+    for place in places:
+        if place.how == "stack":
+            text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
+            text += f"\n{place.place.op}("  # the call that the user's innermost frame makes
+            yield from ((name, place.quote) for name, pattern in own if pattern.search(text))
         calls = "\n".join(f"{f.path}, line {f.line}, in {f.function.rpartition('.')[2]}" for f in place.calls)
-        yield from ((name, place.quote) for name, pattern in any_frame if pattern.search(calls))
+        if calls not in seen:  # most ranks stand in few places
+            seen[calls] = tuple(name for name, pattern in any_frame if pattern.search(calls))
+        yield from ((name, place.quote) for name in seen[calls])
 
 
 def _together(shown: Iterable[tuple[str, Quote]]) -> list[Observation]:

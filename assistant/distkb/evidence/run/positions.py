@@ -11,7 +11,7 @@ import msgspec
 from distkb.evidence.observation import Quote
 from distkb.evidence.readers.stacks import known
 from distkb.evidence.readers.stacks.model import Frame, Thread
-from distkb.evidence.readers.stacks.place import StackPosition, place_of, representative
+from distkb.evidence.readers.stacks.place import StackPosition, place_of, representative, role_of
 from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def _of_trace(process: Process, trace: Trace, event: Event | None) -> Position |
     if event is None and not interrupted:
         return None
     frames = tuple(Frame(f.function, f.path, f.line, f.source) for f in reversed(raised.frames))
+    if interrupted and role_of(frames) == "launcher":
+        return None
     place = place_of(Thread(frames=frames))
     mine = tuple(f for f in reversed(frames) if not known.is_library(f.path) and _is_users(f))
     if not mine:

@@ -32,12 +32,12 @@ class StackPosition(msgspec.Struct, frozen=True, kw_only=True):
 
 def role(dump: Dump) -> Role:
     """Tell a rank from the launcher above it and from workers below it, by their frames and commands."""
-    calls = {
-        (frame.path.replace("\\", "/"), _bare(frame))
-        for snapshot in dump.snapshots
-        for thread in snapshot
-        for frame in thread.frames
-    }
+    return role_of(frame for snapshot in dump.snapshots for thread in snapshot for frame in thread.frames)
+
+
+def role_of(frames: Iterable[Frame]) -> Role:
+    """Tell whose frames they are: a rank's, its launcher's or a worker's."""
+    calls = {(frame.path.replace("\\", "/"), _bare(frame)) for frame in frames}
     for found, path, functions in known.ROLES:
         if any(called.endswith(path) and function in functions for called, function in calls):
             return found
