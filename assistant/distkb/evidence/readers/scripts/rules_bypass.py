@@ -94,8 +94,17 @@ def copied(job: ScriptContext) -> Iterator[ScriptFinding]:
         for site in job.project.walk(function).sites:
             call = site.node
             copies = canonical(call.func, function.script) == "copy.deepcopy" and bool(call.args)
-            if copies and kinds.kind_of(call.args[0], function, job.project, call.lineno) in _SHARDED:
+            if copies and _is_of_sharded(call.args[0], function, call.lineno, job):
                 yield hit(_COPY, function, call, model=shown(call.args[0]))
+
+
+def _is_of_sharded(node: ast.expr, function: Function, line: int, job: ScriptContext) -> bool:
+    """Whether an expression is a sharded model, or a part of one."""
+    while kinds.kind_of(node, function, job.project, line) not in _SHARDED:
+        if not isinstance(node, ast.Attribute) or not dotted(node):
+            return False
+        node = node.value
+    return True
 
 
 def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:

@@ -171,6 +171,24 @@ def divided_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
                 sampler = keyword(loader, "sampler") if isinstance(loader, ast.Call) else None
                 if sampler is not None and kinds.kind_of(sampler, function, job.project, call.lineno) == kinds.SAMPLER:
                     yield hit("script.divided-twice", function, call, loader=shown(argument), sampler=shown(sampler))
+                elif loader is not None and _LOADER.search(dotted(argument)):
+                    shard = next(_shards(argument, function, job), None)
+                    if shard is not None:
+                        yield hit("script.divided-twice", function, call, loader=shown(argument), sampler=shown(shard))
+                        break
+
+
+_LOADER = re.compile(r"(?i)loader|_dl$|^dl_?|data")
+
+
+def _shards(loader: ast.expr, function: Function, job: ScriptContext) -> Iterator[ast.Call]:
+    """Yield the calls that give a loader's data set the rank's own part."""
+    for reason in job.origins.of(loader, function):
+        if reason.origin == "rank":
+            for node in nodes(reason.function.node):
+                sharded = isinstance(node, ast.Call) and last(node.func) in {"shard", "split_dataset_by_node"}
+                if sharded and isinstance(node, ast.Call) and any(part is reason.node for part in nodes(node)):
+                    yield node
 
 
 def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:

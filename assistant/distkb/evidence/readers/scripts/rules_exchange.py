@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import agrees
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -57,12 +58,13 @@ def _depends_on_rank(node: ast.expr | None, function: Function, job: ScriptConte
 
 def summed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield gradients that are added up over the ranks by hand and that nothing divides by their number."""
-    if not job.mentions("all_reduce") or not job.mentions("grad"):
+    if not job.mentions("all_reduce", "reduce") or not job.mentions("grad"):
         return
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
             call = site.node
-            if canonical(call.func, function.script) != "torch.distributed.all_reduce" or not _is_sum(call):
+            plain = canonical(call.func, function.script) == "torch.distributed.all_reduce" and _is_sum(call)
+            if not plain and not _is_sum_of_accelerate(call, function, job):
                 continue
             if call.args and _is_gradient(call.args[0], function, job) and not _divides_anywhere(function, job):
                 yield hit(_SUMMED, function, call, call=shown(call))
@@ -73,6 +75,15 @@ def _is_sum(call: ast.Call) -> bool:
     """Whether a call adds, over all ranks: what is done in a group of its own may well be a sum."""
     op = keyword(call, "op") or (call.args[1] if len(call.args) > 1 else None)
     return keyword(call, "group") is None and len(call.args) < 3 and (op is None or last(op) == "SUM")
+
+
+def _is_sum_of_accelerate(call: ast.Call, function: Function, job: ScriptContext) -> bool:
+    """Whether a call is Accelerate's `reduce`, which adds unless told otherwise (Accelerate 1.15)."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "reduce":
+        return False
+    reduction = keyword(call, "reduction") or (call.args[1] if len(call.args) > 1 else None)
+    own = kinds.kind_of(call.func.value, function, job.project, call.lineno) == kinds.ACCELERATOR
+    return (own or dotted(call.func.value) == "accelerator") and (reduction is None or constant(reduction) == "sum")
 
 
 def _is_gradient(node: ast.expr, function: Function, job: ScriptContext) -> bool:
@@ -87,7 +98,10 @@ def _divides_anywhere(function: Function, job: ScriptContext) -> bool:
         return True
     for script in job.project.scripts:
         for node in script.nodes:
-            if _is_division(node) and any(part in word.lower() for word in words(_divisor(node)) for part in _SIZES):
+            share = isinstance(node, ast.BinOp) and "batch" in last(node.left).lower()  # of a batch, which is no mean
+            if share or not _is_division(node):
+                continue
+            if any(part in word.lower() for word in words(_divisor(node)) for part in _SIZES):
                 return True
     return False
 

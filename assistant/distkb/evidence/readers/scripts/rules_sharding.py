@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
@@ -16,6 +16,7 @@ _ROOT, _EARLY = "script.fully-shard-root-only", "script.optimizer-before-shardin
 _PARTS = "script.root-not-sharded"
 _CLIPS = "script.clips-own-shards"
 _ONE = "script.loaded-by-one-before-sharding"
+_CHOSEN, _CHANCE = "script.chosen-after-fsdp", "script.model-by-chance"
 
 
 def _calls(job: ScriptContext, name: str) -> Iterator[tuple[Function, ast.Call, bool]]:
@@ -146,10 +147,75 @@ def _parameters_of(node: ast.expr) -> ast.expr | None:
     return named.value if isinstance(named, ast.Attribute) and named.attr == "parameters" else None
 
 
+def chosen(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield parameters that are chosen by name or shape from an FSDP1 model that has only flat ones."""
+    if job.mentions("use_orig_params"):
+        return
+    for function in job.project.functions:
+        for node in nodes(function.node):
+            for over, tests in _chooses(node):
+                source = job.project.single(over, function) if isinstance(over, ast.Name) else over
+                model = _owner_of_parameters(source)
+                wrapped = model is not None and kinds.kind_of(model, function, job.project, over.lineno) == kinds.FSDP1
+                test = next((one for one in tests if _asks_for_name_or_shape(one)), None)
+                if model is not None and wrapped and test is not None:
+                    yield hit(_CHOSEN, function, test, test=shown(test), model=shown(model))
+
+
+def _chooses(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
+    """Yield what a loop or comprehension goes through, with the tests in it."""
+    if isinstance(node, ast.For):
+        yield node.iter, [part.test for part in nodes(node) if isinstance(part, (ast.If, ast.IfExp))]
+    for generator in getattr(node, "generators", ()):
+        yield generator.iter, generator.ifs
+
+
+def _owner_of_parameters(node: ast.expr | None) -> ast.expr | None:
+    """Return `model` of `model.parameters()`, of `model.named_parameters()`, and of a list of them."""
+    for part in nodes(node) if node is not None else ():
+        method = part.func if isinstance(part, ast.Call) else None
+        if isinstance(method, ast.Attribute) and method.attr in {"parameters", "named_parameters"}:
+            return method.value
+    return None
+
+
+_NAME_OR_SHAPE = frozenset({"dim", "ndim", "ndimension", "shape", "endswith", "startswith"})
+
+
+def _asks_for_name_or_shape(test: ast.expr) -> bool:
+    for part in nodes(test):
+        if isinstance(part, ast.Attribute) and part.attr in _NAME_OR_SHAPE:
+            return True
+        texts = isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.In, ast.NotIn))
+        if texts and isinstance(part, ast.Compare) and isinstance(constant(part.left), str):
+            return True
+    return False
+
+
+def by_chance(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield models whose size is drawn at random, where the ranks draw different numbers."""
+    if not job.is_parallel or not job.draws_differ:
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            target = job.project.target(site.node, function)
+            owner = target.owner if target is not None and target.name.endswith(".__init__") else None
+            if owner is None or not any(last(base) == "Module" for base in owner.node.bases):
+                continue
+            for given in (*site.node.args, *(word.value for word in site.node.keywords)):
+                drawn = next((r for r in job.origins.of(given, function) if r.origin == "chance"), None)
+                if drawn is not None:
+                    values = {"model": owner.name, "given": shown(given), "call": shown(drawn.node)}
+                    yield hit(_CHANCE, function, site.node, **values)
+                    break
+
+
 RULES = (
     ScriptRule(ids=(_PARTS,), check=parts_only, follows=True),
     ScriptRule(ids=(_CLIPS,), check=clips_shards),
     ScriptRule(ids=(_ONE,), check=loaded_by_one),
     ScriptRule(ids=(_ROOT,), check=root_only),
     ScriptRule(ids=(_EARLY,), check=optimizer_first, follows=True),
+    ScriptRule(ids=(_CHOSEN,), check=chosen),
+    ScriptRule(ids=(_CHANCE,), check=by_chance),
 )
