@@ -23,6 +23,8 @@ CLEAR = 0.50
 """Least probability of an entry that is stated as the cause when nothing else comes near it."""
 LEAD = 6.0
 """Nothing comes near an entry that is this many times as probable as the next one."""
+MAIN = 0.4
+"""Least share of a stated entry that its most probable cause has: several that are alike only add up to it."""
 FITS = 1.5
 """Least weight (natural log) of a signature or finding behind a named cause: answers alone name nothing."""
 COMMON = 0.1
@@ -87,7 +89,7 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: flo
     printed = any(kind.role in ("primary", "context") and not _is_described(kind, source) for kind, source in own)
     shown = printed or described >= SEVERAL
     clear = total >= NAMED or (total >= CLEAR and total >= LEAD * max(second, other))
-    if clear and shown:
+    if clear and shown and causes[0].probability >= MAIN * total:
         return "named"
     ahead = total >= AHEAD and total >= FAR * max(second, other)
     forward = evidence.affinity or any(_puts_forward(table, c.observation) for c in causes[0].evidence if c.weight > 0)
