@@ -1,4 +1,4 @@
-"""How the ranks come to be: variables written by hand, and a group that is never ended."""
+"""How the ranks come to be and go on: variables written by hand, breakpoints, a group that is never ended."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, shown, walk
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _FIXED, _PORT = "script.fixed-rank-variable", "script.fixed-master-port"
 _SPAWN, _ENDED = "script.spawn-and-launcher", "script.group-not-destroyed"
+_HELD = "script.breakpoint-left"
+_STOPS = frozenset({"breakpoint", "pdb.set_trace", "ipdb.set_trace", "pudb.set_trace", "code.interact"})
 _OWNED = frozenset({"RANK", "WORLD_SIZE"})
 """Without LOCAL_RANK: 0 is right for a process that sees one GPU only."""
 
@@ -118,8 +120,19 @@ def never_destroyed(job: ScriptContext) -> Iterator[ScriptFinding]:
                 return
 
 
+def breakpoints(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield breakpoints at which a rank would wait for someone to type."""
+    if not job.is_parallel:
+        return
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites:
+            if canonical(site.node.func, function.script) in _STOPS:
+                yield hit(_HELD, function, site.node, call=shown(site.node))
+
+
 RULES = (
     ScriptRule(ids=(_FIXED, _PORT), check=fixed),
     ScriptRule(ids=(_SPAWN,), check=spawned_twice),
     ScriptRule(ids=(_ENDED,), check=never_destroyed),
+    ScriptRule(ids=(_HELD,), check=breakpoints),
 )
