@@ -189,10 +189,10 @@ _SENTENCES: dict[str, Sentence] = {
     "logs.rank-still-working": _still_working,
     "logs.ranks-in-different-calls": _different_calls,
     "logs.ranks-in-same-call": _same_call,
-    "logs.last-step-differs": _steps_differ,
 }
 """Findings that tell a course of events, the most telling first."""
 _ENDS: dict[str, Sentence] = {
+    "logs.last-step-differs": _steps_differ,
     "run.stopped-apart": _stopped_apart,
     "run.never-joined": _never_joined,
     "logs.frozen-without-error": _frozen,
