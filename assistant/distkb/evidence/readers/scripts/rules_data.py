@@ -195,10 +195,11 @@ def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield random_split that draws another split on every rank."""
     if not job.draws_differ:
         return
+    several = _is_several(job)
     seeded = job.mentions("seed_everything", "manual_seed", "seed", "set_seed")
     for function in job.project.functions:
         managed = _is_managed(function) and not job.mentions("accelerate")
-        if (seeded or not managed) and (managed or _is_several(job)) and not _BY_STEP.search(function.name):
+        if (seeded or not managed) and (managed or several) and not _BY_STEP.search(function.name):
             yield from _drawn_parts(function, job)
         if managed:
             continue
@@ -206,7 +207,7 @@ def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
             full = canonical(site.node.func, function.script)
             if full not in {"torch.utils.data.random_split", "torch.utils.data.dataset.random_split"}:
                 continue
-            if keyword(site.node, "generator") is None and len(site.node.args) < 3 and _is_several(job):
+            if keyword(site.node, "generator") is None and len(site.node.args) < 3 and several:
                 yield hit("script.split-without-seed", function, site.node, call=shown(site.node))
 
 
