@@ -188,10 +188,10 @@ _SENTENCES: dict[str, Sentence] = {
     "logs.rank-finished-early": _finished_early,
     "logs.rank-still-working": _still_working,
     "logs.ranks-in-different-calls": _different_calls,
-    "logs.ranks-in-same-call": _same_call,
 }
 """Findings that tell a course of events, the most telling first."""
 _ENDS: dict[str, Sentence] = {
+    "logs.ranks-in-same-call": _same_call,
     "logs.last-step-differs": _steps_differ,
     "run.stopped-apart": _stopped_apart,
     "run.never-joined": _never_joined,

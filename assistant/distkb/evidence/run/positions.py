@@ -54,12 +54,19 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a function around it computes without gradients, so that this is no step of the training."""
     died: bool = False
     """Whether it ended there of an error that no peer's end explains: the others may have come further since."""
+    went_on: bool = False
+    """Whether it waited there and gave up in another wait: its own code went on when the first had failed."""
     quote: Quote
 
     @property
     def generates(self) -> bool:
         """Whether it stands in a function that generates text, images or rollouts."""
         return any(_GENERATES.search(f.function[-_NAME:]) for f in self.frames)
+
+    @property
+    def line(self) -> tuple[str, int]:
+        """File and line of the innermost of the user's frames: what names its functions does it in different ways."""
+        return _base(self.frames[-1].path), self.frames[-1].line
 
     @property
     def spot(self) -> tuple[tuple[str, str, int], ...]:
@@ -72,6 +79,7 @@ def positions(
 ) -> tuple[Position, ...]:
     """Return one position for each rank that left any; a traceback of its own end counts before a dump of others.
 
+    Where a rank was dumped in one wait and gave up in another, the one in which it was dumped came first.
     `world` is the number of ranks, where it is known.
     """
     events = {id(event.trace): event for event in timeline.events if event.trace is not None}
@@ -93,6 +101,9 @@ def positions(
             old = found.get(position.who)
             if old is None or old.how == "interrupt":
                 found[position.who] = position
+            elif old.waits and not old.died and position.waits and old.line != position.line:
+                # Its wait failed, its own code caught that and came to another wait, which failed in the end.
+                found[position.who] = msgspec.structs.replace(position, went_on=True)
     return tuple(by_rank(found.values()))
 
 
