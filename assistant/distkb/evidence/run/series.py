@@ -83,8 +83,13 @@ class Cells(Sequence[Cell]):
 
     def last_run(self) -> Cells:
         """Return those that were printed since the counters of their lines, and the number itself, began anew."""
-        counters = (self._talk.numbers(self._places, index) for index in range(min(COUNTERS, self._index)))
-        counts = [texts for texts in counters if all(map(str.isdecimal, texts))]
+        counts = []
+        for index in range(min(COUNTERS, self._index)):
+            texts = self._talk.numbers(self._places, index)
+            if all(map(str.isdecimal, texts)):
+                if texts.count(texts[0]) == 1:  # nothing began anew
+                    return self
+                counts.append(texts)
         if not counts:
             return self
         lines = list(zip(*counts, self.values(), strict=True))
