@@ -58,7 +58,7 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
         """,
     ),
     "a loop over what the batch holds": (
-        "code.batch-skips-collective",
+        "code.batch-counts-collectives",
         "own-call",
         "backward",
         """
@@ -68,6 +68,92 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
                 for label in labels.unique():  # why
                     dist.all_reduce(torch.ones(1))  # A
                 model(images).sum().backward()  # B
+        """,
+    ),
+    "a loop over names that another method met in the batches": (
+        "code.batch-counts-collectives",
+        "own-call",
+        "barrier",
+        """
+        class Sums:
+            def __init__(self):
+                self.sums = {}
+
+            def update(self, values, kinds):
+                for kind in kinds.unique().tolist():
+                    self.sums[kind] = self.sums.get(kind, 0) + values[kinds == kind].sum()
+
+        def main(dataset, model):
+            seen = Sums()
+            for images, labels in DataLoader(dataset):
+                seen.update(model(images), labels)
+            for kind in sorted(seen.sums):  # why
+                dist.all_reduce(seen.sums[kind])  # A
+            dist.barrier()  # B
+        """,
+    ),
+    "a loop over meters that are made when they are asked for": (
+        "code.batch-counts-collectives",
+        "own-call",
+        "barrier",
+        """
+        class Meters:
+            def __init__(self):
+                self.meters = defaultdict(Meter)
+
+            def __getitem__(self, name):
+                return self.meters[name]
+
+        def main(dataset, model):
+            meters = Meters()
+            for images, labels in DataLoader(dataset):
+                meters["loss"].update(model(images))
+                for kind in labels.unique().tolist():
+                    meters[f"recall {kind}"].update(model(images))
+            for name in sorted(meters.meters):  # why
+                dist.all_reduce(meters.meters[name].total)  # A
+            dist.barrier()  # B
+        """,
+    ),
+    "a loop over meters whose names are written down": (
+        "",
+        "own-call",
+        "barrier",
+        """
+        class Meters:
+            def __init__(self):
+                self.meters = defaultdict(Meter)
+
+            def __getitem__(self, name):
+                return self.meters[name]
+
+        def main(dataset, model):
+            meters = Meters()
+            for images, labels in DataLoader(dataset):
+                meters["loss"].update(model(images))
+            for name in sorted(meters.meters):
+                dist.all_reduce(meters.meters[name].total)  # A
+            dist.barrier()  # B
+        """,
+    ),
+    "two objects of one class of which only the other knows the rank": (
+        "",
+        "backward",
+        "barrier",
+        """
+        class Rows(Dataset):
+            def __init__(self, rows):
+                self.rows = rows
+
+            def __len__(self):
+                return len(self.rows)
+
+        def main(train, dev, model):
+            held = Rows(dev[dist.get_rank() :: dist.get_world_size()])
+            loader = DataLoader(Rows(train))
+            for batch in loader:
+                model(batch).sum().backward()  # A
+            dist.barrier()  # B
         """,
     ),
     "a block that one rank enters first": (

@@ -135,10 +135,19 @@ def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects, stands:
     if candidate.turn == "arms" and stands and all(stand.calls for stand in stands):
         return "code.other-order"
     left_out = skipped(candidate, effects) if reason.origin in {"batch", "measure"} else None
+    if any(_in_call(candidate, stand) for stand in stands):
+        left_out = "collective"
+    if reason.origin == "batch" and candidate.turn == "head" and left_out == "collective":
+        return "code.batch-counts-collectives"
     if reason.origin == "measure" and candidate.turn == "branch" and left_out == "collective":
         return "code.measure-gates-collective"
     batch_decides = reason.origin == "batch" and left_out is not None
     return f"code.batch-skips-{left_out}" if batch_decides else f"code.parted-by-{reason.origin}"
+
+
+def _in_call(candidate: ForkCandidate, stand: _Stand) -> bool:
+    """Whether these ranks stand in a collective of the user's that lies in the construct."""
+    return stand.calls and any(arm.node is candidate.node for spot in stand.spots for arm in spot.arms)
 
 
 def _of_position(position: Position, project: Project) -> _Stand:

@@ -71,6 +71,16 @@ class Assignment:
 
 
 @dataclass(frozen=True)
+class Key:
+    """One `container[key]`, and whether something is put there."""
+
+    container: ast.expr
+    value: ast.expr
+    where: Where
+    put: bool
+
+
+@dataclass(frozen=True)
 class _Exit:
     """How the ranks that leave early change what comes after."""
 
@@ -88,8 +98,8 @@ class Walk:
         self.changes: dict[str, list[Assignment]] = {}
         """`x += …`, by name: what is added to it, which stays what it was besides."""
         self.items: dict[tuple[str, str], list[Assignment]] = {}
-        self.keys: dict[str, list[Assignment]] = {}
-        """What is put under a key: `x["key"] = …` and `x["key"] += …`."""
+        self.keys: dict[str, list[Key]] = {}
+        """What is asked for, or put, under a key, by the name of the container."""
         self.returns: list[tuple[ast.expr, Where]] = []
         self._lookup = lookup
         self._block(body, start)
@@ -171,11 +181,6 @@ class Walk:
             self.items.setdefault(item, []).append(added)
         elif isinstance(statement, ast.Return) and statement.value is not None:
             self.returns.append((statement.value, where))
-        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        for put in targets:
-            if isinstance(put, ast.Subscript) and (name := _target(put.value)):
-                under = Assignment(name, put.slice, None, where, statement.lineno)
-                self.keys.setdefault(name, []).append(under)
 
     def _branch(self, statement: ast.If, where: Where) -> tuple[list[_Exit], bool]:
         self._expression(statement.test, where, statement)
@@ -248,6 +253,9 @@ class Walk:
                 continue
             if isinstance(here, ast.Call):
                 found.append(Site(here, there, statement))
+            if isinstance(here, ast.Subscript) and (name := _target(here.value)):
+                key = Key(here.value, here.slice, there, isinstance(here.ctx, ast.Store))
+                self.keys.setdefault(name, []).append(key)
             if isinstance(here, ast.IfExp):
                 stack += self._choice(here, there)
             elif isinstance(here, ast.BoolOp):

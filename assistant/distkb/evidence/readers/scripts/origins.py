@@ -11,7 +11,7 @@ from distkb.evidence.readers.scripts.amounts import amounts, is_parameter, may_b
 from distkb.evidence.readers.scripts.collectives import agrees
 from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.flow import LOOPED, item_of
-from distkb.evidence.readers.scripts.names import canonical, dotted, last
+from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last
 from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.outside import (
     BATCHES,
@@ -45,6 +45,10 @@ _NESTED = 60
 _MOST_NAMES = 3
 _OF_KEYS = frozenset({"add", "update", "setdefault"})
 """Methods that put something into a container under a key, so that the same twice counts once."""
+_GROWING = frozenset({"defaultdict", "Counter"})
+"""Containers to which asking for a key adds it."""
+_SEEDED = frozenset({"default_rng", "Random", "RandomState", "manual_seed"})
+"""Calls that give a generator whose first argument is its seed."""
 _PUT_IN = _OF_KEYS | {"append", "extend", "appendleft"}
 
 
@@ -137,25 +141,34 @@ class Origins:
         elif isinstance(node, (ast.Name, ast.Attribute)):
             for value, scope in self._definitions(node, function):
                 yield from self._length(value, scope, depth + 1)
-            yield from self._filled(dotted(node), function, depth + 1)
+            yield from self._filled(node, function, depth + 1)
         elif isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp)):
             for child in children(node):
                 if isinstance(child, ast.expr):
                     yield from self._length(child, function, depth)
 
-    def _filled(self, name: str, function: Function, depth: int) -> Iterator[Reason]:
+    def _filled(self, node: ast.Name | ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
         """Follow what is put into a container bit by bit: under which keys or tests, and how often."""
-        walk = self._project.walk(function)
-        puts = [(put.value, put.where) for put in walk.keys.get(name, [])[-8:]]
-        for site in walk.sites:
-            func = site.node.func
-            if isinstance(func, ast.Attribute) and func.attr in _PUT_IN and dotted(func.value) == name:
-                puts += [(value, site.where) for value in (site.node.args if func.attr in _OF_KEYS else ())]
-                yield from self._values_of(site.where.tests, function, depth)
-        for key, where in puts:
-            if not isinstance(key, ast.Constant):
-                yield from self._expression(key, function, depth)
-                yield from self._values_of(where.tests, function, depth)
+        name, scopes, made = dotted(node), [function], [value for value, _ in self._definitions(node, function)]
+        if isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id == "self"
+            owner = function.owner if own else self._project.holds_class(node.value, function)
+            if owner is not None:
+                name, scopes = f"self.{node.attr}", list(owner.methods.values())
+                made = self._project.attribute_values(owner).get(node.attr, [])
+        grows = any(isinstance(value, ast.Call) and last(value.func) in _GROWING for value in made)
+        for scope in scopes:
+            walk = self._project.walk(scope)
+            puts = [(key.value, key.where) for key in walk.keys.get(name, [])[-8:] if key.put or grows]
+            for site in walk.sites:
+                func = site.node.func
+                if isinstance(func, ast.Attribute) and func.attr in _PUT_IN and dotted(func.value) == name:
+                    puts += [(value, site.where) for value in (site.node.args if func.attr in _OF_KEYS else ())]
+                    yield from self._values_of(site.where.tests, scope, depth)
+            for key, where in puts:
+                if not isinstance(key, ast.Constant):
+                    yield from self._expression(key, scope, depth)
+                    yield from self._values_of(where.tests, scope, depth)
 
     def _values_of(self, nodes: Iterable[ast.expr], function: Function, depth: int) -> Iterator[Reason]:
         for node in nodes:
@@ -182,7 +195,7 @@ class Origins:
             yield from self._length_of_library(node, function, depth + 1)
         elif target.name.endswith("__init__") and target.owner is not None:
             for method in filter(None, map(target.owner.methods.get, ("__iter__", "__len__", "__next__"))):
-                yield from self._goes_round(method, depth + 1)
+                yield from self._through(target, node, self._goes_round(method, depth + 1))
         elif is_generator(target):
             yield from self._through(target, node, self._goes_round(target, depth + 1))
         else:
@@ -264,10 +277,7 @@ class Origins:
         elif agrees(node, function, self._project):
             yield Reason("agreed", function, node)
         elif outside is not None:
-            yield Reason(outside, function, node)
-            if outside == "file":  # which file it asks for
-                asked = self._values_of(given, function, depth + 1)
-                yield from (reason for reason in asked if reason.origin == "salt")
+            yield from self._outside(outside, node, function, depth)
         elif name in EVEN:
             yield from self._values_of(node.args[:1], function, depth + 1)
         elif target is not None:
@@ -289,6 +299,22 @@ class Origins:
             receiver = (node.func.value,) if isinstance(node.func, ast.Attribute) else ()
             found = self._values_of((*receiver, *given), function, depth + 1)
             yield from self._as_measure(found, node, function) if MEASURES.search(name) else found
+
+    def _outside(self, origin: Origin, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:
+        """What a call of another library brings in; a generator with one seed for all draws the same everywhere."""
+        seeds = self._seeds(node, function) if origin == "chance" else []
+        if not seeds or any(True for value, scope in seeds for _ in self._expression(value, scope, depth + 1)):
+            yield Reason(origin, function, node)
+        if origin == "file":  # which file it asks for
+            asked = self._values_of((*node.args, *(word.value for word in node.keywords)), function, depth + 1)
+            yield from (reason for reason in asked if reason.origin == "salt")
+
+    def _seeds(self, node: ast.Call, function: Function) -> list[tuple[ast.expr, Function]]:
+        """Return what the generator was seeded with from which a call draws; nothing where it has none of its own."""
+        of = keyword(node, "generator") or (node.func.value if isinstance(node.func, ast.Attribute) else None)
+        made = self._definitions(of, function) if isinstance(of, (ast.Name, ast.Attribute)) else ()
+        seeded = ((value, scope) for value, scope in made if isinstance(value, ast.Call))
+        return [(seed, scope) for value, scope in seeded if last(value.func) in _SEEDED for seed in value.args[:1]]
 
     def _through(self, target: Function, call: ast.Call, reasons: Iterator[Reason]) -> Iterator[Reason]:
         """Follow a function with the arguments of one call."""
@@ -385,11 +411,23 @@ class Origins:
     def _held(self, node: ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
         """Follow an attribute of an object that the project's own class makes, or what its property returns."""
         owner = self._project.holds_class(node.value, function)
+        held = self._of_object(node, owner, function, depth + 1)
+        made = [*self._made(node.value, function, 0)] if isinstance(node.value, (ast.Name, ast.Attribute)) else []
+        maker = (
+            self._project.target(made[0][0], made[0][1])
+            if len(made) == 1 and isinstance(made[0][0], ast.Call)
+            else None
+        )
+        if maker is not None and maker.owner is owner:
+            held = self._through(maker, cast("ast.Call", made[0][0]), held)
+        yield from held
+
+    def _of_object(self, node: ast.Attribute, owner: Class | None, function: Function, depth: int) -> Iterator[Reason]:
         for value in self._project.attribute_values(owner).get(node.attr, [])[:8]:
-            yield from self._expression(value, self._method_of(owner, value, function), depth + 1)
+            yield from self._expression(value, self._method_of(owner, value, function), depth)
         method = self._project.method(owner, node.attr) if owner is not None else None
         for value, _ in self._project.walk(method).returns if method is not None else ():
-            yield from self._expression(value, method or function, depth + 1)
+            yield from self._expression(value, method or function, depth)
 
     def _values(self, name: str, function: Function, node: ast.Name | ast.Attribute, depth: int) -> Iterator[Reason]:
         if name.startswith("self."):

@@ -17,6 +17,7 @@ _ROUNDS = 4
 """How often it is asked anew who calls whom."""
 _DEPTH = 8
 """Names, attributes and calls that are followed to an object's class."""
+_OF_KEYS = ("__getitem__", "__setitem__")
 _MOST = 8
 """Calls, or assignments, that are asked of which class an object is."""
 
@@ -323,6 +324,8 @@ class Project:
     def given(self, name: str, function: Function, call: ast.Call | None = None) -> Iterator[tuple[ast.expr, Function]]:
         """Yield what the callers of a function give for a parameter, each with the caller; or those of one call."""
         index = function.parameters.index(name) - (1 if function.is_method else 0)
+        if index == 0 and call is None:
+            yield from self._keys_of(function)
         sites = [one for one in self.callers(function) if call is None or one[1].node is call]
         for caller, site in sites[:_MOST]:
             value = next((w.value for w in site.node.keywords if w.arg == name), None)
@@ -330,6 +333,20 @@ class Project:
                 value = site.node.args[index]
             if value is not None:
                 yield value, caller
+
+    def _keys_of(self, function: Function) -> Iterator[tuple[ast.expr, Function]]:
+        """Yield the keys that are asked of the objects of a class whose `__getitem__` or `__setitem__` it is."""
+        owner = function.owner
+        if (
+            owner is None
+            or not function.name.endswith(_OF_KEYS)
+            or any("Dataset" in dotted(b) for b in owner.node.bases)
+        ):
+            return
+        for caller in self.functions:
+            for key in (key for keys in self.walk(caller).keys.values() for key in keys):
+                if self.holds_class(key.container, caller) is owner:
+                    yield key.value, caller
 
     def callers(self, function: Function) -> list[tuple[Function, Site]]:
         """Return every call of a function in the project."""

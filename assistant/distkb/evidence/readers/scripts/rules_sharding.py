@@ -9,6 +9,8 @@ from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.origins import Reason
+from distkb.evidence.readers.scripts.outside import MAKERS
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
@@ -192,6 +194,12 @@ def _asks_for_name_or_shape(test: ast.expr) -> bool:
     return False
 
 
+def _is_drawn_number(reason: Reason) -> bool:
+    """Whether it is a number drawn at random; a tensor of random values is as large on every rank."""
+    is_tensor = isinstance(reason.node, ast.Call) and MAKERS.match(dotted(reason.node.func))
+    return reason.origin == "chance" and not is_tensor
+
+
 def by_chance(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models whose size is drawn at random, where the ranks draw different numbers."""
     if not job.is_parallel or not job.draws_differ:
@@ -203,7 +211,7 @@ def by_chance(job: ScriptContext) -> Iterator[ScriptFinding]:
             if owner is None or not any(last(base) == "Module" for base in owner.node.bases):
                 continue
             for given in (*site.node.args, *(word.value for word in site.node.keywords)):
-                drawn = next((r for r in job.origins.of(given, function) if r.origin == "chance"), None)
+                drawn = next((r for r in job.origins.of(given, function) if _is_drawn_number(r)), None)
                 if drawn is not None:
                     values = {"model": owner.name, "given": shown(given), "call": shown(drawn.node)}
                     yield hit(_CHANCE, function, site.node, **values)
