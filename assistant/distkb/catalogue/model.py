@@ -113,6 +113,7 @@ Role = Literal["primary", "collateral", "context"]
 Place = Literal[
     "log", "report", "frame", "stack", "alone", "unequal", "last", "last-differs", "last-renamed", "other-word",
     "differs", "agrees", "constant", "ends-at-zero", "stands-out", "drifts", "starts-over", "rises-again",
+    "takes-most", "slows",
     "falls-behind", "far-apart", "settles-early", "grows", "ends-alone-at-zero", "agrees-in-groups", "unexplained",
 ]  # fmt: skip
 """Where a pattern is looked for: program output, a person's words, the user's frames of a traceback or stack, all

@@ -11,6 +11,7 @@ import msgspec
 
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.run.otherwise import other_names, other_orders, other_places, other_words
+from distkb.evidence.run.paces import slower
 from distkb.evidence.run.sayings import (
     Alone,
     Talk,
@@ -172,6 +173,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
     for name, otherwise in _OTHERWISE.items():
         found += _lines(name, otherwise(compared), timeline)
     found += _other_words(signatures, compared, timeline)
+    found += _lines("run.slows-down", slower(model.spoken), timeline)
     if not model.completed:
         found += _lines("run.decided-apart", decided_apart(compared), timeline)
     if model.quiet is not None and model.parting is None:

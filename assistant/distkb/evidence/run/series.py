@@ -9,6 +9,8 @@ from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple, overload
 
+from distkb.evidence.run.paces import slows, takes_most
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -183,11 +185,15 @@ class Column:
         once = all(len(places) == 1 for _, places in self._spoken)
         return once and _UNIT.match(self._words.partition(MARK)[2]) is None
 
+    @property
+    def others(self) -> Iterator[Column]:
+        """The other numbers of its lines."""
+        return (Column(self._table, index) for index in range(self._template.count("#")) if index != self._index)
+
     @cached_property
     def alone(self) -> bool:
         """Whether no other number of its lines differs between the ranks."""
-        every = (Column(self._table, index) for index in range(self._template.count("#")) if index != self._index)
-        return not any(differs(column) for column in every)
+        return not any(map(differs, self.others))
 
     @cached_property
     def ranks(self) -> tuple[tuple[Process, Cells], ...]:
@@ -457,6 +463,8 @@ RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "starts-over": _of_one_run(starts_over),
     "rises-again": _of_one_run(rises_again),
     "falls-behind": falls_behind,
+    "takes-most": takes_most,
+    "slows": _of_one_run(slows),
 }
 """What can be asked of a column, by the place in which a signature looks."""
 IN_TROUBLE = frozenset({"ends-alone-at-zero"})

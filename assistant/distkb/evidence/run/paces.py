@@ -1,0 +1,111 @@
+"""How long things take, as columns of numbers: what takes most of a step, and whether steps become slower."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from distkb.evidence.run.lines import Line
+    from distkb.evidence.run.processes import Process
+    from distkb.evidence.run.sayings import Talk
+    from distkb.evidence.run.series import Cells, Column
+
+LEAST = 4
+"""Lines from which something can be told."""
+SHARE = 0.6
+"""Least part of a whole that most of it is."""
+TIMES = 2.0
+"""Least ratio of the part that takes most to any other."""
+SLOWER = 1.6
+"""Least ratio of the time that the last lines show to the time that the first ones do."""
+_BAR = re.compile(r"\b(\d{1,9})/(\d{1,9}) \[(?:(\d{1,4}):)?(\d{1,2}):(\d\d)<")
+"""Count, total and time of a progress bar of tqdm: `19/333 [00:05<01:25, 3.69it/s]`."""
+_LONG = 20.0
+"""Seconds from which a bar tells how fast it goes."""
+_UNIT = re.compile(r"(?i)§ ?(ms|µs|us|s|secs?|seconds)\b")
+_NAMED = re.compile(
+    r"(?i)\b(?:data|load\w*|fetch\w*|input|batch|fwd|forward|bwd|backward|opt\w*|comm\w*|sync\w*|(?:all_?)?reduce|step|iter\w*"
+    r"|total|time|dt|wait\w*|host|prep\w*|save|ckpt|eval|metrics?)(?:[ _]?(?:time|s|sec|ms))?[ _=:]*§"
+)
+
+
+def takes_most(column: Column) -> bool:
+    """Whether a time takes most of the time that its lines tell, on more than half of the ranks that print it."""
+    unit = _unit(column)
+    others = [one for one in column.others if unit is not None and _unit(one) == unit]
+    if not others:
+        return False
+    theirs = [{id(process): cells for process, cells in one.ranks} for one in others]
+    held = [
+        _leads(cells, [cells_of[id(process)] for cells_of in theirs if id(process) in cells_of])
+        for process, cells in column.ranks
+        if len(cells) >= LEAST
+    ]
+    return sum(held) > len(held) / 2
+
+
+def _leads(cells: Cells, others: Iterable[Cells]) -> bool:
+    own, rest = median(cells.values()), [median(one.values()) for one in others if len(one) == len(cells)]
+    wholes = [value for value in rest if value >= own]
+    parts = [value for value in rest if value < own]
+    return own > 0 and bool(rest) and own >= SHARE * max(wholes, default=0.0) and own >= TIMES * max(parts, default=0.0)
+
+
+def _unit(column: Column) -> str | None:
+    """The unit of a number that is a time; empty where it is only called one; None for any other number."""
+    found = _UNIT.search(column.context)
+    if found is not None:
+        return found[1].lower()[:2]
+    fraction = any("." in cells[0].text for _, cells in column.ranks)
+    return "" if fraction and _NAMED.search(column.context) else None
+
+
+def slows(ranks: Iterable[Cells]) -> bool:
+    """Whether a time rises from quarter to quarter of the lines, and in the end is far above what it was."""
+    return any(_rises(cells.values()) for cells in ranks)
+
+
+def _rises(values: Sequence[float]) -> bool:
+    size = len(values) // 4
+    if size < LEAST // 2:
+        return False
+    quarters = [median(values[size * at : size * (at + 1) if at < 3 else None]) for at in range(4)]
+    rising = all(one < other for one, other in pairwise(quarters))
+    return rising and quarters[0] > 0 and quarters[3] >= SLOWER * quarters[0]
+
+
+def slower(spoken: Iterable[Talk]) -> list[tuple[Process, Line]]:
+    """Return the first and the last line of a progress bar whose steps take longer and longer."""
+    for talk in spoken:
+        rows: list[tuple[int, float, Line]] = []
+        for at, shape in enumerate(talk.shapes):
+            reached = _reached(talk.lines[at].text) if shape.once(_shows_bar) else None
+            if reached is not None and rows and reached[0] < rows[-1][0]:
+                rows.clear()  # the next bar
+            if reached is not None and (not rows or reached[0] > rows[-1][0]):
+                rows.append((*reached, talk.lines[at]))
+        paces = [(other[1] - one[1]) / (other[0] - one[0]) for one, other in pairwise(rows)]
+        half = len(paces) // 2
+        if half >= LEAST // 2 and rows[-1][1] - rows[0][1] >= _LONG:
+            early, late = paces[:half], paces[half:]
+            if min(late) > max(early) > 0 and late[-1] >= TIMES * early[0]:
+                return [(talk.process, rows[0][2]), (talk.process, rows[-1][2])]
+    return []
+
+
+def _shows_bar(text: str) -> bool:
+    return _BAR.search(text) is not None
+
+
+def _reached(text: str) -> tuple[int, float] | None:
+    """How far the last bar of a line had come, and after how many seconds."""
+    found = list(_BAR.finditer(text))[-1:]
+    for bar in found:
+        hours, minutes, seconds = (int(part or 0) for part in bar.groups()[2:])
+        return int(bar[1]), 3600.0 * hours + 60.0 * minutes + seconds
+    return None
