@@ -124,6 +124,15 @@ def test_a_traceback_counts_before_a_dump_and_a_dump_before_an_interrupt() -> No
     assert [(one.rank, one.how) for one in found] == [(0, "traceback"), (1, "stack"), (2, "stack")]
 
 
+def test_a_rank_that_was_dumped_in_one_wait_and_gave_up_in_another_went_on() -> None:
+    """The wait of the dump counts, and that its own code went on from it; not where both are one wait."""
+    dumped = tuple(standings([dump(1, *REDUCE, USER)]))
+    later = Frame("save", "/home/user/train.py", 57)
+    for told, went_on in ((USER, False), (later, True)):
+        (one,) = placed(scan(traceback(*BARRIER, told), "rank_1.log", 1), dumped=dumped)
+        assert (one.frames[-1].line, one.went_on) == (45, went_on)
+
+
 def test_the_launchers_table_tells_the_rank_of_a_dumped_pid() -> None:
     """A dump that knows only a pid is of the rank that torchrun gives for it."""
     table = Path(__file__).parents[1] / "data"
