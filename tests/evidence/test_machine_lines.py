@@ -27,7 +27,7 @@ from distkb.intake import read
         ("[ERROR] [tid 1230079] failed to find the GPU handle 54100 in the multicast team request", "MN2"),
         ("nv-fabricmanager[19]: detected number of NVSwitches don't match with any supported topology", "MN2"),
         (" nfs_page_async_flush+0x24/0x290 [nfs]", "D69"),
-        ("VFS: file-max limit 1000000 reached", None),
+        ("VFS: file-max limit 1000000 reached", "U9"),
     ],
 )
 def test_a_line_of_the_machine_is_named_or_quoted(line: str, entry: str | None, tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ _LONG = 20.0
 """Seconds from which a bar tells how fast it goes."""
 _UNIT = re.compile(r"(?i)§ ?(ms|µs|us|s|secs?|seconds)\b")
 _NAMED = re.compile(
-    r"(?i)\b(?:data|load\w*|fetch\w*|input|batch|fwd|forward|bwd|backward|opt\w*|comm\w*|sync\w*|(?:all_?)?reduce|step|iter\w*"
-    r"|total|time|dt|wait\w*|host|prep\w*|save|ckpt|eval|metrics?)(?:[ _]?(?:time|s|sec|ms))?[ _=:]*§"
+    r"(?i)\b(?:data|load(?:ing|er)?|fetch|input|batch|fwd|forward|bwd|backward|opt(?:im|imizer)?|comm|sync|(?:all_?)?reduce|step"
+    r"|iter(?:ation)?|total|time|dt|wait|host|prep|save|ckpt|eval|metrics?)[ _]?(?:time|s|sec|ms)?[ _=:]{0,3}§"
 )
 
 
