@@ -32,6 +32,8 @@ class ShapePart(NamedTuple):
     def fill(self, digits: str) -> str:
         """Return it as it stands in the line of these digits."""
         at, words, runs = self
+        if len(runs) == 1:  # a whole number
+            return words[0] + digits[at : at + runs[0]] + words[1]
         found = [words[0]]
         for index, run in enumerate(runs, 1):
             found.append(digits[at : at + run])
