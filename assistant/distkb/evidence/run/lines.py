@@ -56,10 +56,13 @@ class FileExcerpt(NamedTuple):
             return self.ready[index].path, self.ready[index].number
         return self.path, self.numbers[index]
 
+    def tags(self, index: int) -> int:
+        """Count the digits of a line that come before what it says."""
+        return 0 if self.ready else self.kept.shapes[index].once(_digits_of_tags)
+
     def digits(self, index: int) -> str:
         """Return the digits of what a line says."""
-        tags = 0 if self.ready else self.kept.shapes[index].once(_digits_of_tags)
-        return self.kept.digits_of(index)[tags:]
+        return self.kept.digits_of(index)[self.tags(index) :]
 
     def shape(self, index: int) -> Shape:
         """Return the shape of what a line says."""

@@ -81,11 +81,19 @@ class Talk(msgspec.Struct, frozen=True):
         for part in self.lines.parts:
             stop = base + len(part.at)
             within = indices[bisect_left(indices, base) : bisect_left(indices, stop)]
-            parts = {shape: _piece(shape, place) for shape in {self.shapes[index] for index in within}}
+            if not within:
+                base = stop
+                continue
+            pieces: dict[Shape, ShapePart | None] = {}
+            kept, digits, starts = part.kept.shapes, part.kept.digits(), part.kept.starts
             for index in within:
-                number = parts[self.shapes[index]]
-                digits = part.digits(part.at[index - base]) if number else ""
-                found.append(number.fill(digits) if number else self.number(index, place))
+                line = part.at[index - base]
+                shape = kept[line]
+                if shape not in pieces:
+                    piece = _piece(self.shapes[index], place)
+                    pieces[shape] = piece and piece._replace(first=piece.first + part.tags(line))
+                number = pieces[shape]
+                found.append(number.fill(digits, starts[line]) if number else self.number(index, place))
             base = stop
         return found
 

@@ -29,9 +29,10 @@ class ShapePart(NamedTuple):
     runs: tuple[int, ...]
     """How many digits stand between them."""
 
-    def fill(self, digits: str) -> str:
-        """Return it as it stands in the line of these digits."""
+    def fill(self, digits: str, start: int = 0) -> str:
+        """Return it as it stands in the line whose digits begin there."""
         at, words, runs = self
+        at += start
         if len(runs) == 1:  # a whole number
             return words[0] + digits[at : at + runs[0]] + words[1]
         found = [words[0]]
@@ -152,11 +153,20 @@ class Kept:
         """Count the lines; a line feed at the end of the text begins one more."""
         return len(self.shapes)
 
+    @property
+    def starts(self) -> array[int]:
+        """Where the digits of each line begin in the row of all digits."""
+        if self._starts is None:
+            self._starts = array("I", accumulate((shape.width for shape in self.shapes), initial=0))
+        return self._starts
+
+    def digits(self) -> str:
+        """Return all digits in one row."""
+        return self._digits.hex()
+
     def digits_of(self, index: int) -> str:
         """Return the digits of one line."""
-        starts = self._starts
-        if starts is None:
-            starts = self._starts = array("I", accumulate((shape.width for shape in self.shapes), initial=0))
+        starts = self.starts
         start, stop = starts[index], starts[index + 1]
         return self._digits[start // 2 : (stop + 1) // 2].hex()[start % 2 : start % 2 + stop - start]
 
