@@ -227,6 +227,11 @@ class Column:
         every = (Column(self._table, index) for index in range(self._template.count("#")))
         return any(len({cell.text for cell in cells}) > 2 for column in every for _, cells in column.ranks)
 
+    @property
+    def apart(self) -> bool:
+        """Whether each rank said other lines between any two of these."""
+        return all(other - one > 1 for _, places in self._spoken for one, other in pairwise(places))
+
     @cached_property
     def behind(self) -> bool:
         """Whether it was equal to another number of its lines and fell behind it later."""
@@ -338,14 +343,14 @@ def _apart(row: Sequence[str]) -> bool:
 
 
 def constant(column: Column) -> bool:
-    """Whether a precise number never changes although others of the same lines do."""
+    """Whether a precise number never changes although others of the same lines do, or other lines came in between."""
     text = column.ranks[0][1][0].text
-    digits = len(text.strip("-0.").replace(".", ""))
-    rows = LEAST_ROWS if digits == PRECISE else LEAST_ROWS - 1  # the more digits, the fewer rows are no accident
+    digits = text.lstrip("-0.").replace(".", "")
     return (
-        digits >= PRECISE
-        and all(len(own) >= rows and {c.text for c in own} == {text} for _, own in column.ranks)
-        and column.beside
+        len(digits) >= PRECISE
+        and len(digits.rstrip("0")) >= PRECISE - 1
+        and all(len(own) >= LEAST_ROWS - 1 and {c.text for c in own} == {text} for _, own in column.ranks)
+        and (column.beside or column.apart)
     )
 
 
