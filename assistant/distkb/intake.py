@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -30,7 +30,7 @@ def read(  # noqa: PLR0913 - all that can be given
     report: str | None = None,
     report_name: str | None = None,
     facts: Mapping[str, str] | None = None,
-    index: Index | None = None,
+    index: Index | Callable[[], Index] | None = None,
     cache_dir: Path | None = None,
     progress: Progress | None = None,
     look_near: bool = False,
@@ -39,9 +39,9 @@ def read(  # noqa: PLR0913 - all that can be given
     """Read all of it; what cannot be read is listed in `skipped` and the rest still counts.
 
     `report_name` is the path that quotes of the report carry; None where it came from a pipe. Without an `index`
-    one is built when there is a report to compare. `look_near`: scripts that tracebacks name are read where they lie on
-    this machine and none was given. `wish`: the run is shown from near too. Raises FactError (a ValueError) for a fact
-    that is not one.
+    one is built when there is a report to compare; with one an error that nothing explains is compared too.
+    `look_near`: scripts that tracebacks name are read where they lie on this machine and none was given. `wish`: the
+    run is shown from near too. Raises FactError (a ValueError) for a fact that is not one.
     """
     stock = take_stock(paths)
     artifacts = read_artifacts(stock, catalogue.settings, {}, catalogue.refusals)
@@ -66,14 +66,18 @@ def read(  # noqa: PLR0913 - all that can be given
     concludes = {s.id: s.concludes for s in catalogue.signatures} | {f.id: f.concludes for f in catalogue.findings}
     seen = (*evidence.observations, *concluded_facts(evidence.observations, concludes))
     evidence = msgspec.structs.replace(evidence, observations=(*seen, *implied_facts(seen, implies)))
-    if not report or not report.strip():
+    said = bool(report and report.strip())
+    error = evidence.unexplained.text if evidence.unexplained is not None else ""
+    words = own_words(catalogue, evidence, report or "", report_name) if said else error
+    if said or index is None:
+        evidence = msgspec.structs.replace(evidence, unexplained=None)
+    if not words or (index is None and not said):
         return fit_to_show(evidence)
     if index is None:
         index = load(build(catalogue))
-    compared = index
+    compared = index() if callable(index) else index
     failed: list[Skipped] = []
-    own = own_words(catalogue, evidence, report, report_name)
-    likeness = guarded(lambda: _affinity(compared, own), report_name or "-", failed)
+    likeness = guarded(lambda: _affinity(compared, words), report_name or "-", failed)
     found = msgspec.structs.replace(evidence, affinity=likeness or {}, skipped=(*evidence.skipped, *failed))
     return fit_to_show(found)
 

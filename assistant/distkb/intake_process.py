@@ -212,7 +212,7 @@ def _read(request: ReadRequest, overlays: Sequence[Path], progress: Callable[[in
         compiled.catalogue(),
         paths,
         report=request.report,
-        index=load(compiled.search_index()) if request.report else None,
+        index=lambda: load(compiled.search_index()),
         cache_dir=cache_directory(),
         progress=progress,
         look_near=True,

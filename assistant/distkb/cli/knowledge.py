@@ -108,7 +108,7 @@ class Knowledge:
             report=report or None,
             report_name=report_name,
             facts=facts,
-            index=self._index if report.strip() else None,
+            index=lambda: self._index,
             cache_dir=cache_directory(),
             progress=listener(),
             look_near=True,

@@ -52,6 +52,9 @@ REPORT_SILENCE = 0.25
 """How far the absence of a message in a person's report means that it was not printed: people quote little."""
 
 
+RESEMBLES = "logs.error-resembles"
+"""What shows that the words of an error, which no message of the catalogue fits, are those of an entry."""
+
 PERSONAL = frozenset({"answer", "report"})
 """Sources of what a person says, which counts also against an error that was found in the code."""
 
@@ -81,6 +84,9 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
         separate = sum(c.weight for c in moved if _stands_alone(table, c.observation))
         read = sum(c.weight for c in moved) - separate + silence + affinity
         scores[hypothesis.id] = math.log(hypothesis.prior or 1e-12) + read / TEMPERATURE + separate
+        if evidence.unexplained is not None and affinity:
+            alike = Observation(id=RESEMBLES, source="log", quotes=(evidence.unexplained,))
+            moved.append(Contribution(observation=alike, weight=affinity))
         contributions[hypothesis.id] = tuple(
             sorted((c for c in moved if abs(c.weight) >= 0.05), key=lambda c: -abs(c.weight))
         )

@@ -189,7 +189,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """How far the absence of a message in the logs means that it was not printed:
     0 without logs, up to 1 for the complete output of every rank."""
     affinity: dict[str, Weight] = {}
-    """Entry id → how well the report's words fit it: natural-log likelihood ratio against the average entry."""
+    """Entry id → how well the report's words fit it, or those of an error that nothing else explains: natural-log
+    likelihood ratio against the average entry."""
+    unexplained: Quote | None = None
+    """What the first failure says, where a library raised it and no message of the catalogue fits."""
     notes: tuple[Quote, ...] = ()
     """The course of events in order of time: first failure first."""
     ranks: tuple[RankState, ...] = ()

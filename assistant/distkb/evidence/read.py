@@ -118,6 +118,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
         skipped=tuple(skipped),
         log_coverage=result.coverage,
+        unexplained=result.unexplained,
         notes=result.notes,
         ranks=result.ranks,
         runs=runs,

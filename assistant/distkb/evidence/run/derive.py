@@ -26,6 +26,7 @@ from distkb.evidence.run.sizes import divided
 from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes
 from distkb.evidence.run.unexplained import general
 from distkb.evidence.run.work import own_words, without_warnings, work_of
+from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +63,8 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
     """Where each rank stood, whether or not that tells of the cause."""
     closeup: Closeup | None = None
     """Where it was wished for."""
+    unexplained: Quote | None = None
+    """What the first failure says, where a library raised it and no message of the catalogue fits."""
     aftermath: frozenset[tuple[str, int, str]] = frozenset()
     """Hits, by file, place and signature, that a rank printed after its wait for others had failed."""
 
@@ -136,6 +139,7 @@ def derive(
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
         places=places,
+        unexplained=_unexplained(timeline, run, roles, in_frames),
         aftermath=frozenset().union(*(aftermath(one, events[one.key], roles) for one in run.processes)),
         closeup=None
         if wish is None
@@ -147,6 +151,18 @@ def _role(signature: Signature) -> str:
     """What a message says of the process that printed it; `result` is a failure only of one that raises nothing."""
     wrong = signature.role == "primary" and "symptom=wrong-result" in signature.implies
     return "result" if wrong else signature.role
+
+
+def _unexplained(
+    timeline: Timeline, run: Run, roles: Mapping[str, str], in_frames: Sequence[Observation]
+) -> Quote | None:
+    """Return the exception that a library raised before all others, if the catalogue does not know it."""
+    first = next((event for event in timeline.events if event.kind in {"own", "other"} and event.trace), None)
+    if first is None or first.trace is None or _is_known(first, run, roles, in_frames):
+        return None
+    raised = first.trace.chain.first
+    text = quote_text(f"{raised.type}: {raised.message}")
+    return Quote(text=text, path=first.path, line=first.line, rank=first.rank) if raised.below else None
 
 
 def _is_known(first: Event, run: Run, roles: Mapping[str, str], in_frames: Sequence[Observation]) -> bool:
