@@ -12,7 +12,7 @@ from distkb.evidence.artifacts import Artifacts, read_artifacts
 from distkb.evidence.border import fit_to_show
 from distkb.evidence.guarded import guarded
 from distkb.evidence.implied import concluded_facts, implied_facts
-from distkb.evidence.observation import Evidence, Skipped
+from distkb.evidence.observation import Evidence, Quote, Skipped
 from distkb.evidence.read import Progress, merge, read_evidence
 from distkb.evidence.readers.report.report_reader import take_apart
 from distkb.evidence.readers.report.telling import TELLING_SHARE, telling, unprinted, without_lines
@@ -21,6 +21,9 @@ from distkb.evidence.walk import take_stock
 from distkb.search.affinity import affinity, damped_words
 from distkb.search.index import Index, build, load
 from distkb.search.wording import WORDING, weights
+
+HALF_WORDS = 12.0
+"""Number of different words at which an error's affinity counts half: `list index out of range` is anybody's."""
 
 
 def read(  # noqa: PLR0913 - all that can be given
@@ -67,6 +70,8 @@ def read(  # noqa: PLR0913 - all that can be given
     seen = (*evidence.observations, *concluded_facts(evidence.observations, concludes))
     evidence = msgspec.structs.replace(evidence, observations=(*seen, *implied_facts(seen, implies)))
     said = bool(report and report.strip())
+    if evidence.unexplained is None:
+        evidence = msgspec.structs.replace(evidence, unexplained=_unexplained(catalogue, evidence))
     error = evidence.unexplained.text if evidence.unexplained is not None else ""
     words = own_words(catalogue, evidence, report or "", report_name) if said else error
     if said or index is None:
@@ -77,7 +82,8 @@ def read(  # noqa: PLR0913 - all that can be given
         index = load(build(catalogue))
     compared = index() if callable(index) else index
     failed: list[Skipped] = []
-    likeness = guarded(lambda: _affinity(compared, words), report_name or "-", failed)
+    alike = _affinity if said else _affinity_of_error
+    likeness = guarded(lambda: alike(compared, words), report_name or "-", failed)
     found = msgspec.structs.replace(evidence, affinity=likeness or {}, skipped=(*evidence.skipped, *failed))
     return fit_to_show(found)
 
@@ -88,6 +94,14 @@ def own_words(catalogue: Catalogue, evidence: Evidence, report: str, report_name
     seen = (o for o in evidence.observations if o.id in collateral and o.present and o.source == "report")
     quoted = (q for o in seen for q in o.quotes if q.path == report_name)
     return without_lines(report, {q.line for q in quoted if q.line is not None})
+
+
+def _unexplained(catalogue: Catalogue, evidence: Evidence) -> Quote | None:
+    """Return the first line that tells of an error, where nothing that was read says more of a failure."""
+    seen = {o.id: o for o in evidence.observations if o.present and o.quotes}
+    failures = {s.id for s in catalogue.signatures if s.role == "primary" and s.id in seen}
+    general = [s.id for s in catalogue.signatures if "unexplained" in s.where and s.id in seen]
+    return seen[general[0]].quotes[0] if general and failures <= {*general} else None
 
 
 def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Path], artifacts: Artifacts) -> Evidence:
@@ -105,6 +119,13 @@ def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Pa
         bytes_read=evidence.bytes_read + artifacts.bytes_read(),
         closeup=None if evidence.closeup is None else msgspec.structs.replace(evidence.closeup, facts=artifacts.told()),
     )
+
+
+def _affinity_of_error(index: Index, error: str) -> dict[str, float]:
+    """How well the words of an error fit each entry: the fewer they are, the less they say."""
+    words = len(damped_words(index, error))
+    share = words / (words + HALF_WORDS)
+    return {entry: share * weight for entry, weight in _affinity(index, error).items()}
 
 
 def _affinity(index: Index, report: str) -> dict[str, float]:

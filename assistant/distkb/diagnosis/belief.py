@@ -52,6 +52,8 @@ REPORT_SILENCE = 0.25
 """How far the absence of a message in a person's report means that it was not printed: people quote little."""
 
 
+CLOSE = 0.7
+"""Least affinity of an error's words that is told as a reason."""
 RESEMBLES = "logs.error-resembles"
 """What shows that the words of an error, which no message of the catalogue fits, are those of an entry."""
 
@@ -84,7 +86,7 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
         separate = sum(c.weight for c in moved if _stands_alone(table, c.observation))
         read = sum(c.weight for c in moved) - separate + silence + affinity
         scores[hypothesis.id] = math.log(hypothesis.prior or 1e-12) + read / TEMPERATURE + separate
-        if evidence.unexplained is not None and affinity:
+        if evidence.unexplained is not None and affinity >= CLOSE:
             alike = Observation(id=RESEMBLES, source="log", quotes=(evidence.unexplained,))
             moved.append(Contribution(observation=alike, weight=affinity))
         contributions[hypothesis.id] = tuple(

@@ -101,11 +101,13 @@ def _evidence(events: Sequence[Event], answered: set[str], implies: Mapping[str,
             if held is None or _rank(observation) >= _rank(held):
                 best[observation.id] = observation
     observations = (*best.values(), *_implied(best.values(), implies))
+    errors = [e.unexplained for e in read if e.affinity]
     return Evidence(
         observations=observations,
         skipped=tuple(s for e in read for s in e.skipped),
         log_coverage=max((e.log_coverage for e in read), default=0.0),
         affinity=_mean([e.affinity for e in read if e.affinity]),
+        unexplained=errors[0] if errors and all(errors) else None,
         notes=tuple(note for e in read for note in e.notes),
         ranks=max((e.ranks for e in read), key=len, default=()),
         runs=max((e.runs for e in read), key=len, default=()),
