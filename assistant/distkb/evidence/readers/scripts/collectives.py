@@ -157,8 +157,8 @@ def _sharded_method(
 ) -> tuple[str, Category] | None:
     method, owner = named.attr, named.value
     category: Category = "state-dict" if method in {"consolidate_state_dict", "state_dict"} else "collective"
-    if method in {"full_tensor", "consolidate_state_dict"} and not call.args:
-        return f"{last(owner) or '…'}.{method}", category
+    if method == "consolidate_state_dict" or (method == "full_tensor" and project.has_sharded):
+        return (f"{last(owner) or '…'}.{method}", category) if not call.args else None
     if method not in {"state_dict", "clip_grad_norm_"}:
         return None
     kind = kinds.kind_of(owner, function, project, call.lineno)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePath
 
 from distkb.evidence.readers.scripts.flow import Guard, Site, Walk, Where, gate
@@ -17,6 +18,12 @@ _ROUNDS = 4
 """How often it is asked anew who calls whom."""
 _DEPTH = 8
 """Names, attributes and calls that are followed to an object's class."""
+_SHARDING = frozenset(
+    {
+        "fully_shard", "distribute_tensor", "distribute_module", "parallelize_module", "DTensor", "from_local", "FSDP",
+        "FullyShardedDataParallel", "FullyShardedDataParallelPlugin", "ModelParallelStrategy",
+    }
+)  # fmt: skip
 _OF_KEYS = ("__getitem__", "__setitem__")
 _MOST = 8
 """Calls, or assignments, that are asked of which class an object is."""
@@ -80,6 +87,15 @@ class Project:
         self._level = 0
         for script in scripts:
             self._index(script)
+
+    @cached_property
+    def has_sharded(self) -> bool:
+        """Whether any script makes tensors or parameters of which each rank holds a part."""
+        named = (node.id if isinstance(node, ast.Name) else getattr(node, "attr", "") for node in self._nodes())
+        return not _SHARDING.isdisjoint(named)
+
+    def _nodes(self) -> Iterator[ast.AST]:
+        return (node for script in self.scripts for node in script.nodes)
 
     def _index(self, script: Script) -> None:
         parts = list(PurePath(script.name).with_suffix("").parts)

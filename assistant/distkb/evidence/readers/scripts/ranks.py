@@ -132,6 +132,10 @@ def environment(node: ast.AST) -> str:
     return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
 
 
+_OF_SHARDED = frozenset({"full_tensor", "to_local", "redistribute"})
+"""Methods of DTensors: a script that asks for them shards something."""
+
+
 def assumed(test: ast.expr, depth: int = 0) -> bool | None:
     """Return what a test says in a distributed run (`world_size > 1` is True); None where that does not decide it."""
     answer: bool | None = None
@@ -149,6 +153,8 @@ def assumed(test: ast.expr, depth: int = 0) -> bool | None:
     elif isinstance(test, ast.Call):
         if last(test.func) == "bool" and len(test.args) == 1:
             answer = assumed(test.args[0], depth + 1)
+        elif last(test.func) == "hasattr" and len(test.args) == 2:
+            answer = True if isinstance(test.args[1], ast.Constant) and test.args[1].value in _OF_SHARDED else None
         elif last(test.func) in _ON_CALLS and not dotted(test.func).startswith("torch.cuda"):
             answer = True
     elif isinstance(test, (ast.Name, ast.Attribute)) and _ON.fullmatch(last(test).lower()):
