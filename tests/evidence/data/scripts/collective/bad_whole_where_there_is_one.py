@@ -9,6 +9,8 @@ def norms(model):
 
 
 def main(model, loader):
+    for block in model.blocks:
+        fully_shard(block)
     fully_shard(model)
     for step, batch in enumerate(loader):
         model(batch).sum().backward()
