@@ -69,8 +69,17 @@ def gradients_are_averaged() -> list[float]:
 
 def buffers_are_those_of_rank_0() -> float:
     """A buffer that is 10 on rank 0 and 20 on rank 1 is 10 on rank 1 after a forward of both."""
+    return _buffer_after_forward(sent=True)
+
+
+def buffers_that_are_not_sent() -> float:
+    """With broadcast_buffers=False it stays 20."""
+    return _buffer_after_forward(sent=False)
+
+
+def _buffer_after_forward(*, sent: bool) -> float:
     plain: Any = nn.BatchNorm1d(2)
-    model = DistributedDataParallel(plain)
+    model = DistributedDataParallel(plain, broadcast_buffers=sent)
     plain.running_mean.fill_(10.0 * (dist.get_rank() + 1))
     with torch.no_grad():
         plain.eval()
@@ -140,6 +149,7 @@ SHOWN: tuple[Callable[[], object], ...] = (
     new_group_takes_the_backend_default,
     gradients_are_averaged,
     buffers_are_those_of_rank_0,
+    buffers_that_are_not_sent,
     no_sync_keeps_gradients_apart,
     unused_parameters_end_the_next_step,
     sharded_state_dict_is_of_this_rank,
