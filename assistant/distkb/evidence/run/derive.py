@@ -12,6 +12,7 @@ from distkb.evidence.observation import Closeup, Observation, Quote, RankState
 from distkb.evidence.readers.error_files import ErrorFile
 from distkb.evidence.run import findings
 from distkb.evidence.run.closeup import Wish, closeup
+from distkb.evidence.run.directories import own_directories
 from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over, stopped_apart
 from distkb.evidence.run.frames import frames
 from distkb.evidence.run.lines import Line, Lines
@@ -124,8 +125,10 @@ def derive(
     events: dict[str, list[Event]] = defaultdict(list)
     for event in timeline.events:
         events[event.process].append(event)
+    apart = own_directories(run.processes)
     found = [
         *shown,
+        *([Observation(id="run.own-directories", source="log", quotes=apart)] if apart else []),
         *in_frames,
         *observe(model, signatures, timeline),
     ]
