@@ -19,7 +19,7 @@ _LONGEST = 4000
 _PATH = re.compile(r"'([^'\s]{1,300}/[^'\s]{1,300})'")
 _MADE = re.compile(r"(?:[0-9]{6}|[0-9a-f]{6,32}|[0-9]{1,2}[-:_][0-9]{2}[-:_][0-9]{2})$")
 """How a part ends that is made of a time or drawn at random."""
-_COUNTED = re.compile(r"(?i)(?:step|epoch|iter\w*|checkpoint|ckpt|global|chunk|shard|part)[-_=]?\d+$")
+_COUNTED = re.compile(r"(?i)(?:step|epoch|iter|iteration|checkpoint|ckpt|global|chunk|shard|part)[-_=]?\d{1,12}$")
 
 
 def own_directories(processes: Iterable[Process]) -> tuple[Quote, ...]:
