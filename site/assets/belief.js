@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   var distkb = window.distkb = window.distkb || {};
-  var IN_LOGS = 1, IS_SIGNATURE = 2, FROM_LAUNCHER = 4, ENDING = 8, SILENT = 16, DEFINITE = 32;
+  var IN_LOGS = 1, IS_SIGNATURE = 2, FROM_LAUNCHER = 4, ENDING = 8, SILENT = 16, DEFINITE = 32, SETTLES = 64;
 
   function sum(numbers) {
     var total = 0;
@@ -36,7 +36,7 @@
         role: data.roles[one[1]], background: one[2], group: one[4] || null, yieldsTo: one[5] || null,
         inLogs: (one[3] & IN_LOGS) > 0, isSignature: (one[3] & IS_SIGNATURE) > 0,
         fromLauncher: (one[3] & FROM_LAUNCHER) > 0, ending: (one[3] & ENDING) > 0,
-        silent: (one[3] & SILENT) > 0, definite: (one[3] & DEFINITE) > 0, experiment: false
+        silent: (one[3] & SILENT) > 0, definite: (one[3] & DEFINITE) > 0, settles: (one[3] & SETTLES) > 0, experiment: false
       });
     });
     data.facts.forEach(fact => {
@@ -69,7 +69,7 @@
         kinds.set("fix." + one.id, {
           role: "context", background: constants.helpsAnyway, group: null, yieldsTo: null,
           inLogs: false, isSignature: false, fromLauncher: false, ending: false,
-          silent: false, definite: false, experiment: true
+          silent: false, definite: false, settles: false, experiment: true
         });
       });
       return made;
@@ -283,17 +283,25 @@
       return weight + missing;
     }
 
-    /* A fix that was tried, or the answer to a question, repeats nothing that was read. */
+    /* A fix that was tried, the answer to a question, or an error in the code repeats nothing that was read. */
     function standsAlone(o) {
       var kind = kinds.get(o.id);
-      return o.source === "answer" || (!!kind && kind.experiment);
+      return o.source === "answer" || (!!kind && (kind.experiment || kind.settles));
     }
+
+    function settles(item) {
+      var kind = kinds.get(item.observation.id);
+      return item.weight > 0 && item.observation.present && !!kind && kind.settles;
+    }
+
+    function isPersonal(item) { return item.observation.source === "answer" || item.observation.source === "report"; }
 
     var contributions = [];
     var scores = table.hypotheses.map(h => {
       var raw = known.map(o => { return { observation: o, weight: certainty.get(o.id) * weigh(h, o) }; });
       var moved = capEchoes(fadeRepeats(h, oncePerGroup(raw)));
-      var separate = 0, read = 0;
+      var settled = moved.some(settles), separate = 0, read = 0;
+      if (settled) moved = moved.filter(item => item.weight > 0 || isPersonal(item));
       moved.forEach(item => {
         read += item.weight;
         if (standsAlone(item.observation)) separate += item.weight;
@@ -301,7 +309,7 @@
       var affinity = h.entry && evidence.affinity ? constants.affinity * (evidence.affinity[h.entry] || 0) : 0;
       contributions.push(moved.filter(item => Math.abs(item.weight) >= 0.05)
         .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)));
-      read += silenceOf(h) + affinity - separate;
+      read += (settled ? 0 : silenceOf(h)) + affinity - separate;
       return Math.log(h.prior || 1e-12) + read / constants.temperature + separate;
     });
     var top = Math.max.apply(null, scores);

@@ -61,7 +61,7 @@ CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
 POINTING = 16
 """Added to a likelihood's number where a finding points to the cause and the cause itself says nothing of it."""
 ROLES = ("primary", "collateral", "context")
-IN_LOGS, IS_SIGNATURE, FROM_LAUNCHER, ENDING, SILENT, DEFINITE = 1, 2, 4, 8, 16, 32
+IN_LOGS, IS_SIGNATURE, FROM_LAUNCHER, ENDING, SILENT, DEFINITE, SETTLES = 1, 2, 4, 8, 16, 32, 64
 
 
 def table(library: Library) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _fix(fix: Fix, levels: list[float]) -> list[Any]:
 
 def _flags(kind: likelihood.Kind) -> int:
     told = ((IN_LOGS, kind.in_logs), (IS_SIGNATURE, kind.is_signature), (FROM_LAUNCHER, kind.from_launcher))
-    judged = ((ENDING, kind.ending), (SILENT, not kind.telling), (DEFINITE, kind.definite))
+    judged = ((ENDING, kind.ending), (SILENT, not kind.telling), (DEFINITE, kind.definite), (SETTLES, kind.settles))
     return sum(flag for flag, holds in (*told, *judged) if holds)
 
 
