@@ -12,7 +12,7 @@ from distkb.evidence.artifacts import Artifacts, read_artifacts
 from distkb.evidence.border import fit_to_show
 from distkb.evidence.guarded import guarded
 from distkb.evidence.implied import concluded_facts, implied_facts
-from distkb.evidence.observation import Evidence, Quote, Skipped
+from distkb.evidence.observation import Evidence, Skipped
 from distkb.evidence.read import Progress, merge, read_evidence
 from distkb.evidence.readers.report.report_reader import take_apart
 from distkb.evidence.readers.report.telling import TELLING_SHARE, telling, unprinted, without_lines
@@ -22,7 +22,7 @@ from distkb.search.affinity import affinity, damped_words
 from distkb.search.index import Index, build, load
 from distkb.search.wording import WORDING, weights
 
-HALF_WORDS = 12.0
+HALF_WORDS_OF_ERROR = 12.0
 """Number of different words at which an error's affinity counts half: `list index out of range` is anybody's."""
 
 
@@ -33,7 +33,7 @@ def read(  # noqa: PLR0913 - all that can be given
     report: str | None = None,
     report_name: str | None = None,
     facts: Mapping[str, str] | None = None,
-    index: Index | Callable[[], Index] | None = None,
+    index: Callable[[], Index] | None = None,
     cache_dir: Path | None = None,
     progress: Progress | None = None,
     look_near: bool = False,
@@ -41,8 +41,8 @@ def read(  # noqa: PLR0913 - all that can be given
 ) -> Evidence:
     """Read all of it; what cannot be read is listed in `skipped` and the rest still counts.
 
-    `report_name` is the path that quotes of the report carry; None where it came from a pipe. Without an `index`
-    one is built when there is a report to compare; with one an error that nothing explains is compared too.
+    `report_name` is the path that quotes of the report carry; None where it came from a pipe. `index` opens the
+    search index: without it one is built for a report, and an error that nothing explains is not compared.
     `look_near`: scripts that tracebacks name are read where they lie on this machine and none was given. `wish`: the
     run is shown from near too. Raises FactError (a ValueError) for a fact that is not one.
     """
@@ -70,20 +70,20 @@ def read(  # noqa: PLR0913 - all that can be given
     seen = (*evidence.observations, *concluded_facts(evidence.observations, concludes))
     evidence = msgspec.structs.replace(evidence, observations=(*seen, *implied_facts(seen, implies)))
     said = bool(report and report.strip())
-    if evidence.unexplained is None:
-        evidence = msgspec.structs.replace(evidence, unexplained=_unexplained(catalogue, evidence))
-    error = evidence.unexplained.text if evidence.unexplained is not None else ""
-    words = own_words(catalogue, evidence, report or "", report_name) if said else error
     if said or index is None:
         evidence = msgspec.structs.replace(evidence, unexplained=None)
-    if not words or (index is None and not said):
+    error = evidence.unexplained
+    if not said and error is None:
         return fit_to_show(evidence)
-    if index is None:
-        index = load(build(catalogue))
-    compared = index() if callable(index) else index
+    compared = index() if index is not None else load(build(catalogue))
     failed: list[Skipped] = []
-    alike = _affinity if said else _affinity_of_error
-    likeness = guarded(lambda: alike(compared, words), report_name or "-", failed)
+
+    def alike() -> dict[str, float]:
+        if error is not None:
+            return _affinity_of_error(compared, error.text)
+        return _affinity(compared, own_words(catalogue, evidence, report or "", report_name))
+
+    likeness = guarded(alike, report_name or "-", failed)
     found = msgspec.structs.replace(evidence, affinity=likeness or {}, skipped=(*evidence.skipped, *failed))
     return fit_to_show(found)
 
@@ -94,14 +94,6 @@ def own_words(catalogue: Catalogue, evidence: Evidence, report: str, report_name
     seen = (o for o in evidence.observations if o.id in collateral and o.present and o.source == "report")
     quoted = (q for o in seen for q in o.quotes if q.path == report_name)
     return without_lines(report, {q.line for q in quoted if q.line is not None})
-
-
-def _unexplained(catalogue: Catalogue, evidence: Evidence) -> Quote | None:
-    """Return the first line that tells of an error, where nothing that was read says more of a failure."""
-    seen = {o.id: o for o in evidence.observations if o.present and o.quotes}
-    failures = {s.id for s in catalogue.signatures if s.role == "primary" and s.id in seen}
-    general = [s.id for s in catalogue.signatures if "unexplained" in s.where and s.id in seen]
-    return seen[general[0]].quotes[0] if general and failures <= {*general} else None
 
 
 def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Path], artifacts: Artifacts) -> Evidence:
@@ -124,7 +116,7 @@ def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Pa
 def _affinity_of_error(index: Index, error: str) -> dict[str, float]:
     """How well the words of an error fit each entry: the fewer they are, the less they say."""
     words = len(damped_words(index, error))
-    share = words / (words + HALF_WORDS)
+    share = words / (words + HALF_WORDS_OF_ERROR)
     return {entry: share * weight for entry, weight in _affinity(index, error).items()}
 
 

@@ -43,7 +43,7 @@ cases = [case for case in read_cases(Path(sys.argv[1])) if case.report][
 
 def ranked(report: str) -> tuple[list[str], dict[str, float]]:
     """The first three entries as Python has them, and every entry's probability."""
-    evidence = read(catalogue, [], report=report, index=index, cache_dir=cache_directory())
+    evidence = read(catalogue, [], report=report, index=lambda: index, cache_dir=cache_directory())
     totals = entry_probabilities(conclude(table, believe(table, evidence), evidence))
     return list(totals)[:3], totals
 

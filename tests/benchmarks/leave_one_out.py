@@ -33,7 +33,7 @@ def main(path: Path) -> None:
     entries = {entry.id for entry in catalogue.entries}
     cases = [case for case in read_cases(path) if entries & set(case.accept)]
     evidence = {
-        case.id: intake.read(catalogue, [], report=case.report, index=index, cache_dir=cache_directory())
+        case.id: intake.read(catalogue, [], report=case.report, index=lambda: index, cache_dir=cache_directory())
         for case in cases
     }
     seen = Counter(o.id for one in evidence.values() for o in one.observations if o.present)

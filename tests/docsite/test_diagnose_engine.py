@@ -58,7 +58,7 @@ def texts(engine: Engine) -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def evidence(engine: Engine, texts: list[tuple[str, str]]) -> list[Evidence]:
     """What the program reads in them."""
-    return [read(engine.catalogue, [], report=text, index=engine.index) for _, text in texts]
+    return [read(engine.catalogue, [], report=text, index=lambda: engine.index) for _, text in texts]
 
 
 @pytest.fixture(scope="module")

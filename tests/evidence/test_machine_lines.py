@@ -37,3 +37,22 @@ def test_a_line_of_the_machine_is_named_or_quoted(line: str, entry: str | None, 
     answer = diagnose(Guide(catalogue), read(catalogue, [tmp_path], cache_dir=cache_directory()))
     assert answer.verdict != "no-evidence"
     assert (answer.causes[0].entry.id if answer.verdict != "unknown" else None) == entry
+
+
+@pytest.mark.parametrize(
+    ("line", "asks"),
+    [
+        ("labbook: API key for root: ", True),
+        ("Password:", True),
+        ("Overwrite runs/a? [y/N]: ", True),
+        ("Press enter to continue...", True),
+        ("Login successful.", False),
+        ("Using username and password authentication.", False),
+        ("wandb: Currently logged in as: bob. Use `wandb login --relogin` to force relogin", False),
+    ],
+)
+def test_a_line_asks_where_it_ends_with_asking(line: str, asks: bool, tmp_path: Path) -> None:
+    """What only tells of a login asks for nothing."""
+    (tmp_path / "train.log").write_text(f"step 1 loss 2.31\n{line}\n", encoding="utf-8")
+    found = read(built_in.catalogue(), [tmp_path], cache_dir=cache_directory())
+    assert ("log.asks" in {o.id for o in found.observations if o.present}) is asks

@@ -211,7 +211,7 @@ def whole(data: bytes) -> None:
     guide, index, meanings = _knowledge()
     path = _file("console.log", data)
     words = data.decode("utf-8", "replace")[:400]
-    evidence = intake.read(_catalogue(), [path], report=words, index=index, cache_dir=cache_directory())
+    evidence = intake.read(_catalogue(), [path], report=words, index=lambda: index, cache_dir=cache_directory())
     diagnosis = diagnose(guide, evidence)
     _harmless(json.write(diagnosis, meanings))
     for language in LANGUAGES:

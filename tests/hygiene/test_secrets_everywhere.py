@@ -87,7 +87,9 @@ def _written(folder: Path, report: str, out: Path) -> Iterator[tuple[str, str]]:
         if rank is None or (folder / f"rank{rank}.log").exists():
             words = report if rank is None else None
             wish = Wish(rank=rank)
-            evidence = intake.read(catalogue, [folder], report=words, index=index, cache_dir=cache_dir, wish=wish)
+            evidence = intake.read(
+                catalogue, [folder], report=words, index=lambda: index, cache_dir=cache_dir, wish=wish
+            )
             seen[rank] = diagnose(guide, evidence)
             if rank == 2:
                 break

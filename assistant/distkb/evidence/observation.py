@@ -192,7 +192,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Entry id → how well the report's words fit it, or those of an error that nothing else explains: natural-log
     likelihood ratio against the average entry."""
     unexplained: Quote | None = None
-    """What the first failure says, where a library raised it and no message of the catalogue fits."""
+    """The first failure, where no message of the catalogue fits it: what a library raised, or a line of an error."""
     notes: tuple[Quote, ...] = ()
     """The course of events in order of time: first failure first."""
     ranks: tuple[RankState, ...] = ()

@@ -21,7 +21,7 @@ from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.frames import stack_frames
 from distkb.evidence.run.launches import newest
 from distkb.evidence.run.timeline import waited
-from distkb.evidence.run.unexplained import general, without_explained, without_raised
+from distkb.evidence.run.unexplained import first_unexplained, general, without_explained, without_raised
 from distkb.evidence.scanner.scan import FileScan, LineMatch, Scanner, hit_quote
 from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
 from distkb.evidence.walk import Stock
@@ -118,7 +118,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
         skipped=tuple(skipped),
         log_coverage=result.coverage,
-        unexplained=result.unexplained,
+        unexplained=result.unexplained or first_unexplained(signatures, observations),
         notes=result.notes,
         ranks=result.ranks,
         runs=runs,

@@ -25,6 +25,14 @@ HEAD = """
 import os, random, time
 import torch, torch.distributed as dist
 from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
+
+class Meters:
+    def __init__(self):
+        self.meters = defaultdict(Meter)
+
+    def __getitem__(self, name):
+        return self.meters[name]
+
 """
 
 CASES: dict[str, tuple[str, Stage, Stage, str]] = {
@@ -70,6 +78,36 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
                 model(images).sum().backward()  # B
         """,
     ),
+    "a loop over what the batch holds that makes steps": (
+        "code.batch-skips-step",
+        "own-call",
+        "backward",
+        """
+        def main(dataset, model):
+            loader = DataLoader(dataset)
+            for step, (images, labels) in enumerate(loader):
+                for label in labels.unique():  # why
+                    model(images[labels == label]).sum().backward()
+                    dist.all_reduce(torch.ones(1))  # A
+                model(images).sum().backward()  # B
+        """,
+    ),
+    "a loop over names of which many more are read than put": (
+        "code.batch-counts-collectives",
+        "own-call",
+        "barrier",
+        """
+        def main(dataset, model):
+            seen = {}
+            for images, labels in DataLoader(dataset):
+                for kind in labels.unique().tolist():
+                    seen[kind] = model(images).sum()
+            print(seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[7], seen[8], seen[9])
+            for kind in sorted(seen):  # why
+                dist.all_reduce(seen[kind])  # A
+            dist.barrier()  # B
+        """,
+    ),
     "a loop over names that another method met in the batches": (
         "code.batch-counts-collectives",
         "own-call",
@@ -97,13 +135,6 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
         "own-call",
         "barrier",
         """
-        class Meters:
-            def __init__(self):
-                self.meters = defaultdict(Meter)
-
-            def __getitem__(self, name):
-                return self.meters[name]
-
         def main(dataset, model):
             meters = Meters()
             for images, labels in DataLoader(dataset):
@@ -120,13 +151,6 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
         "own-call",
         "barrier",
         """
-        class Meters:
-            def __init__(self):
-                self.meters = defaultdict(Meter)
-
-            def __getitem__(self, name):
-                return self.meters[name]
-
         def main(dataset, model):
             meters = Meters()
             for images, labels in DataLoader(dataset):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import built_in
 import pytest
 from run_samples import spoken
 from test_series import column
@@ -28,6 +31,20 @@ def test_a_time_that_is_most_of_its_line(line: str, word: str, most: bool) -> No
     """It is several times every other part, or most of a whole that the line tells too; other numbers do not count."""
     said = {rank: [line.format(step) for step in STEPS] for rank in (0, 1)}
     assert RELATIONS["takes-most"](column(word, said)) is most
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("step {} data 1 ms forward 186 ms backward 7 ms", True),
+        ("step {} data 1 ms forward 186 ms optimizer 7 ms", False),
+    ],
+)
+def test_a_forward_is_held_against_a_backward(line: str, told: bool) -> None:
+    """Where no backward is told, the forward may hold it."""
+    (signature,) = [one for one in built_in.catalogue().signatures if one.id == "takes-most.forward"]
+    context = column("forward", {0: [line.format(step) for step in STEPS]}).context
+    assert (re.search(signature.pattern, context) is not None) is told
 
 
 @pytest.mark.parametrize(

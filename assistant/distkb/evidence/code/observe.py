@@ -135,7 +135,7 @@ def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects, stands:
     if candidate.turn == "arms" and stands and all(stand.calls for stand in stands):
         return "code.other-order"
     left_out = skipped(candidate, effects) if reason.origin in {"batch", "measure"} else None
-    if any(_in_call(candidate, stand) for stand in stands):
+    if left_out is None and any(_in_call(candidate, stand) for stand in stands):
         left_out = "collective"
     if reason.origin == "batch" and candidate.turn == "head" and left_out == "collective":
         return "code.batch-counts-collectives"

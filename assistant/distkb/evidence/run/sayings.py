@@ -85,7 +85,9 @@ class Talk(msgspec.Struct, frozen=True):
                 base = stop
                 continue
             pieces: dict[Shape, ShapePart | None] = {}
-            kept, digits, starts = part.kept.shapes, part.kept.digits(), part.kept.starts
+            kept, starts = part.kept.shapes, part.kept.starts
+            first, last = part.at[within[0] - base], part.at[within[-1] - base]
+            digits = part.kept.digits_of(first, last)
             for index in within:
                 line = part.at[index - base]
                 shape = kept[line]
@@ -93,7 +95,7 @@ class Talk(msgspec.Struct, frozen=True):
                     piece = _piece(self.shapes[index], place)
                     pieces[shape] = piece and piece._replace(first=piece.first + part.tags(line))
                 number = pieces[shape]
-                found.append(number.fill(digits, starts[line]) if number else self.number(index, place))
+                found.append(number.fill(digits, starts[line] - starts[first]) if number else self.number(index, place))
             base = stop
         return found
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from distkb.catalogue.model import Signature
+    from distkb.evidence.observation import Observation, Quote
     from distkb.evidence.run.timeline import Timeline
     from distkb.evidence.scanner.scan import FileScan, LineMatch
 
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 def general(signatures: Iterable[Signature]) -> frozenset[str]:
     """Return the ids of signatures that count only where nothing else speaks of the line."""
     return frozenset(signature.id for signature in signatures if "unexplained" in signature.where)
+
+
+def first_unexplained(signatures: Sequence[Signature], observations: Iterable[Observation]) -> Quote | None:
+    """Return the first line that tells of an error, where no message that was read says more of a failure."""
+    seen = {o.id: o.quotes[0] for o in observations if o.present and o.quotes}
+    names = general(signatures)
+    if any(one.role == "primary" and one.id in seen and one.id not in names for one in signatures):
+        return None
+    return next((seen[one.id] for one in signatures if one.id in names and one.id in seen), None)
 
 
 def without_explained(scans: Iterable[FileScan], signatures: Sequence[Signature]) -> list[FileScan]:

@@ -160,14 +160,9 @@ class Kept:
             self._starts = array("I", accumulate((shape.width for shape in self.shapes), initial=0))
         return self._starts
 
-    def digits(self) -> str:
-        """Return all digits in one row."""
-        return self._digits.hex()
-
-    def digits_of(self, index: int) -> str:
-        """Return the digits of one line."""
-        starts = self.starts
-        start, stop = starts[index], starts[index + 1]
+    def digits_of(self, index: int, last: int | None = None) -> str:
+        """Return the digits of one line, or of all lines up to a last one, in one row."""
+        start, stop = self.starts[index], self.starts[(index if last is None else last) + 1]
         return self._digits[start // 2 : (stop + 1) // 2].hex()[start % 2 : start % 2 + stop - start]
 
     def line(self, index: int) -> str:

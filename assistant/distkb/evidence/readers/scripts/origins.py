@@ -159,7 +159,7 @@ class Origins:
         grows = any(isinstance(value, ast.Call) and last(value.func) in _GROWING for value in made)
         for scope in scopes:
             walk = self._project.walk(scope)
-            puts = [(key.value, key.where) for key in walk.keys.get(name, [])[-8:] if key.put or grows]
+            puts = [(key.value, key.where) for key in walk.keys.get(name, []) if key.put or grows][-8:]
             for site in walk.sites:
                 func = site.node.func
                 if isinstance(func, ast.Attribute) and func.attr in _PUT_IN and dotted(func.value) == name:
@@ -326,7 +326,9 @@ class Origins:
 
     def _given(self, name: str, function: Function) -> Iterator[tuple[ast.expr, Function]]:
         call = next((call for target, call in reversed(self._calls) if target is function), None)
-        return self._project.given(name, function, call)
+        yield from self._project.given(name, function, call)
+        if [name] == function.parameters[1:2]:
+            yield from self._project.keys_of(function)
 
     @staticmethod
     def _as_measure(
@@ -413,16 +415,14 @@ class Origins:
         owner = self._project.holds_class(node.value, function)
         held = self._of_object(node, owner, function, depth + 1)
         made = [*self._made(node.value, function, 0)] if isinstance(node.value, (ast.Name, ast.Attribute)) else []
-        maker = (
-            self._project.target(made[0][0], made[0][1])
-            if len(made) == 1 and isinstance(made[0][0], ast.Call)
-            else None
-        )
-        if maker is not None and maker.owner is owner:
-            held = self._through(maker, cast("ast.Call", made[0][0]), held)
+        for call, scope in made if len(made) == 1 else ():
+            maker = self._project.target(call, scope) if isinstance(call, ast.Call) else None
+            if maker is not None and maker.owner is owner:
+                held = self._through(maker, cast("ast.Call", call), held)
         yield from held
 
     def _of_object(self, node: ast.Attribute, owner: Class | None, function: Function, depth: int) -> Iterator[Reason]:
+        """Follow what the methods of a class put into an attribute."""
         for value in self._project.attribute_values(owner).get(node.attr, [])[:8]:
             yield from self._expression(value, self._method_of(owner, value, function), depth)
         method = self._project.method(owner, node.attr) if owner is not None else None

@@ -340,8 +340,6 @@ class Project:
     def given(self, name: str, function: Function, call: ast.Call | None = None) -> Iterator[tuple[ast.expr, Function]]:
         """Yield what the callers of a function give for a parameter, each with the caller; or those of one call."""
         index = function.parameters.index(name) - (1 if function.is_method else 0)
-        if index == 0 and call is None:
-            yield from self._keys_of(function)
         sites = [one for one in self.callers(function) if call is None or one[1].node is call]
         for caller, site in sites[:_MOST]:
             value = next((w.value for w in site.node.keywords if w.arg == name), None)
@@ -350,19 +348,22 @@ class Project:
             if value is not None:
                 yield value, caller
 
-    def _keys_of(self, function: Function) -> Iterator[tuple[ast.expr, Function]]:
-        """Yield the keys that are asked of the objects of a class whose `__getitem__` or `__setitem__` it is."""
+    def keys_of(self, function: Function) -> list[tuple[ast.expr, Function]]:
+        """Return the keys that are asked of the objects of a class whose `__getitem__` or `__setitem__` it is."""
         owner = function.owner
-        if (
-            owner is None
-            or not function.name.endswith(_OF_KEYS)
-            or any("Dataset" in dotted(b) for b in owner.node.bases)
-        ):
-            return
+        return self._keys.get(id(owner), []) if owner is not None and function.name.endswith(_OF_KEYS) else []
+
+    @cached_property
+    def _keys(self) -> dict[int, list[tuple[ast.expr, Function]]]:
+        """The keys asked of the objects of each class but of data sets, whose loaders ask too."""
+        self._settle()
+        found: dict[int, list[tuple[ast.expr, Function]]] = {}
         for caller in self.functions:
             for key in (key for keys in self.walk(caller).keys.values() for key in keys):
-                if self.holds_class(key.container, caller) is owner:
-                    yield key.value, caller
+                owner = self.holds_class(key.container, caller)
+                if owner is not None and not any("Dataset" in dotted(base) for base in owner.node.bases):
+                    found.setdefault(id(owner), []).append((key.value, caller))
+        return found
 
     def callers(self, function: Function) -> list[tuple[Function, Site]]:
         """Return every call of a function in the project."""
