@@ -59,6 +59,15 @@ def test_an_error_of_a_library_leads_to_the_entry_that_has_its_words(tmp_path: P
     assert (reason.observation.quotes[0].line, reason.observation.quotes[0].rank) == (5, 1)
 
 
+@pytest.mark.parametrize(("function", "died"), [("<module>", True), ("main", False)])
+def test_a_rank_that_nothing_saved_from_an_error_died(function: str, died: bool, tmp_path: Path) -> None:
+    """The traceback of an exception that was caught begins in the function that caught it."""
+    log(tmp_path, SAMPLER, LIBRARY)
+    file = tmp_path / "train.log"
+    file.write_text(file.read_text().replace("in run", f"in {function}", 1))
+    assert ("symptom=crash" in {o.id for o in evidence(tmp_path).observations}) is died
+
+
 @pytest.mark.parametrize("frames", [(), (LIBRARY, "/home/user/model.py")])
 def test_what_the_users_own_code_raises_is_in_words_of_its_own(frames: tuple[str, ...], tmp_path: Path) -> None:
     """Nothing is compared."""

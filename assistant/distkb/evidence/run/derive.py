@@ -19,7 +19,7 @@ from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.observe import Model, first_failure, observe
 from distkb.evidence.run.parting import Parting, part
 from distkb.evidence.run.positions import Position, positions
-from distkb.evidence.run.processes import Run, assemble, attempts
+from distkb.evidence.run.processes import Run, Trace, assemble, attempts
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import began_apart, read_before_written, resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import alone, talks
@@ -125,10 +125,12 @@ def derive(
     events: dict[str, list[Event]] = defaultdict(list)
     for event in timeline.events:
         events[event.process].append(event)
-    apart = own_directories(run.processes)
+    unknown = _unexplained(timeline, run, roles, in_frames)
+    uncaught = (unknown[1],) if unknown is not None and _is_uncaught(unknown[0]) else ()
+    quoted = {"run.own-directories": own_directories(run.processes), "logs.exception-in-library": uncaught}
     found = [
         *shown,
-        *([Observation(id="run.own-directories", source="log", quotes=apart)] if apart else []),
+        *(Observation(id=name, source="log", quotes=quotes) for name, quotes in quoted.items() if quotes),
         *in_frames,
         *observe(model, signatures, timeline),
     ]
@@ -142,7 +144,7 @@ def derive(
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
         places=places,
-        unexplained=_unexplained(timeline, run, roles, in_frames),
+        unexplained=None if unknown is None else unknown[1],
         aftermath=frozenset().union(*(aftermath(one, events[one.key], roles) for one in run.processes)),
         closeup=None
         if wish is None
@@ -158,14 +160,20 @@ def _role(signature: Signature) -> str:
 
 def _unexplained(
     timeline: Timeline, run: Run, roles: Mapping[str, str], in_frames: Sequence[Observation]
-) -> Quote | None:
+) -> tuple[Trace, Quote] | None:
     """Return the exception that a library raised before all others, if the catalogue does not know it."""
     first = next((event for event in timeline.events if event.kind in {"own", "other"} and event.trace), None)
     if first is None or first.trace is None or _is_known(first, run, roles, in_frames):
         return None
     raised = first.trace.chain.first
     text = quote_text(f"{raised.type}: {raised.message}")
-    return Quote(text=text, path=first.path, line=first.line, rank=first.rank) if raised.below else None
+    return (first.trace, Quote(text=text, path=first.path, line=first.line, rank=first.rank)) if raised.below else None
+
+
+def _is_uncaught(trace: Trace) -> bool:
+    """Whether nothing caught an exception: the traceback of one that is caught begins where that was done."""
+    frames = trace.chain.raised[-1].frames
+    return bool(frames) and frames[0].function == "<module>"
 
 
 def _is_known(first: Event, run: Run, roles: Mapping[str, str], in_frames: Sequence[Observation]) -> bool:
