@@ -17,6 +17,7 @@ from distkb.catalogue.records import Text
 from distkb.docsite import diagrams
 from distkb.docsite.build import rendered
 from distkb.docsite.data.signatures import patterns
+from distkb.docsite.text import Writer
 from distkb.docsite.views import Library
 from distkb.locale import LANGUAGES, Say
 from distkb.report.meaning import Meanings
@@ -160,3 +161,13 @@ def test_hostile_incidents_and_drawings_are_text() -> None:
             assert b"<img" not in content, path
             assert b"alert(1)</script>" not in content, path
             assert (page.crossed, page.open) == ([], []), path
+
+
+@pytest.mark.parametrize(
+    ("text", "linked"),
+    [("그 영향은 D10에 있습니다.", "D10"), ("see D10 for it", "D10"), ("D10.a로 갑니다", "D10"), ("XD10 D1000x", None)],
+)
+def test_an_id_is_a_link_with_a_particle_behind_it_too(text: str, linked: str | None) -> None:
+    """In Korean a particle follows at once; other words that hold an id stay words."""
+    shown = Writer({"D10"}, lambda entry: f"{entry}.html").inline(text)
+    assert ("<a " in shown) is (linked is not None)

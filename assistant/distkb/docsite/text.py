@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Collection
 
 _CODE = re.compile(r"`([^`\n]+)`")
-_ID = re.compile(r"(?<![\w.#/-])((?:D|MN|M|U)\d{1,3})(?:\.[a-z])?(?![\w-])")
+_ID = re.compile(r"(?<![\w.#/-])((?:D|MN|M|U)\d{1,3})(?:\.[a-z])?(?![\w-])", re.ASCII)
+"""An id; a particle of Korean may follow at once."""
 
 Href = Callable[[str], str]
 """Id of an entry, a cause or a fix to an address."""
