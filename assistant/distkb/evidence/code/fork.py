@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from distkb.evidence.code.spots import Spot
 from distkb.evidence.readers.scripts.blocks import LEAVES, LOOPS, Arm, exits, head, statements
@@ -20,8 +21,7 @@ Turn = Literal["branch", "arms", "exit", "head", "handler", "entry"]
 by how often a loop goes round; by an exception that was caught; by a block that one rank enters before the others."""
 
 
-@dataclass(frozen=True, eq=False)
-class ForkCandidate:
+class ForkCandidate(msgspec.Struct, frozen=True, eq=False):
     """One construct that may have sent the ranks apart."""
 
     turn: Turn

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from distkb.evidence.code.fork import ForkCandidate, alone, behind, fork
 from distkb.evidence.code.prints import Prints
@@ -43,8 +44,7 @@ _ORDER: tuple[Origin, ...] = (
 """Of several things that one condition depends on, the one that tells most comes first."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Stand:
+class _Stand(msgspec.Struct, frozen=True, eq=False):
     """Where some ranks stood, or what they printed last."""
 
     spots: tuple[Spot, ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from distkb.evidence.code.spots import Spot, spot_at
 from distkb.evidence.readers.scripts.names import last
@@ -27,8 +28,7 @@ _CALLERS_UP = 12
 _FORMAT = re.compile(r"%(?:\(\w{1,40}\))?[-+ #0]{0,4}[0-9*]{0,4}(?:\.[0-9*]{1,4})?[a-zA-Z]|\{[^{}]{0,200}\}")
 
 
-@dataclass(frozen=True, eq=False)
-class Print:
+class Print(msgspec.Struct, frozen=True, eq=False):
     """One statement that prints, and what its lines look like."""
 
     words: tuple[str, ...]

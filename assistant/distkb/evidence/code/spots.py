@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from distkb.evidence.run.positions import Position
 
 
-@dataclass(frozen=True, eq=False)
-class Spot:
+class Spot(msgspec.Struct, frozen=True, eq=False):
     """One statement of a function."""
 
     function: Function

@@ -50,7 +50,9 @@ _BOUND = re.compile(r"(?<=\.)\{0,\d+\}")
 _USUAL = b"""
 2026-11-21 10:15:32,123 [rank0] info step 1200 loss=2.3456 lr=3.0e-04 tokens/s=12345 grad_norm: 0.531 perplexity
 info:root:epoch: [3][ 40/500] time 0.123 (0.130) data 0.002 loss 1.2345e+00 acc@1 71.09 global_step learning_rate
-iteration 100/ 5000 | consumed samples: 800 | elapsed time per iteration (ms): 531.2 | throughput per gpu (tflop/s)
+iteration 100/ 5000 | consumed samples: 800 | elapsed time per iteration (ms): 531.2 | throughput per gpu (tflop/s/gpu)
+ 412.1 | learning rate: 3.000000e-04 | global batch size:  1024 | lm loss: 2.345678e+00 | loss scale: 1.0
+ | grad norm: 0.5 | params norm: 8.1 | num zeros: 12 | number of skipped iterations:   0 | number of nan iterations:   0
 node1:12345:12367 [0] nccl info channel 00/0 : 0[1000] -> 1[2000] via p2p/ipc/read net/ib/socket gdrdma connected
 [1] nccl info comm 0x7f rank 1 nranks 8 cudadev 1 nvmldev 1 busid commid init complete bootstrap : using eth0:10.0.0<0>
 nccl info setting affinity for gpu 0 to ffff trees [0] 1/-1/-1->0->-1 rings threadthresholds 8/8/64 coll channels peer

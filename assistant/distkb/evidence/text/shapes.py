@@ -35,6 +35,9 @@ class ShapePart(NamedTuple):
         at += start
         if len(runs) == 1:  # a whole number
             return words[0] + digits[at : at + runs[0]] + words[1]
+        if len(runs) == 2:  # one with a fraction
+            middle = at + runs[0]
+            return words[0] + digits[at:middle] + words[1] + digits[middle : middle + runs[1]] + words[2]
         found = [words[0]]
         for index, run in enumerate(runs, 1):
             found.append(digits[at : at + run])

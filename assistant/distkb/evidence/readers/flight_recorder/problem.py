@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 
@@ -23,8 +24,7 @@ Kind = Literal[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class At:
+class At(msgspec.Struct, frozen=True, kw_only=True):
     """A call of one rank: its track and the position in it."""
 
     rank: int
@@ -32,8 +32,7 @@ class At:
     is_peer: bool = False
 
 
-@dataclass(kw_only=True)
-class Problem:
+class Problem(msgspec.Struct, kw_only=True):
     """One problem; `culprits` are the ranks that differ, `others` those that wait or agree."""
 
     kind: Kind
@@ -53,4 +52,4 @@ class Problem:
     order: int = 1 << 62
     """Smallest number of the entry in any rank's own order: the earliest problem is the first cause."""
     is_consequence: bool = False
-    detail: dict[str, str] = field(default_factory=dict)
+    detail: dict[str, str] = msgspec.field(default_factory=dict)

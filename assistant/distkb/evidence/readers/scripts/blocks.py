@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,8 +15,7 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 LEAVES = (ast.Break, ast.Continue, ast.Return)
 
 
-@dataclass(frozen=True)
-class Arm:
+class Arm(msgspec.Struct, frozen=True):
     """A construct around a statement, and the part of it in which the statement stands."""
 
     node: ast.stmt

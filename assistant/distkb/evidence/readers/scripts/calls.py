@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from distkb.evidence.readers.scripts.names import canonical, last, words
 from distkb.evidence.readers.scripts.things import OF_ITS_OWN, EventKind, Mark, Thing
@@ -36,8 +37,7 @@ _NUMBERS = frozenset({"range", "int", "len"})
 _MOST_HELD = 24
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A call with what its parts stand for."""
 
     machine: Interpreter

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last
@@ -65,8 +66,7 @@ _FSDP = frozenset({"summon_full_params", "optim_state_dict", "full_optim_state_d
 _CHECKPOINT = frozenset({"save", "load", "async_save", "save_state_dict", "load_state_dict"})
 
 
-@dataclass(frozen=True, eq=False)
-class Implied:
+class Implied(msgspec.Struct, frozen=True, eq=False):
     """A call that has to be made by every rank."""
 
     name: str

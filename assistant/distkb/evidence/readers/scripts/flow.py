@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Literal
+
+import msgspec
 
 from distkb.evidence.readers.scripts.names import last
 from distkb.evidence.readers.scripts.nodes import children
@@ -19,8 +20,7 @@ LOOPED = -1
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-@dataclass(frozen=True, eq=False)
-class Guard:
+class Guard(msgspec.Struct, frozen=True, eq=False):
     """Why only some ranks get to a statement."""
 
     node: ast.expr | ast.stmt
@@ -34,8 +34,7 @@ class Guard:
         return self.node.lineno
 
 
-@dataclass(frozen=True)
-class Where:
+class Where(msgspec.Struct, frozen=True):
     """On what the execution of a statement depends."""
 
     side: Side = "both"
@@ -49,8 +48,7 @@ class Where:
     """Context managers of the `with` statements around it."""
 
 
-@dataclass(frozen=True, eq=False)
-class Site:
+class Site(msgspec.Struct, frozen=True, eq=False):
     """One call, or one statement with a value, in a function."""
 
     node: ast.Call
@@ -58,8 +56,7 @@ class Site:
     statement: ast.stmt
 
 
-@dataclass(frozen=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True):
     """One assignment to a name or to an attribute of `self`."""
 
     target: str
@@ -70,8 +67,7 @@ class Assignment:
     line: int
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(msgspec.Struct, frozen=True):
     """One `container[key]`, and whether something is put there."""
 
     container: ast.expr
@@ -80,8 +76,7 @@ class Key:
     put: bool
 
 
-@dataclass(frozen=True)
-class _Exit:
+class _Exit(msgspec.Struct, frozen=True):
     """How the ranks that leave early change what comes after."""
 
     kind: Literal["return", "loop"]
@@ -121,7 +116,7 @@ class Walk:
                 where = _restricted(where, exit_.side, exit_.guard) or where
             exits += left
             if doubt:
-                where = replace(where, certain=False)
+                where = msgspec.structs.replace(where, certain=False)
             if isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
                 break
         return exits
@@ -141,7 +136,7 @@ class Walk:
         elif isinstance(statement, ast.Match):
             self._expression(statement.subject, where, statement)
             for case in statement.cases:
-                self._block(case.body, replace(where, certain=False))
+                self._block(case.body, msgspec.structs.replace(where, certain=False))
             doubt = any(_leaves(case.body) is not None for case in statement.cases)
         elif not isinstance(statement, _SCOPES):
             self._simple(statement, where)
@@ -153,13 +148,13 @@ class Walk:
             if item.optional_vars is not None:
                 self._assign(item.optional_vars, item.context_expr, where, statement)
         managers = tuple(item.context_expr for item in statement.items)
-        return self._block(statement.body, replace(where, blocks=(*where.blocks, *managers)))
+        return self._block(statement.body, msgspec.structs.replace(where, blocks=(*where.blocks, *managers)))
 
     def _try(self, statement: ast.stmt, where: Where) -> list[_Exit]:
         """Visit a `try` of either kind; Python 3.10 has no name for that with `except*`."""
         exits = self._block(getattr(statement, "body", []), where)
         for handler in getattr(statement, "handlers", []):
-            self._block(handler.body, replace(where, certain=False))
+            self._block(handler.body, msgspec.structs.replace(where, certain=False))
         self._block(getattr(statement, "orelse", []), where)
         self._block(getattr(statement, "finalbody", []), where)
         return exits
@@ -200,7 +195,7 @@ class Walk:
             if inner is None:
                 continue
             certain = inner.certain and not unknown
-            inner = replace(inner, certain=certain, tests=(*inner.tests, statement.test))
+            inner = msgspec.structs.replace(inner, certain=certain, tests=(*inner.tests, statement.test))
             found = self._block(body, inner)
             leaves = _leaves(body)
             if leaves is None:
@@ -219,7 +214,7 @@ class Walk:
         self._expression(head, where, statement)
         if not isinstance(statement, ast.While):
             self._assign(statement.target, head, where, statement)
-        exits = self._block(statement.body, replace(where, loops=(*where.loops, statement)))
+        exits = self._block(statement.body, msgspec.structs.replace(where, loops=(*where.loops, statement)))
         self._block(statement.orelse, where)
         return [exit_ for exit_ in exits if exit_.kind == "return"]
 
@@ -272,7 +267,10 @@ class Walk:
             inner = _restricted(where, side, Guard(node.test))
             if inner is not None and settled in (None, taken):
                 known = settled is not None or then != "both" or otherwise != "both"
-                yield value, replace(inner, certain=inner.certain and known, tests=(*inner.tests, node.test))
+                yield (
+                    value,
+                    msgspec.structs.replace(inner, certain=inner.certain and known, tests=(*inner.tests, node.test)),
+                )
 
     def _short_circuit(self, node: ast.BoolOp, where: Where) -> Iterator[tuple[ast.AST, Where]]:
         here: Where | None = where
@@ -283,7 +281,7 @@ class Walk:
             then, otherwise = sides(value, self._lookup)
             side = then if isinstance(node.op, ast.And) else otherwise
             if side == "both" and assumed(value) is None:
-                here = replace(here, certain=False)
+                here = msgspec.structs.replace(here, certain=False)
             here = _restricted(here, side, Guard(value))
 
 
@@ -291,7 +289,7 @@ def _restricted(where: Where, side: Side, guard: Guard) -> Where | None:
     """Return the position narrowed to some ranks; None where no rank is left."""
     if side in ("both", where.side):
         return where
-    return replace(where, side=side, guard=guard) if where.side == "both" else None
+    return msgspec.structs.replace(where, side=side, guard=guard) if where.side == "both" else None
 
 
 def _target(node: ast.expr) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from distkb.evidence.readers.scripts.effects import Effects
 from distkb.evidence.readers.scripts.names import last, words_of
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
     from distkb.evidence.readers.scripts.things import Event
 
 
-@dataclass(frozen=True, eq=False)
-class ScriptFinding:
+class ScriptFinding(msgspec.Struct, frozen=True, eq=False):
     """One finding at one place."""
 
     id: str
     script: Script
     line: int
-    values: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = msgspec.field(default_factory=dict)
     more: tuple[tuple[Script, int], ...] = ()
     """Other places that show it: the test, the collective inside of a called function."""
 
@@ -84,8 +84,7 @@ class ScriptContext:
         return not self.vocabulary.isdisjoint(names)
 
 
-@dataclass(frozen=True)
-class ScriptRule:
+class ScriptRule(msgspec.Struct, frozen=True):
     """A family of findings and how they are found."""
 
     ids: tuple[str, ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+import msgspec
 
 from distkb.evidence.readers.scripts.amounts import amounts, is_parameter, may_be_batch
 from distkb.evidence.readers.scripts.collectives import agrees
@@ -52,8 +53,7 @@ _SEEDED = frozenset({"default_rng", "Random", "RandomState", "manual_seed"})
 _PUT_IN = _OF_KEYS | {"append", "extend", "appendleft"}
 
 
-@dataclass(frozen=True, eq=False)
-class Reason:
+class Reason(msgspec.Struct, frozen=True, eq=False):
     """One thing that a value depends on, with the place that shows it."""
 
     origin: Origin

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
+
+import msgspec
 
 from distkb.evidence.readers.scripts.flow import Guard, Site, Walk, Where, gate
 from distkb.evidence.readers.scripts.names import canonical, dotted
@@ -29,18 +30,16 @@ _MOST = 8
 """Calls, or assignments, that are asked of which class an object is."""
 
 
-@dataclass(frozen=True, eq=False)
-class Class:
+class Class(msgspec.Struct, frozen=True, eq=False):
     """A class of the project."""
 
     name: str
     script: Script
     node: ast.ClassDef
-    methods: dict[str, Function] = field(default_factory=dict)
+    methods: dict[str, Function] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Function:
+class Function(msgspec.Struct, frozen=True, eq=False):
     """A function, a method, or the top level of a file."""
 
     name: str
@@ -49,7 +48,7 @@ class Function:
     node: FunctionNode
     owner: Class | None = None
     parent: Function | None = None
-    inner: dict[str, Function] = field(default_factory=dict)
+    inner: dict[str, Function] = msgspec.field(default_factory=dict)
 
     @property
     def parameters(self) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import Implied, implied
@@ -40,8 +41,7 @@ _DEPENDS = frozenset({"ddp-forward", "engine-forward", "trainer-save", "accelera
 """Calls that hang for some models only."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Lonely:
+class _Lonely(msgspec.Struct, frozen=True, eq=False):
     """A call that needs every rank, where only some are."""
 
     site: Site

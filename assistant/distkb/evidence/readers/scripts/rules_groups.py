@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+
+import msgspec
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
@@ -145,7 +146,7 @@ def mesh_order(job: ScriptContext) -> Iterator[ScriptFinding]:
                     shape = _shape(mesh[1])
                     values = {"place": shown(made), "mesh": shown(shape or mesh[1]), "size": shown(made.right)}
                     found = hit(_ORDER, function, site.node, **values)
-                    yield replace(found, more=((mesh[0].script, mesh[1].lineno),))
+                    yield msgspec.structs.replace(found, more=((mesh[0].script, mesh[1].lineno),))
 
 
 def _shape(call: ast.Call) -> ast.expr | None:

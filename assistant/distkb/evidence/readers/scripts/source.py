@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+
+import msgspec
 
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.scripts.nodes import children, nodes
@@ -19,8 +20,7 @@ MAX_DEPTH = 120
 """Statements nested in one another; Python itself allows 100 levels of indentation, chains of `elif` come on top."""
 
 
-@dataclass(frozen=True, eq=False)
-class Script:
+class Script(msgspec.Struct, frozen=True, eq=False, dict=True):
     """One parsed file."""
 
     path: Path
@@ -29,7 +29,7 @@ class Script:
     lines: tuple[str, ...]
     tree: ast.Module
     size: int
-    imports: dict[str, str] = field(default_factory=dict)
+    imports: dict[str, str] = msgspec.field(default_factory=dict)
     """Name in the file → dotted name of what it stands for; relative imports keep their leading dots."""
     stars: tuple[str, ...] = ()
     """Modules of which all names are imported."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from distkb.evidence.readers.scripts.project import Class, Function
 
@@ -19,8 +20,7 @@ _MOST_INSIDE = 64
 """Things that are looked through for what one holds."""
 
 
-@dataclass(eq=False)
-class Thing:
+class Thing(msgspec.Struct, eq=False):
     """One object, or what many have in common."""
 
     kind: str = ""
@@ -28,12 +28,12 @@ class Thing:
     cls: Class | None = None
     whole: Thing | None = None
     """Of which it is a part."""
-    parts: dict[str, Thing] = field(default_factory=dict)
+    parts: dict[str, Thing] = msgspec.field(default_factory=dict)
     items: list[Thing] | None = None
     """Of a tuple or list that is written out."""
-    holds: list[Thing] = field(default_factory=list)
+    holds: list[Thing] = msgspec.field(default_factory=list)
     """What it was made of: the models of parameters, the contents of a container."""
-    marks: dict[Mark, ast.expr] = field(default_factory=dict)
+    marks: dict[Mark, ast.expr] = msgspec.field(default_factory=dict)
     """Each with the expression from which it comes."""
     value: object = _OPEN
     """Of a literal."""
@@ -89,8 +89,7 @@ class Thing:
         return here if here is not None else next((i.marks[mark] for i in self.items or () if mark in i.marks), None)
 
 
-@dataclass(frozen=True, eq=False)
-class Event:
+class Event(msgspec.Struct, frozen=True, eq=False):
     """Something that is done to things."""
 
     kind: EventKind
