@@ -7,13 +7,16 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from distkb.catalogue.message import LibraryMessages
 from distkb.catalogue.model import Catalogue, Signature, Text, Version
 from distkb.catalogue.settings import Setting
 from distkb.verify.claims import Claim, claims
 from distkb.verify.defaults import declared
 from distkb.verify.look import Finder
+from distkb.verify.news import gone_messages
 from distkb.verify.packages import KINDS, Kind, package, versions
 from distkb.verify.run import look_up, write
 
@@ -162,3 +165,15 @@ def test_a_default_is_read_where_it_is_a_plain_value(
 ) -> None:
     """Macros, reads of the environment and declarations tell it; another constant, or two answers, tell nothing."""
     assert declared(wheel(tmp_path, "1.0", {file: content})) == found
+
+
+def test_a_message_that_the_newest_package_lacks_is_told(tmp_path: Path) -> None:
+    """One that is put together of parts there is not."""
+    path = wheel(
+        tmp_path, "1.0", {"demo/a.py": b'raise ValueError(f"rank {rank} of {size} left "\n    f"the barrier")'}
+    )
+    listed = ("rank {} of {} left the barrier", "rank {} of {} came late")
+    known = LibraryMessages(component="demo", version="1.0", messages={"D21": listed})
+    found = msgspec.structs.replace(catalogue(), messages=(known,))
+    assert gone_messages(path, "demo", found) == ["rank {} of {} came late"]
+    assert gone_messages(path, "other", found) == []

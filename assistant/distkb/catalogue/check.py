@@ -10,6 +10,7 @@ from distkb.catalogue.checks.evidence import check_evidence
 from distkb.catalogue.checks.findings import check_findings
 from distkb.catalogue.checks.guides import check_guides
 from distkb.catalogue.checks.idle import check_idle
+from distkb.catalogue.checks.messages import check_messages
 from distkb.catalogue.checks.names import check_names
 from distkb.catalogue.checks.settings import check_settings
 from distkb.catalogue.checks.signatures import check_signatures
@@ -47,6 +48,7 @@ def check(loaded: Loaded) -> list[Problem]:
         check_evidence,
         check_findings,
         check_guides,
+        check_messages,
         check_idle,
         check_settings,
         check_signatures,

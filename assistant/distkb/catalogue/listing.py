@@ -32,13 +32,13 @@ def human_order(text: str) -> tuple[tuple[int, str | int], ...]:
 def source_files(directory: Path) -> list[SourceFile]:
     """List the files of a knowledge base, cheaply and always in the same order.
 
-    They are `glossary.yaml`, `observations/*.yaml`, `settings/*.yaml` and, in `entries/<family>/<ID>-<slug>/`,
-    `entry.yaml` and `accounts.yaml`.
+    They are `glossary.yaml`, `observations/*.yaml`, `settings/*.yaml`, `messages/*.yaml` and, in
+    `entries/<family>/<ID>-<slug>/`, `entry.yaml` and `accounts.yaml`.
     What is not there or may not be read is left out: the loader says so.
     """
     root = str(directory)
     found = [_file(root, "glossary.yaml")]
-    for part in ("observations", "settings"):
+    for part in ("observations", "settings", "messages"):
         found += [_file(root, f"{part}/{name}") for name in _names(f"{root}/{part}") if name.endswith(".yaml")]
     for family in _names(f"{root}/entries"):
         for name in _names(f"{root}/entries/{family}"):

@@ -10,6 +10,7 @@ import msgspec
 from distkb.catalogue import account, draft, patterns, validate
 from distkb.catalogue.effort import slow
 from distkb.catalogue.listing import human_order, source_files
+from distkb.catalogue.message import LibraryMessages
 from distkb.catalogue.model import (
     Catalogue,
     Entry,
@@ -30,7 +31,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Kind = Literal[
-    "entry", "signature", "fact", "finding", "step", "term", "setting", "names", "timer", "refusal", "account"
+    "entry",
+    "signature",
+    "fact",
+    "finding",
+    "step",
+    "term",
+    "setting",
+    "names",
+    "timer",
+    "refusal",
+    "account",
+    "messages",
 ]
 
 _OBSERVATIONS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
@@ -76,6 +88,8 @@ class Loaded:
         self.records: list[Located] = []
         self.accounts: list[Located] = []
         """In the order of their files: no other record refers to them."""
+        self.messages: list[Located] = []
+        """The same for what libraries print."""
         self.problems: list[Problem] = []
         self.broken: set[str] = set()
         """Ids of records that did not load: what refers to them is not to blame."""
@@ -102,6 +116,7 @@ class Loaded:
             timers=by_kind["timer"],
             refusals=by_kind["refusal"],
             accounts=tuple(record.value for record in self.accounts),
+            messages=tuple(record.value for record in self.messages),
         )
 
     def add(self, record: Located) -> bool:
@@ -150,6 +165,8 @@ def _take_file(loaded: Loaded, document: Document, relative: str, layer: int) ->
     if relative.startswith("entries/"):
         take = _take_accounts if relative.endswith(account.FILE) else _take_entry
         take(loaded, document, layer)
+    elif relative.startswith("messages/"):
+        _take_messages(loaded, document, layer)
     else:
         directory = relative.partition("/")[0]
         lists = {"glossary.yaml": _GLOSSARY, "settings": _SETTINGS}.get(directory, _OBSERVATIONS)
@@ -181,6 +198,13 @@ def _take_accounts(loaded: Loaded, document: Document, layer: int) -> None:
         loaded.problems += problems
         if one is not None:
             loaded.accounts.append(Located("account", one, document, (index,), layer))
+
+
+def _take_messages(loaded: Loaded, document: Document, layer: int) -> None:
+    found, problems = validate.convert(document, (), LibraryMessages)
+    loaded.problems += problems
+    if found is not None:
+        loaded.messages.append(Located("messages", found, document, (), layer))
 
 
 def _take_lists(

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from distkb.catalogue.account import Account
+from distkb.catalogue.message import LibraryMessages
 from distkb.catalogue.records import (
     LANGUAGES,
     How,
@@ -449,3 +450,5 @@ class Catalogue(Record, frozen=True, kw_only=True):
     refusals: tuple[Refusal, ...] = ()
     accounts: tuple[Account, ...] = ()
     """Only in a catalogue read from its sources: compiled, their statistics are part of the search index."""
+    messages: tuple[LibraryMessages, ...] = ()
+    """The same."""

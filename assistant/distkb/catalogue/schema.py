@@ -10,13 +10,14 @@ from typing import Any, Final
 
 import msgspec
 
-from distkb.catalogue import account, model, records, settings
+from distkb.catalogue import account, message, model, records, settings
 from distkb.catalogue.validate import in_order
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 FILES: Final[dict[str, tuple[Any, str]]] = {
     "entry.schema.json": (model.Entry, "An entry of the distkb knowledge base"),
     "accounts.schema.json": (account.AccountFile, "Accounts of an entry of the distkb knowledge base"),
+    "messages.schema.json": (message.LibraryMessages, "Messages of a library that the distkb knowledge base knows"),
     "observations.schema.json": (model.ObservationFile, "Observations of the distkb knowledge base"),
     "settings.schema.json": (settings.SettingsFile, "Settings and timers of the distkb knowledge base"),
     "glossary.schema.json": (model.GlossaryFile, "Glossary of the distkb knowledge base"),

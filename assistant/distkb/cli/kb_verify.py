@@ -80,15 +80,18 @@ def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None, 
 def _news(
     catalogue: Catalogue, components: tuple[str, ...], verified: Verified, cache: Path, say: Say
 ) -> Iterator[str]:
-    """Yield the names of variables that only the newest package of each kind knows."""
-    from distkb.verify.news import unknown_names
+    """Yield the variables that only the newest package of each kind knows, and the messages that it has lost."""
+    from distkb.verify.news import gone_messages, unknown_names
     from distkb.verify.packages import KINDS, package
 
     for kind in KINDS:
         if not components or kind.component in components:
             version = verified.packages[kind.name].versions[-1]
-            if names := unknown_names(package(kind, version, cache), catalogue):
+            newest = package(kind, version, cache)
+            if names := unknown_names(newest, catalogue):
                 yield say("kb.verify.news", component=kind.name, version=version, names=", ".join(names))
+            gone = gone_messages(newest, kind.component, catalogue) if kind.declares else []
+            yield from (clean(say("kb.verify.gone", component=kind.name, version=version, text=text)) for text in gone)
 
 
 def _changes(verified: Verified, components: tuple[str, ...], say: Say) -> list[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from distkb.catalogue.model import Catalogue
     from distkb.search.wording import Wording
 
-FORMAT = 6
+FORMAT = 7
 """Raised whenever the layout or the tokens change; `load` refuses any other number."""
 
 _HEAD = struct.Struct("<fH")

@@ -1,11 +1,12 @@
-"""What the newest package of a component reads from the environment and the knowledge base does not know yet."""
+"""What the newest package of a component has that the knowledge base does not know yet, or has lost."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from distkb.verify.look import parts
+from distkb.verify.claims import Claim
+from distkb.verify.look import Finder, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from distkb.catalogue.model import Catalogue
 
+_SHORTEST: Final = 4
+"""Characters of a piece of a message that is looked for."""
 _NAME: Final = rb"(?:NCCL|TORCH|TORCHELASTIC|FI|OFI_NCCL)_[A-Z0-9_]*[A-Z0-9]"
 _READ = re.compile(
     rb"(?:getenv|[gG]etEnv\w*|environ(?:\.get|\.setdefault)?|getCvar\w*|get_env|param_get\w*)\s*[(\[]\s*f?[\"'](%s)[\"']"
@@ -34,6 +37,20 @@ def unknown_names(path: Path, catalogue: Catalogue) -> list[str]:
     prefixes = tuple(name.removesuffix("*") for name in listed if name.endswith("*"))
     found = {name.decode() for name in _names(path)}
     return sorted(name for name in found - known if not name.startswith(prefixes) and not _CONSTANTS.fullmatch(name))
+
+
+def gone_messages(path: Path, component: str, catalogue: Catalogue) -> list[str]:
+    """Return the messages listed for a component that one package of it does not hold."""
+    listed = [library for library in catalogue.messages if library.component == component]
+    texts = sorted({text for library in listed for of_cause in library.messages.values() for text in of_cause})
+    claims = [Claim(text, (component,), text, (_pieces(text),)) for text in texts]
+    found = Finder(claims).look(path) if claims else {}
+    return [claim.id for claim in claims if found.get((claim.id, claim.wordings[0])) != "whole"]
+
+
+def _pieces(message: str) -> tuple[str, ...]:
+    pieces = [piece.strip() for piece in message.split("{}")]
+    return tuple(piece for piece in pieces if len(piece) >= _SHORTEST) or (max(pieces, key=len),)
 
 
 def _names(path: Path) -> Iterator[bytes]:
