@@ -18,12 +18,9 @@ from distkb.evidence.readers.report.report_reader import take_apart
 from distkb.evidence.readers.report.telling import TELLING_SHARE, telling, unprinted, without_lines
 from distkb.evidence.run.closeup import Wish
 from distkb.evidence.walk import take_stock
-from distkb.search.affinity import affinity, damped_words
+from distkb.search.affinity import HALF_WORDS_OF_ERROR, affinity, damped_words
 from distkb.search.index import Index, build, load
 from distkb.search.wording import WORDING, weights
-
-HALF_WORDS_OF_ERROR = 12.0
-"""Number of different words at which an error's affinity counts half: `list index out of range` is anybody's."""
 
 
 def read(  # noqa: PLR0913 - all that can be given

@@ -307,6 +307,10 @@
         if (standsAlone(item.observation)) separate += item.weight;
       });
       var affinity = h.entry && evidence.affinity ? constants.affinity * (evidence.affinity[h.entry] || 0) : 0;
+      if (evidence.unexplained && affinity >= constants.close) {
+        var alike = { id: constants.resembles, source: "log", present: true, certainty: 1, quotes: [evidence.unexplained] };
+        moved = moved.concat([{ observation: alike, weight: affinity }]);
+      }
       contributions.push(moved.filter(item => Math.abs(item.weight) >= 0.05)
         .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)));
       read += (settled ? 0 : silenceOf(h)) + affinity - separate;

@@ -42,8 +42,14 @@
       const number = ++running, asks = text.trim() && (asReport || await slices(printed.asks(text), number));
       const heard = asks ? await spokenToo() : null;
       const read = await slices((heard ? heard.reading : printed).read(text), number);
-      const affinity = heard ? await heard.wording(read.telling, read.own) : {};
-      return { observations: read.observations, affinity, logCoverage: 0, lanes: distkb.lanes(text, read.observations) };
+      const unexplained = heard ? null : read.unexplained;
+      let affinity = heard ? await heard.wording(read.telling, read.own) : {};
+      if (unexplained) {
+        const telling = distkb.finish(printed.read(unexplained.text)).telling;
+        affinity = await (await spokenToo()).wording.ofError(telling, unexplained.text);
+      }
+      const lanes = distkb.lanes(text, read.observations);
+      return { observations: read.observations, affinity, unexplained, logCoverage: 0, lanes };
     };
   };
 

@@ -37,7 +37,7 @@
   var PRINTED = 4, SENTENCE = /[\uac00-\ud7a3]|\b(?:we|it|but|when|after|does|hangs?|training|please|why|how)\b.*\s.*\s/i;
 
   distkb.reading = data => {
-    var echoes = new Set(data.echoes);
+    var echoes = new Set(data.echoes), failures = new Set(data.failures);
     var numbers = data.numbers;
     var rules = {};
     var everywhere = {};
@@ -501,8 +501,8 @@
     }
 
     /* What pasted tracebacks show: signatures of the user's frames, and an exception of the user's code. */
-    function* pasted(parts) {
-      var found = new Map(), chains = yield* tracebacks(parts.lines);
+    function pasted(parts, chains) {
+      var found = new Map();
       chains.forEach(chain => {
         if (isLauncher(chain)) return;
         var first = chain.raised[0];
@@ -520,6 +520,14 @@
       });
       var watchdogs = differentOps(parts.lines);
       return Array.from(found.values()).concat(watchdogs ? [watchdogs] : []);
+    }
+
+    /* The exception that a library raised before all others, where no message or frame says what failed. */
+    function unexplained(chains, seen) {
+      if (seen.some(one => one.id !== IN_USER_CODE && failures.has(one.id))) return null;
+      var chain = chains.find(one => !isLauncher(one)), first = chain && chain.raised[0];
+      if (!first || !first.type || !below(first.frames).length) return null;
+      return { text: quote(first.type + ": " + first.message, 0, 0), line: first.at + 1 };
     }
 
     /* Ranks of one group whose watchdogs, quoted line by line, waited at one number in different collectives. */
@@ -752,15 +760,19 @@
       return strip(kept) ? kept : text;
     }
 
-    /* A report's observations, its text without echoes, and what of it tells most by its wording. */
+    /* A report's observations, its text without echoes, what of it tells most by its wording, and the error that
+       nothing explains. */
     function* read(text) {
       var parts = yield* takeApart(text);
       var seen = yield* signatures(parts);
-      var traced = yield* pasted(parts);
+      var chains = yield* tracebacks(parts.lines), traced = pasted(parts, chains);
       var facts = yield* factsOf(parts);
       var rest = own(text, seen);
       var told = yield* telling(rest === text ? parts : yield* takeApart(rest));
-      return { observations: merge(seen.concat(traced, facts)), telling: told, own: rest, isOutput: isOutput(parts) };
+      return {
+        observations: merge(seen.concat(traced, facts)), telling: told, own: rest, isOutput: isOutput(parts),
+        unexplained: unexplained(chains, seen.concat(traced))
+      };
     }
 
     /* The same without reading more of it than that takes. */

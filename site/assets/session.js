@@ -159,12 +159,13 @@
         });
       });
       var observations = Array.from(best.values());
-      var affinities = read.map(e => { return e.affinity || {}; })
-        .filter(a => Object.keys(a).length > 0);
+      var worded = read.filter(e => Object.keys(e.affinity || {}).length > 0);
+      var errors = worded.map(e => e.unexplained || null);
       return {
         facts: facts, lines: offered, steps: taken, fixes: fixes,
         evidence: {
-          observations: observations.concat(implied(observations)), affinity: meanAffinity(affinities),
+          observations: observations.concat(implied(observations)), affinity: meanAffinity(worded.map(e => e.affinity)),
+          unexplained: errors.length && errors.every(Boolean) ? errors[0] : null,
           logCoverage: Math.max.apply(null, [0].concat(read.map(e => e.logCoverage || 0)))
         }
       };

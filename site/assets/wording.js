@@ -47,7 +47,7 @@
     }
 
     /* A report's affinity to each entry, by id: of what tells about the failure, and of all its words. */
-    return async (telling, report) => {
+    const fits = async (telling, report) => {
       const printed = new RegExp(data.printed, "g");
       const text = distkb.text, likeness = index.ids.map(() => 0), sums = index.ids.map(() => 0);
       for (const [words, share] of [[telling, data.tellingShare], [report, 1 - data.tellingShare]]) {
@@ -62,5 +62,13 @@
       const told = weights(sums);
       return Object.fromEntries(index.ids.map((id, n) => [id, likeness[n] + data.share * told[n]]));
     };
+
+    /* The same of an error: the fewer its words are, the less they say. */
+    fits.ofError = async (telling, error) => {
+      const said = await distkb.text.settled(index, () => distkb.text.affinity.words(index, error));
+      const share = said.size / (said.size + data.halfWordsOfError), found = await fits(telling, error);
+      return Object.fromEntries(Object.entries(found).map(([id, weight]) => [id, share * weight]));
+    };
+    return fits;
   };
 })();

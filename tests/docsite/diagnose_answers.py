@@ -45,9 +45,12 @@ class Engine:
         for path in (sources() / "assets").glob("*.js"):
             (folder / path.name).write_text(slim(path.read_text(encoding="utf-8")), encoding="utf-8")
 
-    def scripts(self, texts: Sequence[str], sessions: Sequence[Sequence[Event]]) -> dict[str, Any]:
+    def scripts(
+        self, texts: Sequence[str], sessions: Sequence[Sequence[Event]], logs: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """What the scripts answer."""
-        asked = json.dumps({"texts": texts, "sessions": [[plain(event) for event in events] for events in sessions]})
+        events = [[plain(event) for event in events] for events in sessions]
+        asked = json.dumps({"texts": texts, "logs": logs, "sessions": events})
         done = subprocess.run(
             ["node", str(RUN), str(self._folder)], input=asked, capture_output=True, text=True, check=False
         )

@@ -64,8 +64,14 @@ async function main() {
     const view = session.view([{ type: "evidence-added", label: "description", evidence }]);
     read.push({ observations: found.observations, telling: found.telling, affinity, view: viewed(view) });
   }
+  const logs = [];
+  for (const text of asked.logs) {
+    const unexplained = distkb.finish(reading.read(text)).unexplained;
+    const telling = unexplained ? distkb.finish(reading.read(unexplained.text)).telling : "";
+    logs.push({ unexplained, affinity: unexplained ? await wording.ofError(telling, unexplained.text) : {} });
+  }
   const sessions = asked.sessions.map((events) => viewed(session.view(events)));
-  process.stdout.write(JSON.stringify({ read, sessions }));
+  process.stdout.write(JSON.stringify({ read, logs, sessions }));
 }
 
 main();

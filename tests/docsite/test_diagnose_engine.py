@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,22 @@ if TYPE_CHECKING:
 pytest_plugins = ("browser",)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")]
 
+ERRORS = (
+    "ValueError: the number of microbatches must be at least the number of stages, got 2 and 4",
+    "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB",
+    "AssertionError: expert parallel size 6 does not divide the number of experts 16",
+)
+"""Two that no message fits, and one between them that is known."""
+LIBRARY_RAISES = """epoch 0 step 10 loss 2.31
+[rank1]: Traceback (most recent call last):
+[rank1]:   File "/home/u/train.py", line 88, in <module>
+[rank1]:     main()
+[rank1]:   File "/home/u/train.py", line 61, in main
+[rank1]:     engine.step()
+[rank1]:   File "/opt/env/lib/python3.11/site-packages/parallel/engine.py", line 402, in step
+[rank1]:     raise failed
+[rank1]: {error}
+"""
 EVERY = 6
 """Of the reports made from the knowledge base one in so many is read; the odd ones all are."""
 SIMULATED = 4
@@ -186,6 +203,17 @@ def test_reports_lead_to_the_same_causes(
     for (name, _), read_, found in list(zip(texts, evidence, answers["read"], strict=True))[::2]:
         expected = engine.python((EvidenceAdded(label="description", evidence=read_),))
         _compare(name, found["view"], expected, abs_=1e-5)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_that_nothing_explains_is_weighed_the_same(engine: Engine, tmp_path: Path, error: str) -> None:
+    """The words of what a library raised in a log are compared with the entries, on the page as in the terminal."""
+    text = LIBRARY_RAISES.format(error=error)
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+    expected = read(engine.catalogue, [tmp_path], index=lambda: engine.index)
+    found = engine.scripts([], [], [text])["logs"][0]
+    assert (found["unexplained"] or {}).get("text") == (expected.unexplained.text if expected.unexplained else None)
+    assert found["affinity"] == pytest.approx(expected.affinity, abs=1e-5)
 
 
 @pytest.mark.browser

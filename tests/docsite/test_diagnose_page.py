@@ -191,6 +191,30 @@ def test_a_pasted_log_gets_the_terminals_answer(site: Site, page: Page, tmp_path
     assert same >= len(archives) * 3 // 4
 
 
+def test_an_error_that_nothing_explains_leads_where_the_terminal_leads(site: Site, page: Page, tmp_path: Path) -> None:
+    """What a library raised is compared with the entries by its words, though nobody has described anything."""
+    compiled = open_knowledge()
+    catalogue, index = compiled.catalogue(), load(compiled.search_index())
+    table = LikelihoodTable(catalogue.entries, catalogue.signatures, catalogue.findings, catalogue.facts)
+    text = "\n".join(
+        (
+            "epoch 0 step 10 loss 2.31",
+            "[rank1]: Traceback (most recent call last):",
+            '[rank1]:   File "/home/u/train.py", line 61, in <module>',
+            "[rank1]:     main(arguments)",
+            '[rank1]:   File "/opt/env/lib/python3.11/site-packages/parallel/engine.py", line 402, in step',
+            "[rank1]:     raise failed",
+            "[rank1]: RuntimeError: deepcopy of a module with sharded parameters failed, copy it for the EMA before wrapping",
+        )
+    )
+    (tmp_path / "train.log").write_text(text, encoding="utf-8")
+    evidence = read(catalogue, [tmp_path], index=lambda: index)
+    assert evidence.unexplained is not None
+    page.goto(site.url("en/diagnose.html"))
+    found = page.evaluate("text => distkb.rank(text)", text)
+    assert found["entries"][0] == next(iter(entry_probabilities(conclude(table, believe(table, evidence), evidence))))
+
+
 @pytest.mark.parametrize("lang", ["en", "ko"])
 def test_the_ranks_of_a_log_are_drawn(site: Site, page: Page, lang: str) -> None:
     """A lane for each rank, told in words as well; a text of one process has none."""

@@ -29,6 +29,8 @@ SHARPNESS = 5.0
 """Factor of the scores in the softmax, for a text of many telling words."""
 HALF_WORDS = 4.0
 """Number of different known words at which the sharpness is half of that."""
+HALF_WORDS_OF_ERROR = 12.0
+"""Number of different words at which an error's affinity counts half: `list index out of range` is anybody's."""
 SENTENCE = 0.6
 """What the best sentence counts beside the words of the whole text."""
 MAX_SENTENCES = 60

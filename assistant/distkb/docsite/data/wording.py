@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distkb.docsite.data.packed import fronts, numbers, steps
 from distkb.evidence.readers.report.telling import PRINTED, TELLING_SHARE
 from distkb.search import wording
-from distkb.search.affinity import weighted
+from distkb.search.affinity import HALF_WORDS_OF_ERROR, weighted
 from distkb.search.forms import Forms
 from distkb.search.index import load
 
@@ -39,6 +39,7 @@ def told(library: Library) -> dict[str, Any]:
         "share": wording.WORDING,
         "tellingShare": TELLING_SHARE,
         "printed": PRINTED,
+        "halfWordsOfError": HALF_WORDS_OF_ERROR,
     }
 
 
