@@ -204,7 +204,7 @@ def test_an_error_that_nothing_explains_leads_where_the_terminal_leads(site: Sit
             "[rank1]:     main(arguments)",
             '[rank1]:   File "/opt/env/lib/python3.11/site-packages/parallel/engine.py", line 402, in step',
             "[rank1]:     raise failed",
-            "[rank1]: RuntimeError: deepcopy of a module with sharded parameters failed, copy it for the EMA before wrapping",
+            "[rank1]: RuntimeError: deepcopy of a module with sharded parameters failed, copy it before wrapping",
         )
     )
     (tmp_path / "train.log").write_text(text, encoding="utf-8")
