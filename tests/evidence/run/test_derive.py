@@ -43,6 +43,14 @@ def test_a_run_that_began_anew_in_the_same_file_started_over() -> None:
     assert "run.started-over" not in observed(scan(once + resumed))
 
 
+def test_a_bar_that_is_redrawn_in_place_is_followed() -> None:
+    """It stands in one line of the file, whose states on the way say how fast it went."""
+    states = (f"train: {at}%|#  | {20 * at}/400 [00:{2 * at * at // 20:02d}<00:09, 9.9it/s]" for at in range(21))
+    assert "run.slows-down" in observed(scan("begin\n" + "\r".join(states) + "\n"))
+    states = (f"train: {at}%|#  | {20 * at}/400 [00:{2 * at:02d}<00:09, 9.9it/s]" for at in range(21))
+    assert "run.slows-down" not in observed(scan("begin\n" + "\r".join(states) + "\n"))
+
+
 def test_a_run_that_came_to_its_end_has_no_last_words() -> None:
     """What a rank printed shortly before all of them finished is nothing that anybody waited for."""
     text = "step 1\nstep 2\n{}training finished\n"

@@ -48,6 +48,21 @@ def test_a_forward_is_held_against_a_backward(line: str, told: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("step {} data 0 ms fwd 48 ms bwd 34 ms", True),
+        ("it {} data    0 fwd    48 bwd    34 opt   4 ms", True),
+        ("it {} fwd 48 items bwd 34", False),
+    ],
+)
+def test_a_part_of_a_step_is_a_time(line: str, told: bool) -> None:
+    """The unit of all parts may stand once, behind the last one."""
+    (signature,) = [one for one in built_in.catalogue().signatures if one.id == "stands-out.time"]
+    context = column("fwd", {0: [line.format(step) for step in STEPS]}).context
+    assert (re.search(signature.pattern, context) is not None) is told
+
+
+@pytest.mark.parametrize(
     ("times", "slow"),
     [
         ([100, 104, 130, 133, 160, 171, 190, 204], True),
@@ -71,6 +86,7 @@ def bar(count: int, seconds: int) -> str:
     ("seconds", "slow"),
     [
         ([0, 5, 12, 22, 36, 54, 80], True),
+        ([0, 2, 5, 10, 14, 21, 27], True),
         ([0, 10, 20, 30, 40, 50, 60], False),
         ([0, 5, 10, 15, 50, 55, 60], False),
         ([0, 1, 2, 3, 5, 7, 10], False),

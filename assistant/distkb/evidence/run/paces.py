@@ -89,13 +89,23 @@ def slower(spoken: Iterable[Talk]) -> list[tuple[Process, Line]]:
                 rows.clear()  # the next bar
             if reached is not None and (not rows or reached[0] > rows[-1][0]):
                 rows.append((*reached, talk.lines[at]))
-        paces = [(other[1] - one[1]) / (other[0] - one[0]) for one, other in pairwise(rows)]
-        half = len(paces) // 2
-        if half >= LEAST // 2 and rows[-1][1] - rows[0][1] >= _LONG:
-            early, late = paces[:half], paces[half:]
-            if min(late) > max(early) > 0 and late[-1] >= TIMES * early[0]:
+        if len(rows) > LEAST and rows[-1][1] - rows[0][1] >= _LONG:
+            quarters = _quarters([(count, seconds) for count, seconds, _ in rows])
+            rising = all(one <= other for one, other in pairwise(quarters))
+            if rising and quarters[1] < quarters[2] and quarters[3] >= TIMES * quarters[0]:
                 return [(talk.process, rows[0][2]), (talk.process, rows[-1][2])]
     return []
+
+
+def _quarters(reached: Sequence[tuple[int, float]]) -> list[float]:
+    """Seconds that each quarter of the steps took; between two rows steps are taken to be alike."""
+    (first, _), (last, _) = reached[0], reached[-1]
+    times: list[float] = []
+    for quarter in range(5):
+        count = first + (last - first) * quarter / 4
+        (low, before), (high, after) = next(pair for pair in pairwise(reached) if count <= pair[1][0])
+        times.append(before + (after - before) * (count - low) / (high - low))
+    return [other - one for one, other in pairwise(times)]
 
 
 def _shows_bar(text: str) -> bool:

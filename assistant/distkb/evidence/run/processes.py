@@ -29,6 +29,9 @@ OPENING = 100
 _SCHEDULER = re.compile(r"\s{0,8}(?:slurmstepd\S{0,80}|srun): ")
 """What Slurm prints beside the ranks, under `srun --label` even with a task's number before it."""
 
+LAST_STATES, STATES_ON_THE_WAY = 4, 8
+"""What is read of a line that is redrawn in place, such as a progress bar: its end, and about so many states before."""
+
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """A traceback with its place."""
@@ -238,9 +241,14 @@ def _is_printed(text: str) -> bool:
 
 
 def _unfolded(kept: Kept, first: int, wanted: range) -> tuple[Kept, list[int]]:
-    """Lines with their numbers in the file; of a line redrawn in place, the last states."""
-    states = [(number + first, state) for number in wanted for state in kept.line(number).split("\r")[-4:]]
+    """Lines with their numbers in the file; of a line redrawn in place, some states on the way and the last ones."""
+    states = [(number + first, state) for number in wanted for state in _some(kept.line(number).split("\r"))]
     return Kept.of((state for _, state in states), kept.known), [number for number, _ in states]
+
+
+def _some(states: list[str]) -> list[str]:
+    way = states[:-LAST_STATES]
+    return [*way[:: len(way) // STATES_ON_THE_WAY], *states[-LAST_STATES:]] if len(way) >= STATES_ON_THE_WAY else states
 
 
 def traces_of(scan: FileScan) -> list[Trace]:

@@ -14,9 +14,16 @@ from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
 _PLATEAU, _RATE = "script.plateau-on-own-measure", "script.rate-by-rank"
-_THAWED, _UNPREPARED = "script.thawed-after-ddp", "script.optimizer-not-prepared"
+_THAWED, _THAWED_IN_HOOK = "script.thawed-after-ddp", "script.thawed-in-hook"
+_UNPREPARED = "script.optimizer-not-prepared"
 _FROZEN, _FROZEN_FLAT = "script.frozen-after-ddp", "script.frozen-after-fsdp"
 _LOADED, _KEPT, _CLIPPED = "script.loaded-by-one-after-ddp", "script.graph-kept", "script.clipped-before-unscale"
+_HOOKS = frozenset(
+    {"on_train_epoch_start", "on_train_epoch_end", "on_train_batch_start", "on_train_batch_end", "training_step",
+     "on_validation_epoch_end", "finetune_function", "on_epoch_begin", "on_epoch_end", "on_step_begin", "on_step_end",
+     "on_evaluate", "compute_loss"}
+)  # fmt: skip
+"""What Lightning and the Trainer call while training goes on."""
 _RANK_OWN = frozenset({"measure", "batch", "part"})
 _SENDS = frozenset({"broadcast", "broadcast_object_list", "_sync_module_states", "_sync_params_and_buffers"})
 _ENDS_GRAPH = frozenset({"item", "detach", "float", "tolist", "numpy", "cpu", "data", "clone_detached"})
@@ -135,6 +142,22 @@ def thawed(job: ScriptContext) -> Iterator[ScriptFinding]:
                         left_out[id(thing)] = event.node.lineno
 
 
+def thawed_in_hook(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield parameters that a hook makes trainable while training goes on: the trainer has wrapped the model before."""
+    if not job.mentions("requires_grad", "requires_grad_") or not job.mentions("Trainer", "Seq2SeqTrainer"):
+        return
+    if job.mentions("FullyShardedDataParallel", "FSDPStrategy", "fully_shard", "deepspeed", "DeepSpeedStrategy"):
+        return
+    hooks = [one for one in job.project.functions if one.is_method and one.name.rpartition(".")[2] in _HOOKS]
+    before = (one for one in job.project.functions if one not in hooks)
+    frozen = {last(owner) for function in before for owner, _, _ in _switched(function)}
+    for function in hooks:
+        for owner, node, _ in _switched(function, to=True):
+            if last(owner) in frozen:
+                yield hit(_THAWED_IN_HOOK, function, node, model=shown(owner))
+                break
+
+
 def _again(events: list[Event], event: Event) -> bool:
     """Whether a model is wrapped once more behind a place."""
     return any(later.kind == "ddp" for later in events[events.index(event) + 1 :])
@@ -166,17 +189,17 @@ def _is_switched_on(node: ast.AST) -> bool:
     return any(isinstance(target, ast.Attribute) and target.attr == "requires_grad" for target in node.targets)
 
 
-def _switched(function: Function) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
-    """Yield the models whose parameters a function switches off, the place, and whether it chooses among them."""
+def _switched(function: Function, *, to: bool = False) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
+    """Yield the models whose parameters a function switches off or on, the place, and whether it chooses among them."""
     for node in walk(function.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-            if constant(next(iter(node.args), None)) is False:
+            if constant(next(iter(node.args), None)) is to:
                 yield node.func.value, node, False
         elif isinstance(node, ast.For):
             model = _parameters_of(node.iter)
             is_some = any(isinstance(part, (ast.If, ast.Continue)) for part in nodes(node))
             for part in nodes(node) if model is not None else ():
-                if isinstance(part, ast.Assign) and constant(part.value) is False:
+                if isinstance(part, ast.Assign) and constant(part.value) is to:
                     target = part.targets[0]
                     if model is not None and isinstance(target, ast.Attribute) and target.attr == "requires_grad":
                         yield model, target, is_some
@@ -340,6 +363,7 @@ RULES = (
     ScriptRule(ids=(_RATE,), check=rate_by_rank),
     ScriptRule(ids=(_FROZEN, _FROZEN_FLAT), check=frozen_late),
     ScriptRule(ids=(_THAWED,), check=thawed, follows=True),
+    ScriptRule(ids=(_THAWED_IN_HOOK,), check=thawed_in_hook),
     ScriptRule(ids=(_UNPREPARED,), check=unprepared, follows=True),
     ScriptRule(ids=(_LOADED,), check=loaded_by_one),
     ScriptRule(ids=(_KEPT,), check=graph_kept),
