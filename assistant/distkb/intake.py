@@ -18,8 +18,9 @@ from distkb.evidence.readers.report.report_reader import take_apart
 from distkb.evidence.readers.report.telling import TELLING_SHARE, telling, unprinted, without_lines
 from distkb.evidence.run.closeup import Wish
 from distkb.evidence.walk import take_stock
-from distkb.search.affinity import HALF_WORDS_OF_ERROR, affinity, damped_words
+from distkb.search.affinity import HALF_WORDS_OF_ERROR, LISTED, affinity, damped_words
 from distkb.search.index import Index, build, load
+from distkb.search.query import listed
 from distkb.search.wording import WORDING, weights
 
 
@@ -111,10 +112,13 @@ def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Pa
 
 
 def _affinity_of_error(index: Index, error: str) -> dict[str, float]:
-    """How well the words of an error fit each entry: the fewer they are, the less they say."""
+    """How well an error fits each entry: by its words, the fewer the less, and by the listed messages of libraries."""
     words = len(damped_words(index, error))
     share = words / (words + HALF_WORDS_OF_ERROR)
-    return {entry: share * weight for entry, weight in _affinity(index, error).items()}
+    known = listed(index, error)
+    return {
+        entry: share * weight + (LISTED if entry in known else 0.0) for entry, weight in _affinity(index, error).items()
+    }
 
 
 def _affinity(index: Index, report: str) -> dict[str, float]:

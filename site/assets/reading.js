@@ -485,14 +485,23 @@
         last.frames.slice(0, 4).some(frame => rules.launcherFiles.test(frame.path));
     }
 
+    function inLibrary(raised) {
+      return below(raised.frames).some(f => rules.notUser.test(f.path.replace(/\\/g, "/")));
+    }
+
+    /* Whether an exception only says that another rank failed. */
+    function isEcho(raised) {
+      var short = lastPart(raised.type);
+      var talks = short.startsWith("Dist") || data.names.endedTypes.includes(short) ||
+        (data.names.communicationTypes.includes(short) && inLibrary(raised));
+      return talks && rules.echo.test(raised.type + ": " + raised.message);
+    }
+
     /* Whether an exception is the user's own: neither an echo of another rank nor a library's. */
     function isOwn(raised) {
       var short = lastPart(raised.type), dist = short.startsWith("Dist");
-      var inside = below(raised.frames).some(f => rules.notUser.test(f.path.replace(/\\/g, "/")));
-      var talks = dist || data.names.endedTypes.includes(short) ||
-        (data.names.communicationTypes.includes(short) && inside);
-      if (talks && rules.echo.test(raised.type + ": " + raised.message)) return false;
-      if (inside || dist || short.includes("OutOfMemory") || rules.notUserMessage.test(raised.message)) return false;
+      if (isEcho(raised)) return false;
+      if (inLibrary(raised) || dist || short.includes("OutOfMemory") || rules.notUserMessage.test(raised.message)) return false;
       return raised.frames.some(isUser);
     }
 
@@ -525,7 +534,11 @@
     /* The exception that a library raised before all others, where no message or frame says what failed. */
     function unexplained(chains, seen) {
       if (seen.some(one => one.id !== IN_USER_CODE && failures.has(one.id))) return null;
-      var chain = chains.find(one => !isLauncher(one)), first = chain && chain.raised[0];
+      var echoed = new Set();
+      seen.forEach(one => { if (echoes.has(one.id)) one.quotes.forEach(place => echoed.add(place.line)); });
+      var chain = chains.find(one => {
+        return !isLauncher(one) && !isEcho(one.raised[0]) && !echoed.has(one.raised[0].at + 1);
+      }), first = chain && chain.raised[0];
       if (!first || !first.type || !below(first.frames).length) return null;
       return { text: quote(first.type + ": " + first.message, 0, 0), line: first.at + 1 };
     }

@@ -63,11 +63,13 @@
       return Object.fromEntries(index.ids.map((id, n) => [id, likeness[n] + data.share * told[n]]));
     };
 
-    /* The same of an error: the fewer its words are, the less they say. */
+    /* The same of an error: the fewer its words are, the less they say; a listed message of a library says more. */
     fits.ofError = async (telling, error) => {
       const said = await distkb.text.settled(index, () => distkb.text.affinity.words(index, error));
       const share = said.size / (said.size + data.halfWordsOfError), found = await fits(telling, error);
-      return Object.fromEntries(Object.entries(found).map(([id, weight]) => [id, share * weight]));
+      const known = new Set(data.messages.filter(([, pattern]) => new RegExp(pattern).test(error)).map(([n]) => index.ids[n]));
+      return Object.fromEntries(Object.entries(found)
+        .map(([id, weight]) => [id, share * weight + (known.has(id) ? data.listed : 0)]));
     };
     return fits;
   };

@@ -41,8 +41,9 @@ ERRORS = (
     "ValueError: the number of microbatches must be at least the number of stages, got 2 and 4",
     "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB",
     "AssertionError: expert parallel size 6 does not divide the number of experts 16",
+    "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 5000ms for recv operation to complete",
 )
-"""Two that no message fits, and one between them that is known."""
+"""Some that no message fits, one that is known, and one that only echoes what another rank did."""
 LIBRARY_RAISES = """epoch 0 step 10 loss 2.31
 [rank1]: Traceback (most recent call last):
 [rank1]:   File "/home/u/train.py", line 88, in <module>

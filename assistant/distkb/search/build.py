@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections import defaultdict
 from functools import cache
@@ -14,18 +15,23 @@ from distkb.search import wording
 from distkb.search.affinity import weighted
 from distkb.search.fields import FIELD_WEIGHT, PASSAGE_WEIGHT, cited, parts, printed
 from distkb.search.forms import Forms, is_topic
-from distkb.search.index import FORMAT, Payload, SignatureRow, pack_term
+from distkb.search.index import FORMAT, MESSAGE, Payload, SignatureRow, pack_term
 from distkb.search.literals import required_literals
 from distkb.search.tokens import pieces, written_words
 from distkb.search.weights import CONCEPT_RARITY, K1, TOUCH, B
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from distkb.catalogue.model import Catalogue, Entry, Signature
     from distkb.search.fields import FieldText
 
+_SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()/]")
 _LANG_CODE = {"": 0, "en": 1, "ko": 2}
+GAP = ".{0,300}"
+"""What a program may put between two pieces of a message."""
+MESSAGE_WEIGHT = 0.8
+"""What a listed message counts beside a signature that an entry always shows."""
 _ROLE_WEIGHT = {"primary": 1.0, "collateral": 0.35, "context": 0.25}
 
 
@@ -83,7 +89,7 @@ def payload_of(catalogue: Catalogue) -> Payload:
         forms={atom: msgspec.Raw(group) for atom, group in forms.packed.items()},
         latin_words="\n".join(_latin_words(catalogue, signatures)),
         hangul_words="\n".join(_hangul_words(catalogue)),
-        signatures=_signature_rows(catalogue.entries, signatures),
+        signatures=(*_signature_rows(catalogue.entries, signatures), *message_rows(catalogue)),
         related=_related(catalogue.entries),
         wording=msgspec.Raw(msgspec.msgpack.encode(wording.build(catalogue, words_of))),
     )
@@ -153,6 +159,19 @@ def _hangul_words(catalogue: Catalogue) -> tuple[str, ...]:
         texts += [entry.title.ko, *entry.aliases.ko]
     found = {p.text for text in texts for p in pieces(text) if p.hangul and len(p.text) >= 3}
     return tuple(sorted(found))
+
+
+def message_rows(catalogue: Catalogue) -> Iterator[SignatureRow]:
+    """Yield what the messages of libraries are told by: their two longest pieces, in order, in one line."""
+    numbers = {entry.id: number for number, entry in enumerate(catalogue.entries)}
+    for library in catalogue.messages:
+        for id_, texts in library.messages.items():
+            number = numbers.get(id_.partition(".")[0], -1)
+            for text in texts if number >= 0 else ():
+                pieces = [piece for part in text.split("{}") if (piece := part.strip())]
+                longest = sorted(pieces, key=len)[-2:]
+                pattern = GAP.join(_SPECIAL.sub(r"\\\g<0>", piece) for piece in pieces if piece in longest)
+                yield SignatureRow(MESSAGE, pattern, (longest[-1].lower(),), ((number, MESSAGE_WEIGHT),))
 
 
 def _signature_rows(entries: Iterable[Entry], shared: Mapping[str, Signature]) -> tuple[SignatureRow, ...]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FORMAT = 7
 """Raised whenever the layout or the tokens change; `load` refuses any other number."""
 
+MESSAGE = "message"
+"""Id of the rows of `SignatureRow` that are messages of libraries."""
 _HEAD = struct.Struct("<fH")
 _PAIR = struct.Struct("<HH")
 _NUMBER = struct.Struct("<H")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distkb.search.correct import correct_hangul, correct_latin
 from distkb.search.forms import CONCEPT, concept_kind
+from distkb.search.index import MESSAGE
 from distkb.search.keyboard import retyped
 from distkb.search.score import bag_scores, best_passages, strengths
 from distkb.search.tokens import MAX_CHARS, normalise, pieces, stem, written_words
@@ -24,10 +25,10 @@ from distkb.search.weights import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from distkb.catalogue.model import Language
-    from distkb.search.index import Index
+    from distkb.search.index import Index, SignatureRow
     from distkb.search.tokens import Piece
 
 _ID = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z]{1,3}\d{1,3}(?![A-Za-z0-9_])")
@@ -150,13 +151,23 @@ def rank(index: Index, words: Mapping[str, float], lang: Language | None = None)
 def signature_boosts(index: Index, query: str) -> dict[int, float]:
     """What the signatures that match the query add to the entries that list them; the strongest counts."""
     boosts: dict[int, float] = {}
-    lowered = query.lower()
-    lines = query.splitlines()
-    for row in index.signatures:
-        if not any(literal in lowered for literal in row.literals):
-            continue
-        pattern = re.compile(row.pattern)
-        if any(pattern.search(line) for line in lines):
-            for number, share in row.entries:
-                boosts[number] = max(boosts.get(number, 0.0), SIGNATURE * share)
+    for row in _matching(index.signatures, query):
+        for number, share in row.entries:
+            boosts[number] = max(boosts.get(number, 0.0), SIGNATURE * share)
     return boosts
+
+
+def listed(index: Index, error: str) -> set[str]:
+    """Return the entries for which a library's message is listed that this error is."""
+    rows = _matching((row for row in index.signatures if row.id == MESSAGE), error)
+    return {index.ids[number] for row in rows for number, _ in row.entries}
+
+
+def _matching(rows: Iterable[SignatureRow], text: str) -> Iterator[SignatureRow]:
+    lowered = text.lower()
+    lines = text.splitlines()
+    for row in rows:
+        if any(literal in lowered for literal in row.literals):
+            pattern = re.compile(row.pattern)
+            if any(pattern.search(line) for line in lines):
+                yield row

@@ -8,21 +8,26 @@ from typing import TYPE_CHECKING, Any
 from distkb.docsite.data.packed import fronts, numbers, steps
 from distkb.evidence.readers.report.telling import PRINTED, TELLING_SHARE
 from distkb.search import wording
-from distkb.search.affinity import HALF_WORDS_OF_ERROR, weighted
+from distkb.search.affinity import HALF_WORDS_OF_ERROR, LISTED, weighted
+from distkb.search.build import message_rows
 from distkb.search.forms import Forms
-from distkb.search.index import load
+from distkb.search.index import MESSAGE, load
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from distkb.docsite.views import Library
+    from distkb.search.index import SignatureRow
 
 
 def told(library: Library) -> dict[str, Any]:
     """Return the statistics and the numbers that go with them; the value of `distkb.diagnoseWording`.
 
     `words` are sorted; `pairs` has for each word how many entries have it, their numbers and, above its base, the log
-    ratio of each in units of `unit`. Packed as `packed` says, in the alphabet of the search index.
+    ratio of each in units of `unit`. Packed as `packed` says, in the alphabet of the search index. `messages`: the
+    number of an entry and the pattern of a message that is listed for it.
     """
-    kept = _kept(library)
+    kept, rows = _kept(library)
     packed: list[int] = []
     names = sorted(kept.words)
     for name in names:
@@ -40,11 +45,14 @@ def told(library: Library) -> dict[str, Any]:
         "tellingShare": TELLING_SHARE,
         "printed": PRINTED,
         "halfWordsOfError": HALF_WORDS_OF_ERROR,
+        "listed": LISTED,
+        "messages": [[number, row.pattern] for row in rows if row.id == MESSAGE for number, _ in row.entries],
     }
 
 
-def _kept(library: Library) -> wording.Wording:
+def _kept(library: Library) -> tuple[wording.Wording, Sequence[SignatureRow]]:
     if library.search:
-        return load(library.search).wording
+        index = load(library.search)
+        return index.wording, index.signatures
     forms = Forms.of_terms(library.catalogue.terms)
-    return wording.build(library.catalogue, lambda text: weighted(forms, text))
+    return wording.build(library.catalogue, lambda text: weighted(forms, text)), tuple(message_rows(library.catalogue))
