@@ -11,7 +11,7 @@ from distkb.catalogue.load import load_sources
 from distkb.catalogue.places import knowledge_bases
 from distkb.search.build import payload_of
 from distkb.search.index import Index
-from distkb.search.query import search
+from distkb.search.query import listed, search
 
 KB = knowledge_bases()[0]
 FILE = "component: demo\nversion: '1.0'\nmessages:\n"
@@ -44,5 +44,9 @@ def test_a_listed_message_leads_to_its_entry(tmp_path: Path) -> None:
     """A pasted error with other numbers in it finds the entry that its library's file names."""
     assert overlay(tmp_path, f"{FILE}  D66.a: ['{MESSAGE}']\n") == []
     catalogue, _ = load_sources([KB, tmp_path])
-    found = search(Index(payload_of(catalogue)), "ValueError: the flux compensator of stage 3 saw other microbatches")
+    index = Index(payload_of(catalogue))
+    found = search(index, "ValueError: the flux compensator of stage 3 saw other microbatches")
     assert found[0].id == "D66"
+    assert listed(index, f"ValueError: {MESSAGE.format(3, 7)}") == {"D66"}
+    assert listed(index, "saw other microbatches than stage 3 of the flux compensator of stage 7") == set()
+    assert listed(index, "CUDA out of memory") == set()
