@@ -31,7 +31,7 @@ HALF_WORDS = 4.0
 """Number of different known words at which the sharpness is half of that."""
 HALF_WORDS_OF_ERROR = 12.0
 """Number of different words at which an error's affinity counts half: `list index out of range` is anybody's."""
-LISTED = 2.0
+LISTED = 4.0
 """Affinity of an error to the entry for which its library's message is listed."""
 SENTENCE = 0.6
 """What the best sentence counts beside the words of the whole text."""
