@@ -29,7 +29,7 @@ def overlay(folder: Path, content: str) -> list[str]:
     ("content", "said"),
     [
         (f"{FILE}  D66.zz: ['{MESSAGE}']\n", "demo.yaml:4:3: no entry or cause has the id 'D66.zz': did you mean"),
-        (f"{FILE}  D66.a: ['it is {{}}']\n", "demo.yaml:4:11: has fewer than 16 characters of its own"),
+        (f"{FILE}  D66.a: ['it is {{}}']\n", "demo.yaml:4:11: has fewer than 28 characters of its own"),
         (f"{FILE}  D65: ['{MESSAGE}']\n  D66: ['{MESSAGE}']\n", "demo.yaml:5:9: is listed for D65 too"),
         ("component: demo\n", "demo.yaml:1:1:"),
     ],

@@ -171,7 +171,8 @@ def message_rows(catalogue: Catalogue) -> Iterator[SignatureRow]:
                 pieces = [piece for part in text.split("{}") if (piece := part.strip())]
                 longest = sorted(pieces, key=len)[-2:]
                 pattern = GAP.join(_SPECIAL.sub(r"\\\g<0>", piece) for piece in pieces if piece in longest)
-                yield SignatureRow(MESSAGE, pattern, (longest[-1].lower(),), ((number, MESSAGE_WEIGHT),))
+                if longest:
+                    yield SignatureRow(MESSAGE, pattern, (longest[-1].lower(),), ((number, MESSAGE_WEIGHT),))
 
 
 def _signature_rows(entries: Iterable[Entry], shared: Mapping[str, Signature]) -> tuple[SignatureRow, ...]:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from distkb.catalogue.load import Loaded
     from distkb.catalogue.problem import Problem
 
-LEAST = 16
-"""Characters of a message apart from its gaps: fewer could be anybody's."""
+LEAST = 28
+"""Characters of a message apart from its gaps: shorter ones are said of anything."""
 
 
 def check_messages(loaded: Loaded) -> Iterator[Problem]:
