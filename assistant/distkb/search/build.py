@@ -13,7 +13,7 @@ import msgspec
 
 from distkb.search import wording
 from distkb.search.affinity import weighted
-from distkb.search.fields import FIELD_WEIGHT, PASSAGE_WEIGHT, cited, parts, printed
+from distkb.search.fields import FIELD_WEIGHT, PASSAGE_WEIGHT, cited, parts
 from distkb.search.forms import Forms, is_topic
 from distkb.search.index import FORMAT, MESSAGE, Payload, SignatureRow, pack_term
 from distkb.search.literals import required_literals
@@ -66,11 +66,9 @@ def payload_of(catalogue: Catalogue) -> Payload:
 
     bags: list[_Bag] = []
     passages: list[_Passage] = []
-    messages = printed(catalogue.messages)
     for number, entry in enumerate(catalogue.entries):
         bag = _Bag()
-        own = parts(entry, signatures | {s.id: s for s in entry.signatures})
-        for part in (*own, *messages.get(entry.id, ())):
+        for part in parts(entry, signatures | {s.id: s for s in entry.signatures}):
             words = words_of(part.text)
             bag.add(part, words)
             share = PASSAGE_WEIGHT.get(part.field, 0.0) * (0.4 + 0.6 * part.share)

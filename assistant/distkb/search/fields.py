@@ -12,9 +12,8 @@ from distkb.catalogue.model import PROBABILITY
 from distkb.search.literals import literal_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from distkb.catalogue.message import LibraryMessages
     from distkb.catalogue.model import Entry, Signature, Text
 
 FIELD_WEIGHT: dict[str, float] = {
@@ -26,7 +25,6 @@ FIELD_WEIGHT: dict[str, float] = {
     "cause": 2.0,
     "explanation": 1.0,
     "line": 1.2,
-    "message": 0.4,
     "means": 0.8,
     "fix": 0.7,
     "futile": 0.5,
@@ -40,7 +38,6 @@ PASSAGE_WEIGHT: dict[str, float] = {
     "summary": 0.8,
     "cause": 0.9,
     "line": 0.9,
-    "message": 0.9,
     "means": 0.7,
     "fix": 0.6,
 }
@@ -82,16 +79,6 @@ def parts(entry: Entry, signatures: Mapping[str, Signature]) -> Iterator[FieldTe
         signature = signatures.get(signature_id)
         if signature is not None:
             yield from _signature_parts(signature, share)
-
-
-def printed(messages: Iterable[LibraryMessages]) -> dict[str, list[FieldText]]:
-    """Map entries to what libraries print for them."""
-    found: dict[str, list[FieldText]] = {}
-    for library in messages:
-        for id_, texts in library.messages.items():
-            own = (FieldText("message", " ".join(text.replace("{}", " ").split())) for text in texts)
-            found.setdefault(id_.partition(".")[0], []).extend(own)
-    return found
 
 
 def cited(entry: Entry) -> dict[str, float]:

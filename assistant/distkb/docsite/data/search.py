@@ -271,7 +271,7 @@ def _lines(rows: Sequence[SignatureRow], said: Sequence[str]) -> tuple[list[str]
         for piece in pieces
     ]
     worth = [len(set().union(*(tried[n] for n in hint))) for hint in hints]
-    order = sorted(range(len(rows)), key=lambda n: (-worth[n], rows[n].id))
+    order = sorted(range(len(rows)), key=lambda n: (-worth[n], rows[n].id, hints[n]))
     return pieces, [(rows[n], hints[n]) for n in order]
 
 
