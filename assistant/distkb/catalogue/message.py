@@ -1,6 +1,6 @@
 """Which entry the errors of a library belong to: the files `messages/<component>.yaml`.
 
-They lead a pasted error to its entry by their words. An error that decides a cause by itself is a signature instead.
+They lead a pasted error to its entry by their text. An error that decides a cause by itself is a signature instead.
 """
 
 from __future__ import annotations

@@ -34,31 +34,19 @@ def test_a_time_that_is_most_of_its_line(line: str, word: str, most: bool) -> No
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("name", "word", "line", "told"),
     [
-        ("step {} data 1 ms forward 186 ms backward 7 ms", True),
-        ("step {} data 1 ms forward 186 ms optimizer 7 ms", False),
+        ("takes-most.forward", "forward", "step {} data 1 ms forward 186 ms backward 7 ms", True),
+        ("takes-most.forward", "forward", "step {} data 1 ms forward 186 ms optimizer 7 ms", False),
+        ("stands-out.time", "fwd", "step {} data 0 ms fwd 48 ms bwd 34 ms", True),
+        ("stands-out.time", "fwd", "it {} data    0 fwd    48 bwd    34 opt   4 ms", True),
+        ("stands-out.time", "fwd", "it {} fwd 48 items bwd 34", False),
     ],
 )
-def test_a_forward_is_held_against_a_backward(line: str, told: bool) -> None:
-    """Where no backward is told, the forward may hold it."""
-    (signature,) = [one for one in built_in.catalogue().signatures if one.id == "takes-most.forward"]
-    context = column("forward", {0: [line.format(step) for step in STEPS]}).context
-    assert (re.search(signature.pattern, context) is not None) is told
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("step {} data 0 ms fwd 48 ms bwd 34 ms", True),
-        ("it {} data    0 fwd    48 bwd    34 opt   4 ms", True),
-        ("it {} fwd 48 items bwd 34", False),
-    ],
-)
-def test_a_part_of_a_step_is_a_time(line: str, told: bool) -> None:
-    """The unit of all parts may stand once, behind the last one."""
-    (signature,) = [one for one in built_in.catalogue().signatures if one.id == "stands-out.time"]
-    context = column("fwd", {0: [line.format(step) for step in STEPS]}).context
+def test_which_numbers_are_parts_of_a_step(name: str, word: str, line: str, told: bool) -> None:
+    """A forward is held against a backward only; the unit of all parts may stand once, behind the last one."""
+    (signature,) = [one for one in built_in.catalogue().signatures if one.id == name]
+    context = column(word, {0: [line.format(step) for step in STEPS]}).context
     assert (re.search(signature.pattern, context) is not None) is told
 
 
