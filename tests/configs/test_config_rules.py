@@ -57,6 +57,9 @@ def sbatch(text: str, head: str = SBATCH) -> Files:
 AXOLOTL = "base_model: NousResearch/Llama-3.2-1B\ndatasets: [{path: alpaca, type: alpaca}]\nmicro_batch_size: 2\n"
 BAD: dict[str, Files] = {
     "config.key-renamed": zero('"stage": 2, "cpu_offload": true'),
+    "config.key-replaced-long-since": {
+        "train.yaml": "per_device_train_batch_size: 4\nmax_steps: 10\nevaluation_strategy: epoch\n"
+    },
     "config.key-deprecated": {},
     "config.key-removed": {"ds.json": '{"train_micro_batch_size_per_gpu": 2, "elasticity": {"enabled": true}}'},
     "config.key-removed-since": {"ds.json": '{"train_micro_batch_size_per_gpu": 2, "elasticity": {"enabled": true}}'},
@@ -169,6 +172,8 @@ BAD: dict[str, Files] = {
     "config.deepspeed-unknown-value": {
         "ds.json": '{"train_micro_batch_size_per_gpu": 3, "zero_optimization": {},\n"scheduler": {"type": "Cosine"}}'
     },
+    "config.deepspeed-wrong-type": {"ds.json": '{"train_micro_batch_size_per_gpu": 2, "bf16": true}'},
+    "config.trainer-wrong-type": {"train.yaml": "per_device_train_batch_size: 4\nmax_steps: 10\nlearning_rate: 2e-5\n"},
     "config.deepspeed-refuses": {"ds.json": '{"train_micro_batch_size_per_gpu": 0, "bf16": {"enabled": true}}'},
     "config.deepspeed-excludes": {
         "ds.json": '{"train_micro_batch_size_per_gpu": 3, "zero_optimization": {"stage": 1},\n'

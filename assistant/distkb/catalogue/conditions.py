@@ -69,7 +69,7 @@ def _is_whole(condition: Condition) -> bool:
     if condition.operator == "!":
         return first in {"regex", "block", "number"} and len(condition.values) == 1
     if condition.operator in {"%", "<>"}:
-        return _PATH.fullmatch(first) is not None and len(condition.values) == 1
+        return all(_PATH.fullmatch(path) for path in first.split("*")) and len(condition.values) == 1
     if condition.operator in {">", "<"}:
         return re.fullmatch(r"-?\d+(?:\.\d+)?", first) is not None and len(condition.values) == 1
     return all(condition.values) and len(condition.paths) == 1

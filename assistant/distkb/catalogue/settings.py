@@ -154,6 +154,17 @@ class RefusalRule(Record, frozen=True, kw_only=True):
     """Conditions of which one makes it all right."""
 
 
+class Block(Record, frozen=True, kw_only=True):
+    """The keys of one block of a file, with what may stand there."""
+
+    path: str | None = None
+    """Names that lead to it, joined by dots; None for the file itself."""
+    closed: bool = False
+    """Whether a key that is not listed is refused."""
+    keys: dict[str, str]
+    """Each key with its shape: how one is written is said in `shapes`."""
+
+
 class Refusal(Record, frozen=True, kw_only=True):
     """What one tool refuses of a file before anything runs."""
 
@@ -165,7 +176,10 @@ class Refusal(Record, frozen=True, kw_only=True):
     """Kinds of configuration, as the reader calls them: `axolotl`, `deepspeed`, `accelerate`."""
     findings: str = "config.trainer"
     """How the ids of its findings begin: `-excludes`, `-needs`, `-refuses` and `-unknown-value` follow."""
-    rules: tuple[RefusalRule, ...]
+    converts: bool = True
+    """Whether a text that says a number or a yes is taken for one."""
+    blocks: tuple[Block, ...] = ()
+    rules: tuple[RefusalRule, ...] = ()
     references: tuple[Reference, ...]
 
 

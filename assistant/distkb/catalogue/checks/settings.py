@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from distkb.catalogue import shapes
 from distkb.catalogue.conditions import parse
 from distkb.catalogue.settings import Caution, Default, TimerDefault
 from distkb.catalogue.validate import did_you_mean
@@ -43,6 +44,7 @@ def check_settings(loaded: Loaded) -> Iterator[Problem]:
         yield from _names(record, record.value)
     for record in loaded.of("refusal"):
         yield from _rules(record, record.value)
+        yield from _blocks(record, record.value)
     yield from _twice(loaded)
 
 
@@ -129,6 +131,13 @@ def _rules(record: Located, refusal: Refusal) -> Iterator[Problem]:
             for place, text in enumerate(given):
                 if parse(text) is None:
                     yield record.problem(f"'{text}' is no condition", "rules", index, field, place)
+
+
+def _blocks(record: Located, refusal: Refusal) -> Iterator[Problem]:
+    for index, block in enumerate(refusal.blocks):
+        for name, shape in block.keys.items():
+            if not shapes.parse(shape):
+                yield record.problem(f"'{shape}' is no shape of a value", "blocks", index, "keys", name)
 
 
 def _twice(loaded: Loaded) -> Iterator[Problem]:

@@ -45,8 +45,8 @@ def _holds(condition: Condition, part: ConfigPart, found: list[ConfigValue]) -> 
 def _compare(condition: Condition, part: ConfigPart) -> bool:
     amount = math.prod(_amount(part, path) for path in condition.paths)
     if condition.operator == "%":
-        other = _amount(part, condition.values[0])
-        return bool(other >= 1 and amount % other)
+        other = math.prod(_amount(part, path) for path in condition.values[0].split("*"))
+        return bool(other >= 1 and amount % other > 0)
     limit = float(condition.values[0])
     return amount > limit if condition.operator == ">" else amount < limit
 

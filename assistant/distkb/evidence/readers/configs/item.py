@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -48,6 +49,12 @@ class Unknown:
 
 
 UNKNOWN = Unknown()
+_TEMPLATE = re.compile(r"\$\{[^{}]{1,200}\}|\{\{[^{}]{1,200}\}\}|<[A-Z_ ]{1,60}>")
+
+
+def written(text: str) -> str | Unknown:
+    """Return a text as a value: what a template leaves open, such as `${LR}`, is not known yet."""
+    return UNKNOWN if _TEMPLATE.fullmatch(text) else text
 
 
 class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):

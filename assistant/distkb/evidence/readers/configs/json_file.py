@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from typing import Any
 
-from distkb.evidence.readers.configs.item import MAX_DEPTH, MAX_NODES, ConfigValue, UnreadableConfigError
+from distkb.evidence.readers.configs.item import MAX_DEPTH, MAX_NODES, ConfigValue, UnreadableConfigError, written
 from distkb.evidence.readers.configs.yaml_file import Duplicates
 
 _SKIP = re.compile(r"(?:[\s,]+|//[^\n]*|#[^\n]*|/\*.*?\*/)+", re.DOTALL)
@@ -67,7 +67,7 @@ class _Reader:
             return self._array(line, depth)
         if mark == '"':
             string = self._string()
-            return ConfigValue(value=string, line=line, text=string, quoted=True)
+            return ConfigValue(value=written(string), line=line, text=string, quoted=True)
         return self._word(line)
 
     def _object(self, line: int, depth: int) -> ConfigValue:

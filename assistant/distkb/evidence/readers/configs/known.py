@@ -101,32 +101,6 @@ ZERO: Final = _names(
     log_trace_cache_warnings enable_sanity_checks save_muon_momentum_buffer_in_memory leaf_module
     """
 )
-ZERO_REMOVED: Final = ("mics_shard_size", "mics_hierarchical_params_gather", "zeropp_loco_param")
-BLOCKS: Final[dict[tuple[str, ...], frozenset[str]]] = {
-    ("zero_optimization",): frozenset((*ZERO, *ZERO_REMOVED)),
-    ("zero_optimization", "offload_param"): frozenset(
-        {"device", "nvme_path", "buffer_count", "buffer_size", "max_in_cpu", "pin_memory"}
-    ),
-    ("zero_optimization", "offload_optimizer"): frozenset(
-        {
-            "device", "nvme_path", "buffer_count", "pin_memory", "pipeline_read", "pipeline_write", "fast_init",
-            "ratio", "super_offload", "cpuadam_cores_perc",
-        }
-    ),
-    ("fp16",): frozenset(
-        {
-            "enabled", "auto_cast", "loss_scale", "initial_scale_power", "loss_scale_window", "hysteresis",
-            "consecutive_hysteresis", "min_loss_scale", "fp16_master_weights_and_grads",
-        }
-    ),
-    ("bf16",): frozenset(
-        {
-            "enabled", "immediate_grad_update", "check_grad_overflow", "bf16_master_weights_and_grads",
-            "bf16_optimizer_states",
-        }
-    ),
-}  # fmt: skip
-"""Blocks that refuse a key they do not know."""
 AUTO_TRAINER: Final = _set(
     """
     train_micro_batch_size_per_gpu gradient_accumulation_steps train_batch_size gradient_clipping
@@ -137,8 +111,10 @@ AUTO_TRAINER: Final = _set(
     """
 )
 """Keys whose "auto" the Trainer replaces."""
-AUTO_DROPPED: Final = frozenset({"zero_optimization", "fp16", "bf16", "bfloat16", "data_types", "tensorboard", "wandb"})
-"""Blocks that drop an "auto" and take their default."""
+AUTO_OWN: Final = frozenset(
+    {"zero_optimization", "fp16", "bf16", "bfloat16", "data_types", "tensorboard", "wandb", "pipeline"}
+)
+"""Blocks that drop an "auto" and take their default, or for which it is a word of their own."""
 
 FSDP_CONFIG: Final = _names(
     """

@@ -12,6 +12,7 @@ from distkb.evidence.readers.configs import (
     rules_lightning,
     rules_refusals,
     rules_rendezvous,
+    rules_shapes,
     rules_shell,
     rules_slurm,
     rules_trainers,
@@ -31,4 +32,5 @@ RULES: tuple[ConfigRule, ...] = (
     *rules_lightning.RULES,
     *rules_trainers.RULES,
     *rules_refusals.RULES,
+    *rules_shapes.RULES,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, number, truth
 from distkb.evidence.readers.configs.job import (
@@ -14,20 +15,30 @@ from distkb.evidence.readers.configs.job import (
     fsdp_of,
     hit,
     short,
+    world_size,
 )
 from distkb.evidence.readers.configs.rules_deepspeed import stage_of
 
-_PAIRS = (
-    ("train_micro_batch_size_per_gpu", "per_device_train_batch_size"),
-    ("gradient_accumulation_steps", "gradient_accumulation_steps"),
-    ("gradient_clipping", "max_grad_norm"),
-    ("optimizer.params.lr", "learning_rate"),
-    ("optimizer.params.weight_decay", "weight_decay"),
-    ("optimizer.params.eps", "adam_epsilon"),
-    ("scheduler.params.warmup_max_lr", "learning_rate"),
-    ("scheduler.params.warmup_num_steps", "warmup_steps"),
-)
-"""DeepSpeed's key and the argument that must say the same."""
+_PAIRS: Final = {
+    "train_micro_batch_size_per_gpu": ("per_device_train_batch_size", 8),
+    "gradient_accumulation_steps": ("gradient_accumulation_steps", 1),
+    "gradient_clipping": ("max_grad_norm", 1.0),
+    "optimizer.params.lr": ("learning_rate", 5e-5),
+    "optimizer.params.weight_decay": ("weight_decay", 0.0),
+    "optimizer.params.eps": ("adam_epsilon", 1e-8),
+    "scheduler.params.warmup_max_lr": ("learning_rate", 5e-5),
+    "scheduler.params.warmup_num_steps": ("warmup_steps", None),
+    "scheduler.params.total_num_steps": ("max_steps", None),
+}
+"""DeepSpeed's key, the argument that must say the same, and what the argument is where nobody sets it; None where
+that depends on more."""
+_AXOLOTL: Final = {"per_device_train_batch_size": "micro_batch_size"}
+"""Names that axolotl has for arguments."""
+
+
+_FSDP_WORDS: Final = (
+    "full_shard", "shard_grad_op", "no_shard", "hybrid_shard", "hybrid_shard_zero2", "offload", "auto_wrap",
+)  # fmt: skip
 
 
 def _fsdp_value(part: ConfigPart) -> ConfigValue | None:
@@ -63,7 +74,13 @@ def fsdp(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
             yield hit("config.fsdp-config-without-fsdp", part, block)
         return
     words = _words(item)
-    if words:
+    unknown = next((word for word in _typed(item) if word not in _FSDP_WORDS), None)
+    if unknown is not None:
+        allowed = ", ".join(_FSDP_WORDS)
+        yield hit(
+            "config.trainer-unknown-value", part, item, tool="The Trainer", key=f"fsdp: {unknown}", allowed=allowed
+        )
+    elif words:
         if job.since("transformers", "5.5") is not False:
             yield hit("config.fsdp-legacy-words", part, item, value=short(" ".join(words)))
         version = _version(part, job)
@@ -88,6 +105,11 @@ def _words(item: ConfigValue) -> list[str]:
     if isinstance(item.value, tuple):
         return [str(entry.value) for entry in item.value if isinstance(entry.value, str)]
     return []
+
+
+def _typed(item: ConfigValue) -> list[str]:
+    """Return the words as the Trainer divides them: at blanks, and at nothing else."""
+    return item.value.split() if isinstance(item.value, str) and truth(item.value) is None else _words(item)
 
 
 def _version(part: ConfigPart, job: ConfigContext) -> int | None:
@@ -158,23 +180,63 @@ def accumulation(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding
 
 
 def deepspeed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
-    """DeepSpeed's file and the arguments must say the same wherever both say something."""
+    """DeepSpeed's file and the arguments must say the same, where an argument is not set by its default."""
     for other in job.of("deepspeed"):
         if other.owner and (other.source is not part.source or other.owner != (part.name or part.kind)):
             continue
-        for key, argument in _PAIRS:
-            theirs, mine = other.get(*key.split(".")), part.get(argument)
+        named = _names(part, other)
+        for key, (argument, default) in _PAIRS.items():
+            theirs, mine = other.get(*key.split(".")), _argument(part, argument, default if named else None)
             if theirs is None or mine is None or theirs.value in ("auto", None) or _same(theirs.value, mine.value):
                 continue
+            if number(mine.value) in {None, 0, -1} and key.startswith("scheduler.params.") and "steps" in key:
+                continue  # a share of all steps, or "until the epochs are over"
             yield also(_differs(part, mine, key, argument, theirs), other, theirs)
         for key in ("fp16", "bf16"):
-            theirs, mine = other.get(key, "enabled"), part.get(key)
-            if theirs is None or not isinstance(theirs.value, bool) or (mine is None and "**" in part.root):
+            theirs, given = other.get(key, "enabled"), part.get(key)
+            if theirs is None or not isinstance(theirs.value, bool) or (given is None and "**" in part.root):
                 continue
-            asked = False if mine is None else truth(mine.value)
-            if asked is not None and asked != theirs.value:
-                shown = ConfigValue(value=asked, line=part.line if mine is None else mine.line, text=str(asked))
+            asked = False if given is None else truth(given.value)
+            if asked is not None and asked != theirs.value and (part.kind != "axolotl" or given is not None):
+                shown = ConfigValue(value=asked, line=part.line if given is None else given.line, text=str(asked))
                 yield also(_differs(part, shown, f"{key}.enabled", key, theirs), other, theirs)
+        yield from _batch(part, other, job)
+
+
+def _names(part: ConfigPart, other: ConfigPart) -> bool:
+    """Whether the arguments are whole and say that they are used with this file."""
+    item = part.get("deepspeed")
+    if item is None or "**" in part.root or part.kind == "axolotl":
+        return False
+    return bool(other.owner) or (isinstance(item.value, str) and item.value.rpartition("/")[2] == other.source.base)
+
+
+def _argument(part: ConfigPart, name: str, default: float | None) -> ConfigValue | None:
+    """Return an argument as it is written, or as it is by default."""
+    item = part.get(_AXOLOTL.get(name, name) if part.kind == "axolotl" else name)
+    if item is not None or default is None:
+        return item
+    return ConfigValue(value=default, line=part.line, text=str(default))
+
+
+def _batch(part: ConfigPart, other: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
+    """`train_batch_size` is what each rank takes at once, times accumulation, times the ranks."""
+    theirs = other.get("train_batch_size")
+    default = (8, 1) if _names(part, other) else (None, None)
+    micro, steps = (
+        _argument(part, name, value)
+        for name, value in zip(("per_device_train_batch_size", "gradient_accumulation_steps"), default, strict=True)
+    )
+    total = None if theirs is None else number(theirs.value)
+    each = [None if item is None else number(item.value) for item in (micro, steps)]
+    if theirs is None or total is None or micro is None or None in each or 0 in each:
+        return
+    per_rank = (each[0] or 1) * (each[1] or 1)
+    ranks = world_size(job)
+    if total != per_rank * ranks if ranks else total % per_rank:
+        shown = ConfigValue(value=per_rank, line=micro.line, text=f"{each[0]} × {each[1]} × {ranks or 'N'}")
+        argument = "per_device_train_batch_size × gradient_accumulation_steps × ranks"
+        yield also(_differs(part, shown, "train_batch_size", argument, theirs), other, theirs)
 
 
 def _differs(part: ConfigPart, mine: ConfigValue, key: str, argument: str, theirs: ConfigValue) -> ConfigFinding:
@@ -221,6 +283,7 @@ RULES = (
                     "config.fsdp1-strategy-lost-trainer",
                     "config.fsdp2-no-such-strategy",
                     "config.fsdp-and-deepspeed",
+                    "config.trainer-unknown-value",
                 ),
                 fsdp,
             ),
@@ -234,8 +297,10 @@ RULES = (
                 saving,
             ),
             (("config.accumulation-in-accelerator-config", "config.accumulation-differs"), accumulation),
-            (("config.deepspeed-differs-from-arguments",), deepspeed),
         )
+    ),
+    ConfigRule(
+        ids=("config.deepspeed-differs-from-arguments",), kinds=("training-arguments", "axolotl"), check=deepspeed
     ),
     ConfigRule(ids=("config.accumulation-overridden",), kinds=("call",), check=accelerator),
 )

@@ -109,7 +109,7 @@ def auto(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
         yield first
         return
     for name, item in found:
-        if name not in known.AUTO_TRAINER and name.partition(".")[0] not in known.AUTO_DROPPED:
+        if name not in known.AUTO_TRAINER and name.partition(".")[0] not in known.AUTO_OWN:
             yield hit("config.deepspeed-auto-not-filled", part, item, key=name)
 
 

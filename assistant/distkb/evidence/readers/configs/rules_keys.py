@@ -13,6 +13,7 @@ from distkb.evidence.readers.configs import known
 from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, Kind, number, truth, walk
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, fsdp_of, hit, release, short
 from distkb.evidence.readers.configs.rules_deepspeed import stage_of
+from distkb.evidence.readers.configs.rules_shapes import CLOSE
 
 _PLACES: dict[Kind, str] = {
     "accelerate": "accelerate-config",
@@ -22,8 +23,8 @@ _PLACES: dict[Kind, str] = {
     "lightning-trainer": "lightning.Trainer",
     "lightning-strategy": "lightning",
 }
-_CLOSE = 0.8
-"""How alike a misspelt key and a known one are: `gradient_clipp1ng` is 0.94 of `gradient_clipping`."""
+_ALL_BUT = 0.92
+"""The same for a file whose other names may be another program's: `save_stepss`, `gradient_acumulation_steps`."""
 
 
 def _paths(part: ConfigPart) -> Iterator[tuple[str, tuple[str, ...], ConfigValue]]:
@@ -75,9 +76,18 @@ def _changed(
         yield hit("config.key-renamed" if new else "config.key-deprecated", part, item, **values)
     elif setting.status == "removed":
         certain = have is not None or want is None
-        yield hit(_removed(certain=certain, new=bool(new)), part, item, **values)
+        if new and not certain and not part.name and _is_old(component, want, job):
+            yield hit("config.key-replaced-long-since", part, item, **values)
+        else:
+            yield hit(_removed(certain=certain, new=bool(new)), part, item, **values)
     else:
         yield hit("config.key-unread", part, item, **values)
+
+
+def _is_old(component: str, since: tuple[int, ...] | None, job: ConfigContext) -> bool:
+    """Whether a change came before the newest major version of which the settings know."""
+    seen = (release(c.since) for s in job.settings for c in (s.changed,) if c is not None and c.component == component)
+    return since is not None and max((v[0] for v in seen if v), default=0) > since[0]
 
 
 def _removed(*, certain: bool, new: bool) -> str:
@@ -153,7 +163,7 @@ def unknown_accelerate(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigF
 
 
 def unknown_deepspeed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
-    """DeepSpeed passes over a top-level key that it does not know, and refuses one inside a block."""
+    """DeepSpeed passes over a top-level key that it does not know."""
     del job
     top = {*known.DEEPSPEED, *known.DEEPSPEED_REMOVED}
     for name, item in part.root.items():
@@ -170,21 +180,14 @@ def unknown_deepspeed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFi
                 near="config.deepspeed-unknown-key",
                 far="config.deepspeed-unread-key",
             )
-    for path, names in known.BLOCKS.items():
-        value = part.value(*path)
-        for name, item in value.items() if isinstance(value, Mapping) else ():
-            if name not in names and name != "**":
-                yield _near(
-                    part, item, name, names, near="config.deepspeed-unknown-block-key",
-                    far="config.deepspeed-no-such-block-key", block=".".join(path),
-                )  # fmt: skip
 
 
 def unknown_arguments(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
-    """A call of TrainingArguments with a name that it does not take is a TypeError."""
-    if part.name not in {"TrainingArguments", "Seq2SeqTrainingArguments"}:
-        return
+    """A call of TrainingArguments with a name that it does not take is a TypeError; a file may have others' names."""
     recorded_names = _names(job, "training-arguments")
+    if part.name not in {"TrainingArguments", "Seq2SeqTrainingArguments"}:
+        yield from () if part.name else _misspelt(part, recorded_names)
+        return
     for name, item in part.root.items():
         if name in known.TRAINING_ARGUMENTS or name in recorded_names or name[0] in "*#":
             continue
@@ -195,6 +198,16 @@ def unknown_arguments(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFi
                 part, item, name, known.TRAINING_ARGUMENTS, near="config.arguments-unknown",
                 far="config.arguments-not-known",
             )  # fmt: skip
+
+
+def _misspelt(part: ConfigPart, recorded_names: frozenset[str]) -> Iterator[ConfigFinding]:
+    """Yield the names of a file that are all but an argument's, where that argument itself is not written."""
+    for name, item in part.root.items():
+        if name in known.TRAINING_ARGUMENTS or name in known.ARGUMENTS_OLD or name in recorded_names:
+            continue
+        near = get_close_matches(name, sorted(known.TRAINING_ARGUMENTS - set(part.root)), 1, _ALL_BUT)
+        if near:
+            yield hit("config.arguments-unknown", part, item, key=short(name), near=near[0])
 
 
 def unknown_fsdp(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
@@ -229,9 +242,7 @@ def _names(job: ConfigContext, place: str) -> frozenset[str]:
 def _near(
     part: ConfigPart, item: ConfigValue, name: str, names: object, *, near: str, far: str, **values: str
 ) -> ConfigFinding:
-    close = (
-        get_close_matches(name, sorted(names), 1, _CLOSE) if isinstance(names, (frozenset, tuple, list, set)) else []
-    )
+    close = get_close_matches(name, sorted(names), 1, CLOSE) if isinstance(names, (frozenset, tuple, list, set)) else []
     if close:
         return hit(near, part, item, key=short(name), near=close[0], **values)
     return hit(far, part, item, key=short(name), **values)
@@ -246,6 +257,7 @@ RULES = (
             "config.key-removed-since",
             "config.key-replaced",
             "config.key-replaced-since",
+            "config.key-replaced-long-since",
             "config.key-unread",
             "config.key-ignored",
             "config.key-leftover",
@@ -269,8 +281,6 @@ RULES = (
             "config.deepspeed-unknown-key",
             "config.deepspeed-unread-key",
             "config.deepspeed-misplaced-key",
-            "config.deepspeed-unknown-block-key",
-            "config.deepspeed-no-such-block-key",
         ),
         kinds=("deepspeed",),
         check=unknown_deepspeed,

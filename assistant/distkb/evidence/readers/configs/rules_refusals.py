@@ -38,8 +38,11 @@ def _told(part: ConfigPart, refusal: Refusal, when: list[Condition], unless: tup
         allowed = ", ".join(last.values)
         return hit(f"{begins}-unknown-value", part, *places, tool=tool, key=named[-1], allowed=allowed)
     if last.operator == "%":
-        parts = " × ".join(_setting(path, item) for path in last.paths for item in items(part, path)[:1])
-        return hit(f"{begins}-indivisible", part, *places, tool=tool, first=parts, second=named[-1])
+        first, second = (
+            " × ".join(_setting(path, item) for path in paths for item in items(part, path)[:1])
+            for paths in (last.paths, last.values[0].split("*"))
+        )
+        return hit(f"{begins}-indivisible", part, *places, tool=tool, first=first, second=second)
     if unless:
         needs = " | ".join(dict.fromkeys(_alternatives(unless)))
         return hit(f"{begins}-needs", part, *places, tool=tool, key=" + ".join(named), needs=needs)
@@ -50,7 +53,8 @@ def _told(part: ConfigPart, refusal: Refusal, when: list[Condition], unless: tup
 
 def _paths(condition: Condition) -> tuple[str, ...]:
     """Return every setting that a condition looks at."""
-    return condition.paths + (condition.values if condition.operator in {"%", "<>"} else ())
+    others = condition.values[0].split("*") if condition.operator in {"%", "<>"} else ()
+    return (*condition.paths, *others)
 
 
 def _setting(path: str, item: ConfigValue) -> str:
@@ -76,18 +80,15 @@ def _condition(text: str) -> str:
     return f"{condition.paths[0].removesuffix('[]')}: {' or '.join(condition.values)}"
 
 
+_TRAINER = (
+    "config.trainer-excludes",
+    "config.trainer-indivisible",
+    "config.trainer-needs",
+    "config.trainer-refuses",
+    "config.trainer-unknown-value",
+)
 RULES = (
-    ConfigRule(
-        ids=(
-            "config.trainer-excludes",
-            "config.trainer-indivisible",
-            "config.trainer-needs",
-            "config.trainer-refuses",
-            "config.trainer-unknown-value",
-        ),
-        kinds=("axolotl", "llama-factory"),
-        check=refused,
-    ),
+    ConfigRule(ids=_TRAINER, kinds=("axolotl", "llama-factory", "training-arguments"), check=refused),
     ConfigRule(
         ids=(
             "config.deepspeed-excludes",
@@ -99,7 +100,7 @@ RULES = (
         check=refused,
     ),
     ConfigRule(
-        ids=("config.deepspeed-unknown-value", "config.fsdp-unknown-value"),
+        ids=(*_TRAINER, "config.deepspeed-unknown-value", "config.fsdp-unknown-value"),
         kinds=("accelerate",),
         check=refused,
     ),

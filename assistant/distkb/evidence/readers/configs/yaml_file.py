@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from distkb.evidence.readers.configs.item import MAX_DEPTH, MAX_NODES, UNKNOWN, ConfigValue, UnreadableConfigError
+from distkb.evidence.readers.configs.item import (
+    MAX_DEPTH,
+    MAX_NODES,
+    UNKNOWN,
+    ConfigValue,
+    UnreadableConfigError,
+    written,
+)
 
 Duplicates = list[tuple[str, int, int]]
 
@@ -111,9 +118,9 @@ class _Builder:
 
         quoted = event.style not in (None, "")
         if quoted or event.tag is not None or len(event.value) > 200:
-            return ConfigValue(value=event.value, line=line, text=event.value, quoted=quoted)
+            return ConfigValue(value=written(event.value), line=line, text=event.value, quoted=quoted)
         tag = self.loader.resolve(yaml.ScalarNode, event.value, (True, False))
-        value: Any = event.value
+        value: Any = written(event.value)
         if tag.rpartition(":")[2] in {"bool", "int", "float", "null"}:
             value = self.loader.construct_object(yaml.ScalarNode(tag, event.value))
         return ConfigValue(value=value, line=line, text=event.value)
