@@ -49,16 +49,18 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, _stop)
     adopt_orphans()
     document: bytes | None = None
-    directory = tempfile.mkdtemp(prefix="distkb-probe-")
+    directory = ""
     try:
         request = _read_request(deadline)
+        directory = tempfile.mkdtemp(prefix="distkb-probe-")
         document = _guarded(arguments[1:], request, deadline, began, directory)
     except _Gone:
         pass
     for number in signals:
         signal.signal(number, signal.SIG_IGN)
     _sweep()
-    shutil.rmtree(directory, ignore_errors=True)
+    if directory:
+        shutil.rmtree(directory, ignore_errors=True)
     if document is None:
         return 1
     with contextlib.suppress(OSError), open(1, "wb", closefd=False) as out:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,9 @@ from distkb.probing.registry import PROBES, module_of
 SCREEN_OPTIONS = frozenset({"--lang", "--kb"})
 """Options that may stand beside paths that the screen is to open; any other one asks for a diagnosis."""
 
+_SELDOM = 100_000
+"""New objects between two searches for cycles, of which a command makes few: the usual 700 cost a tenth of a start."""
+
 
 class Root(CommandGroup):
     """The top of the command line. On a terminal it opens the screen; paths in the place of a command go with it.
@@ -38,6 +42,7 @@ class Root(CommandGroup):
 
     def run(self, args: Sequence[str]) -> int:
         """Run one command line and return its exit code; whatever goes wrong is one line on stderr."""
+        gc.set_threshold(_SELDOM, 50, 100)
         output.prepare()
         current = CommonSettings(Say(choose(args)))
         try:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from distkb.catalogue.settings import Refusal, Setting
 from distkb.evidence.artifact import ArtifactReading, careful, find
 from distkb.evidence.observation import Observation, Quote, Skipped
-from distkb.evidence.readers.configs.facts import facts_of
 from distkb.evidence.readers.configs.item import ConfigPart, UnreadableConfigError
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding
 from distkb.evidence.readers.configs.load import inner_parts, is_named_so, load_parts
@@ -40,6 +39,7 @@ def read_configs(
     what depends on them; `refusals` is what tools refuse of their files. A file that cannot be read becomes a
     `Skipped`, and the rest is still checked. `load` is `load_config` for a caller that keeps what was read.
     """
+    from distkb.evidence.readers.configs.facts import facts_of
     from distkb.evidence.readers.configs.rules import RULES
 
     parts: list[ConfigPart] = []

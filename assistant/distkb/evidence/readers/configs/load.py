@@ -6,17 +6,16 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from distkb.evidence.readers.configs import known
 from distkb.evidence.readers.configs.item import MAX_BYTES, ConfigPart, ConfigValue, Kind, Source, UnreadableConfigError
-from distkb.evidence.readers.configs.json_file import read_json
-from distkb.evidence.readers.configs.python_file import read_python
-from distkb.evidence.readers.configs.shell_file import read_shell
-from distkb.evidence.readers.configs.yaml_file import Duplicates, read_yaml
 from distkb.evidence.text.opening import SNIFF, UnreadableError, is_binary, open_regular, reason
+
+if TYPE_CHECKING:
+    from distkb.evidence.readers.configs.yaml_file import Duplicates
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json", ".py", ".sh", ".bash", ".slurm", ".sbatch", ".job", ".sub"})
 """Names that a configuration may have; others are read only where the user names them."""
@@ -74,6 +73,11 @@ def _open(path: Path) -> tuple[Source, str]:
 
 
 def _parts(source: Source, text: str, suffix: str) -> list[ConfigPart]:
+    from distkb.evidence.readers.configs.json_file import read_json
+    from distkb.evidence.readers.configs.python_file import read_python
+    from distkb.evidence.readers.configs.shell_file import read_shell
+    from distkb.evidence.readers.configs.yaml_file import read_yaml
+
     start = text.lstrip()[:200]
     if suffix == ".py" or _PYTHON_START.match(start):
         return read_python(source, text)

@@ -1,29 +1,13 @@
-"""Reads the dumps of all ranks and says which group, which call, and who stays away from it."""
+"""Finds and reads the dumps of all ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from distkb.evidence.artifact import ArtifactReading, careful, find
-from distkb.evidence.observation import Skipped
-from distkb.evidence.readers.flight_recorder.align import Aligner, first_open
-from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, total
-from distkb.evidence.readers.flight_recorder.exchange import uneven
 from distkb.evidence.readers.flight_recorder.files import MAX_STRANGERS, is_named, looks_like_dump, rank_of
-from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, CallWords, all_complete, observations
-from distkb.evidence.readers.flight_recorder.groups import ProcessGroup, join
-from distkb.evidence.readers.flight_recorder.load import Loaded, load
-from distkb.evidence.readers.flight_recorder.peers import unmatched
-from distkb.evidence.readers.flight_recorder.problem import At, Problem
-from distkb.evidence.readers.flight_recorder.waits import crossing, mark_consequences, standing
-from distkb.evidence.text.clean import quote_text
-from distkb.evidence.text.ranks import listed
 from distkb.evidence.walk import File
-
-_MAX_GROUPS_SHOWN = 64
-_MAX_PROBLEMS = 40
 
 
 class FlightRecorderReader:
@@ -61,149 +45,10 @@ def find_flight_recorder(paths: Sequence[Path]) -> list[Path]:
 @careful
 def read_flight_recorder(paths: Sequence[Path]) -> ArtifactReading:
     """Return what the dumps say together; a dump that cannot be read is skipped, and its rank counts as missing."""
+    from distkb.evidence.readers.flight_recorder.analysis import analyse
+    from distkb.evidence.readers.flight_recorder.load import load
+
     loaded = load(paths)
     if not loaded.dumps:
         return ArtifactReading(skipped=loaded.skipped, bytes_read=loaded.bytes_read)
     return analyse(loaded)
-
-
-def analyse(loaded: Loaded) -> ArtifactReading:
-    """Return the findings of dumps that were read."""
-    groups = join(loaded.dumps)
-    problems = find_problems(groups, loaded.dumps, loaded.tables)
-    found = observations(problems[:_MAX_PROBLEMS], loaded.tables)
-    if not problems and _has_calls(groups) and not _has_open(groups):
-        found = (all_complete(loaded.dumps),)
-    present = {observation.id for observation in found}
-    return ArtifactReading(
-        observations=found,
-        clear=tuple(name for name in LOOKED_FOR if name not in present),
-        facts=_facts(groups, problems, loaded),
-        skipped=_few(loaded.skipped),
-        bytes_read=loaded.bytes_read,
-    )
-
-
-def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump], tables: Tables) -> list[Problem]:
-    """Return all problems, the earliest cause first and what only follows from another one last."""
-    waits = standing(groups)
-    problems = crossing(groups, waits)
-    for group in groups:
-        found = Aligner(group, dumps, tables).problems()
-        missing = _missing(group, dumps, found)
-        problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
-        problems.extend(unmatched(group, dumps, tables))
-        exchange = uneven(group, dumps, tables)
-        problems.extend(() if exchange is None else (exchange,))
-    kept = mark_consequences(problems, waits, groups)
-    explained = any(problem.kind not in ("running", "not-at-once", "too-short") for problem in kept)
-    kept = [problem for problem in kept if not (explained and problem.kind == "running")]
-    kept.sort(key=lambda problem: (problem.is_consequence, problem.kind == "not-at-once", problem.order))
-    return _folded(kept)
-
-
-def _folded(problems: Sequence[Problem]) -> list[Problem]:
-    """Return each culprit's absence once: the ranks that stay away from one group stay away from others too."""
-    seen: set[tuple[str, tuple[int, ...]]] = set()
-    kept = []
-    for problem in problems:
-        what = "missing" if problem.kind == "missing" else "behind"
-        if problem.kind in ("behind", "never", "missing"):
-            if (what, problem.culprits) in seen:
-                continue
-            seen.add((what, problem.culprits))
-        kept.append(problem)
-    return kept
-
-
-def _missing(group: ProcessGroup, dumps: Mapping[int, RankDump], found: Sequence[Problem]) -> Problem | None:
-    """Return the problem of members without a dump, with the call in which the others wait for somebody."""
-    absent = tuple(rank for rank in group.members if rank not in dumps)
-    if not absent:
-        return None
-    problem = Problem(kind="missing", group=group, sequence=0, culprits=absent)
-    running = next((p for p in found if p.kind == "running"), None)
-    if running is not None and running.expected is not None:
-        problem.expected, problem.others, problem.sequence = running.expected, running.culprits, running.sequence
-        problem.order = running.order
-        return problem
-    for rank, track in group.tracks.items():
-        position = first_open(track)
-        if position is not None:
-            problem.expected, problem.others = At(rank=rank, position=position), (rank,)
-            break
-    return problem
-
-
-def _has_calls(groups: Sequence[ProcessGroup]) -> bool:
-    return any(len(track) for group in groups for track in (*group.tracks.values(), *group.peers.values()))
-
-
-def _has_open(groups: Sequence[ProcessGroup]) -> bool:
-    return any(
-        first_open(track) is not None for group in groups for track in (*group.tracks.values(), *group.peers.values())
-    )
-
-
-def _few(skipped: Sequence[Skipped]) -> tuple[Skipped, ...]:
-    """Return what was skipped; a folder with the files of two runs is said once, not for every rank."""
-    others = tuple(item for item in skipped if item.code != "same-rank")
-    twice = tuple(item for item in skipped if item.code == "same-rank")
-    return (*others, *twice[:3])
-
-
-def _facts(groups: Sequence[ProcessGroup], problems: Sequence[Problem], loaded: Loaded) -> dict[str, Any]:
-    words = CallWords(loaded.tables)
-    members = {rank for group in groups for rank in group.members}
-    facts: dict[str, Any] = {
-        "ranks": listed(loaded.dumps),
-        "dumps": len(loaded.dumps),
-        "entries": total(loaded.dumps.values()),
-        "versions": sorted({quote_text(dump.version) for dump in loaded.dumps.values()}),
-        "missing": listed(members - loaded.dumps.keys()),
-        "damaged": listed(loaded.damaged),
-        "groups": [_group_facts(group, loaded, words) for group in _interesting(groups, problems)],
-        "groups_total": len(groups),
-    }
-    if any(problem.kind in HANGS for problem in problems):
-        facts["implies"] = ["symptom=hang"]
-    return facts
-
-
-def _interesting(groups: Sequence[ProcessGroup], problems: Sequence[Problem]) -> list[ProcessGroup]:
-    """Return the groups with problems first, in the order of these, then the others."""
-    first: dict[int, ProcessGroup] = {}
-    for problem in problems:
-        for group in (problem.group, problem.other_group):
-            if group is not None:
-                first.setdefault(id(group), group)
-    rest = [group for group in groups if id(group) not in first]
-    return [*first.values(), *rest][:_MAX_GROUPS_SHOWN]
-
-
-def _group_facts(group: ProcessGroup, loaded: Loaded, words: CallWords) -> dict[str, Any]:
-    """Return one group as a table: ranks that stand alike, their last call, where from, and its state."""
-    rows: dict[tuple[int, str, str, str], list[int]] = {}
-    for rank in group.members:
-        track = group.tracks.get(rank) or group.peers.get(rank)
-        if rank not in loaded.dumps:
-            rows.setdefault((-2, "", "", "no-dump"), []).append(rank)
-        elif not track:
-            rows.setdefault((-1, "", "", "no-call"), []).append(rank)
-        else:
-            position = first_open(track)
-            at = len(track) - 1 if position is None else position
-            call = loaded.tables.calls[track.calls[at]]
-            state = "completed" if track.states[at] == COMPLETED else STATE_NAMES[track.states[at]]
-            key = (track.sequence[at], quote_text(call.op), words.place(track.places[at]), state)
-            rows.setdefault(key, []).append(rank)
-    return {
-        "group": quote_text(group.label),
-        "name": quote_text(group.key.name),
-        "members": listed(group.members),
-        "size": len(group.members),
-        "rows": [
-            {"ranks": listed(ranks, 6), "seq": seq if seq >= 0 else None, "op": op, "at": at, "state": state}
-            for (seq, op, at, state), ranks in sorted(rows.items(), key=lambda row: (row[0][0], row[1][0]))
-        ][:32],
-    }
