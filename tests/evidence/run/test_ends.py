@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -139,6 +140,31 @@ def test_silence_before_an_ending_is_a_hang(ended: str, quiet: bool) -> None:
     steps = "".join(f"2026-11-23 10:00:0{at} [rank{r}] step {at} loss 0.5\n" for at in range(10) for r in (0, 1))
     agent = "torch/distributed/elastic/agent/server/api.py:753] Received 15 death signal, shutting down workers"
     assert ("run.quiet-before-end" in observed(scan(f"{steps}W1123 {ended}.000000 7 {agent}\n"))) is quiet
+
+
+@pytest.mark.parametrize(
+    ("times", "ended", "goes"),
+    [
+        (("02", "09", "20", "34"), "10:00:48", True),
+        (("02", "09", "20", "34"), "10:01:20", False),
+        (("02", "03", "04", "05"), "10:00:13", False),
+        (("02", "09"), "10:00:15", False),
+    ],
+)
+def test_a_run_whose_lines_still_come_when_it_is_stopped_goes(times: Sequence[str], ended: str, goes: bool) -> None:
+    """Where the next line was not overdue yet, an interrupt met the ranks anywhere: none of them waits for good."""
+    steps = "".join(f"10:00:{at} step {at} loss 0.5\n" for at in times)
+    stand = '  File "/app/train.py", line {}, in main\n    {}\n'
+    traces = "".join(
+        f"[rank{rank}]: Traceback (most recent call last):\n"
+        + "".join(f"[rank{rank}]: {line}\n" for line in stand.format(line, call).splitlines())
+        + f"[rank{rank}]: KeyboardInterrupt\n"
+        for rank, line, call in ((0, 9, "rows = sorted(rows)"), (1, 8, "dist.all_reduce(x)"))
+    )
+    agent = f"W1123 {ended}.000000 7 torch/distributed/elastic/agent/server/api.py:753] Received 2 death signal\n"
+    seen = observed(scan(f"{steps}{agent}{traces}"))
+    assert ("run.going-at-end" in seen) is goes
+    assert "run.one-works" not in seen or not goes
 
 
 def test_the_year_of_the_runs_own_lines_holds_for_the_launchers() -> None:

@@ -395,6 +395,34 @@ def at(rank: int, mark: str, stage: Stage, lines: list[str], quoted: str) -> Pos
     )
 
 
+def test_a_loop_around_the_wait_that_ends_by_the_ranks_own_data_parts_them(tmp_path: Path) -> None:
+    """Each rank decodes until its own end: that tells more than how many prompts each of them has."""
+    text = """
+        def write(model, prompt):
+            ids = torch.tensor([prompt])
+            while ids.shape[1] < 9:
+                nxt = model(ids).argmax()  # A
+                ids = torch.cat([ids, nxt])
+                if nxt.item() == 3:  # why
+                    break
+        def main(dataset, model):
+            for prompts in DataLoader(dataset[dist.get_rank() :: dist.get_world_size()]):
+                write(model, prompts[0])  # call
+            dist.all_reduce(torch.ones(1))  # B
+    """
+    script = tmp_path / "train.py"
+    script.write_text(HEAD + textwrap.dedent(text))
+    lines = script.read_text().splitlines()
+    inner, outer = at(0, "# A", "forward", lines, ""), at(0, "# call", "forward", lines, "")
+    inside = msgspec.structs.replace(inner.frames[0], function="write")
+    stands = [msgspec.structs.replace(inner, frames=(outer.frames[0], inside)), at(1, "# B", "own-call", lines, "")]
+    project = read_scripts([script]).project
+    assert project is not None
+    (found,) = observe(part(stands, 2), project)
+    assert found.id.startswith(("code.batch-", "code.parted-by-batch"))
+    assert lines[int(found.values["line"]) - 1].endswith("# why")
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_condition_that_lies_between_two_ranks_is_named_with_what_it_depends_on(name: str, tmp_path: Path) -> None:
     """One observation, which quotes the condition; none where the ranks agree on it."""

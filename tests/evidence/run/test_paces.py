@@ -57,6 +57,9 @@ def test_which_numbers_are_parts_of_a_step(name: str, word: str, line: str, told
         ([100, 104, 103, 101, 102, 104, 100, 101], False),
         ([300, 104, 103, 101, 102, 104, 100, 900], False),
         ([100, 200], False),
+        ([85, 251, 452, 564], True),
+        ([85, 90, 95, 120], False),
+        ([85, 451, 252, 564], False),
     ],
 )
 def test_a_time_that_rises_slows(times: list[int], slow: bool) -> None:

@@ -29,6 +29,8 @@ class ForkCandidate(msgspec.Struct, frozen=True, eq=False):
     """The condition, or what the loop goes through; None for a handler."""
     node: ast.stmt
     function: Function
+    own: bool = False
+    """Whether it parts them only where it depends on what the rank itself met, not on its number or its share."""
 
 
 def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[ForkCandidate, ...]:
@@ -49,7 +51,9 @@ def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[ForkCandidate, ...
     # The rank that went past the other's call has been through it: what stands around the wait in there let it go.
     inside = [*one[at + 1 :], *other[at + 1 :]]
     left = (part for spot in reversed(inside) for arm in reversed(spot.arms) for part in _loop(arm, spot))
-    return (*_between(first, second), *alone(one[at + 1 :]), *alone(other[at + 1 :]), *left)
+    # A loop around the wait that ends by the rank's own data parts them whatever is around it.
+    sure = (part for spot in reversed(inside) for arm in reversed(spot.arms) for part in _ended(arm, spot))
+    return (*sure, *_between(first, second), *alone(one[at + 1 :]), *alone(other[at + 1 :]), *left)
 
 
 def _entered(first: Spot, second: Spot) -> ForkCandidate | None:
@@ -141,6 +145,14 @@ def _loop(arm: Arm, spot: Spot) -> Iterator[ForkCandidate]:
     """What ends a loop in which one rank still goes round."""
     if isinstance(arm.node, LOOPS):
         yield from _left(arm.node, spot.function)
+
+
+def _ended(arm: Arm, spot: Spot) -> Iterator[ForkCandidate]:
+    """What ends a loop by something that the rank finds out in it."""
+    tests = [*_exits(arm.node, spot.function, leaving=True)] if isinstance(arm.node, LOOPS) else []
+    if isinstance(arm.node, ast.While):
+        tests.append(ForkCandidate("head", head(arm.node), arm.node, spot.function))
+    yield from (msgspec.structs.replace(test, own=True) for test in tests if test.test is not None)
 
 
 def _exits(loop: ast.stmt, function: Function, *, leaving: bool = False) -> Iterator[ForkCandidate]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -240,6 +240,8 @@ def _chosen(
         if candidate.turn == "entry":
             return candidate, Reason("rank", candidate.function, candidate.test or candidate.node)
         reasons = _reasons(candidate, origins)
+        if candidate.own:
+            reasons = [r for r in reasons if r.origin in _MET]
         if printed:
             # What one rank prints for all says nothing of where it went.
             reasons = [r for r in reasons if r.origin != "rank"]
@@ -249,6 +251,10 @@ def _chosen(
         if reasons:
             return candidate, min(reasons, key=lambda r: _ORDER.index(r.origin))
     return None
+
+
+_MET: Final = frozenset({"batch", "measure", "chance", "clock"})
+"""What a rank finds out for itself."""
 
 
 def _reasons(candidate: ForkCandidate, origins: Origins) -> Sequence[Reason]:

@@ -13,7 +13,7 @@ from distkb.evidence.readers.error_files import ErrorFile
 from distkb.evidence.run import findings
 from distkb.evidence.run.closeup import Wish, closeup
 from distkb.evidence.run.directories import own_directories
-from distkb.evidence.run.ends import completed, fallbacks, last_words, quiet, started_over, stopped_apart
+from distkb.evidence.run.ends import completed, fallbacks, going, last_words, quiet, started_over, stopped_apart
 from distkb.evidence.run.frames import frames
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.observe import Model, first_failure, observe
@@ -105,10 +105,12 @@ def derive(
     own = own_words(run, work)
     nobodys = any(process.rank is None and own.get(process.key) for process in run.processes)
     in_frames = frames(run, places, signatures)
+    goes = going(run, timeline, work, signatures)
+    waits = [place for place in places if not (goes and place.how == "interrupt")]
     model = Model(
         first=first,
         explained=first is not None and _is_known(first, run, roles, in_frames),
-        parting=None if first is not None or raised else part(places, world),
+        parting=None if first is not None or raised else part(waits, world),
         spoken=spoken,
         stopped=stopped,
         troubled=troubled,
@@ -121,6 +123,7 @@ def derive(
         divided=divided(said, world),
         shorter_limit=shorter_limit(said, timeline),
         quiet=quiet(run, timeline, work, signatures),
+        going=goes,
     )
     events: dict[str, list[Event]] = defaultdict(list)
     for event in timeline.events:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.run.lines import Line, Lines
-from distkb.evidence.run.sayings import most_often, templates
+from distkb.evidence.run.sayings import most_often, say, templates
 from distkb.evidence.run.steps import counted, ends_run, reaches_its_end, says_finished
 from distkb.evidence.run.work import SEEN
 from distkb.evidence.scanner.scan import hit_quote
@@ -32,6 +32,12 @@ FEWEST = 3
 """Lines with a time from which its pauses are known."""
 PAUSES = 2.0
 """And how many of the run's longest pauses it has to be."""
+NEAR = 100
+"""Lines at the end of a rank's work in which a series is looked for."""
+RECENT = 5
+"""Last lines of a series by whose pauses its pace is told."""
+AT_PACE = 1.5
+"""How many of the longest of these pauses a run may have been without a line that still goes."""
 BY_HAND = 0.6
 """Certainty that a run without times was silent before somebody stopped it."""
 ALIKE = 3
@@ -137,6 +143,32 @@ def quiet(
         return None
     process, last = next((p, line) for p in run.processes for t, line in known.get(p.key, ()) if t == times[-1])
     return Silence(process, last, hit_quote(scan, hit, None, end), 1.0)
+
+
+def going(
+    run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]], signatures: Iterable[Signature]
+) -> tuple[tuple[Process, Line], ...]:
+    """Return the last line of a run that was ended from outside while its lines still came at their pace.
+
+    Empty where a failure was printed, or where the last line is not one of a series whose pauses are known. Where a
+    run goes, the places at which an interrupt met the ranks are those of a moment, not of a wait.
+    """
+    if any(event.kind != "echo" for event in timeline.events):
+        return ()
+    outside = {s.id for s in signatures if s.ending}
+    ended = [timeline.times.of(hit.stamp) for scan in run.scans for hit in scan.hits if hit.signature in outside]
+    end = min((time for time in ended if time is not None), default=None)
+    for process in run.processes if end is not None else ():
+        timed = [(time, line) for line in work.get(process.key, ())[-NEAR:] if (time := timeline.times.of(line.stamp))]
+        timed = [(time, line) for time, line in timed if end is not None and time <= end]
+        alike = say(timed[-1][1]).template if timed else ""
+        series = [(time, line) for time, line in timed if say(line).template == alike][-RECENT:]
+        if end is None or len(series) < FEWEST:
+            continue
+        pause = max(later - earlier for (earlier, _), (later, _) in pairwise(series))
+        if end - series[-1][0] <= AT_PACE * pause:
+            return ((process, series[-1][1]),)
+    return ()
 
 
 def completed(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) -> tuple[tuple[Process, Line], ...]:

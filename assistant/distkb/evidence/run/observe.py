@@ -80,6 +80,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """The newest checkpoint that was saved, and the older one from which the run went on."""
     quiet: Silence | None = None
     """The silence before the run was ended from outside."""
+    going: tuple[tuple[Process, Line], ...] = ()
+    """The last line of a run that was ended from outside while it still went."""
     divided: tuple[Division, tuple[Line, ...]] | None = None
     """How often the data was divided over the ranks where that is not once, and the lines that show it."""
     shorter_limit: tuple[Line, Event] | None = None
@@ -255,6 +257,7 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
         quotes = (line_quote(model.quiet.line, model.quiet.process, timeline), model.quiet.end)
         certainty = model.quiet.certainty
         found.append(Observation(id="run.quiet-before-end", source="log", certainty=certainty, quotes=quotes))
+    found += _lines("run.going-at-end", model.going, timeline)
     if model.shorter_limit is not None:
         line, event = model.shorter_limit
         quotes = (_plain_quote(line, timeline), quote(event, timeline))

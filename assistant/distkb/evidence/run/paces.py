@@ -23,6 +23,8 @@ TIMES = 2.0
 """Least ratio of the part that takes most to any other."""
 SLOWER = 1.6
 """Least ratio of the time that the last lines show to the time that the first ones do."""
+MUCH_SLOWER = 3.0
+"""The same where there are too few lines for their quarters to be told, and each shows more than the one before."""
 _BAR = re.compile(r"\b(\d{1,9})/(\d{1,9}) \[(?:(\d{1,4}):)?(\d{1,2}):(\d\d)<")
 """Count, total and time of a progress bar of tqdm: `19/333 [00:05<01:25, 3.69it/s]`."""
 _LONG = 20.0
@@ -73,7 +75,8 @@ def slows(ranks: Iterable[Cells]) -> bool:
 def _rises(values: Sequence[float]) -> bool:
     size = len(values) // 4
     if size < LEAST // 2:
-        return False
+        few = len(values) >= LEAST and all(one < other for one, other in pairwise(values))
+        return few and values[0] > 0 and values[-1] >= MUCH_SLOWER * values[0]
     quarters = [median(values[size * at : size * (at + 1) if at < 3 else None]) for at in range(4)]
     rising = all(one < other for one, other in pairwise(quarters))
     return rising and quarters[0] > 0 and quarters[3] >= SLOWER * quarters[0]

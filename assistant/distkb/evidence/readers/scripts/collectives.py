@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, walk, words
 from distkb.evidence.readers.scripts.project import Function, Project
 
 Category = Literal[
@@ -156,6 +156,8 @@ def _sharded_method(
     named: ast.Attribute, function: Function, project: Project, call: ast.Call
 ) -> tuple[str, Category] | None:
     method, owner = named.attr, named.value
+    if method in _OF_ALL_PARTS and _is_sharded_parameter(owner, function, project, call):
+        return f"{dotted(owner) or '…'}.{method}", "collective"
     category: Category = "state-dict" if method in {"consolidate_state_dict", "state_dict"} else "collective"
     if method == "consolidate_state_dict" or (method == "full_tensor" and project.has_sharded):
         return (f"{last(owner) or '…'}.{method}", category) if not call.args else None
@@ -163,6 +165,31 @@ def _sharded_method(
         return None
     kind = kinds.kind_of(owner, function, project, call.lineno)
     return (f"{dotted(owner)}.{method}", category) if kind == kinds.FSDP1 else None
+
+
+_OF_ALL_PARTS = frozenset({"std", "var", "median", "item", "tolist"})
+"""Methods of a DTensor that need the parts of all ranks."""
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+
+
+def _is_sharded_parameter(node: ast.expr, function: Function, project: Project, call: ast.Call) -> bool:
+    """Whether a value is made of a parameter that a loop takes out of a model sharded by `fully_shard`."""
+    if not project.has_sharded:
+        return False
+    base: ast.expr = node
+    while isinstance(base, (ast.Attribute, ast.Call)):
+        if isinstance(base, ast.Attribute) and base.attr in {"to_local", "shape", "data_ptr", "numel"}:
+            return False
+        base = base.func if isinstance(base, ast.Call) else base.value
+    if not isinstance(base, ast.Name):
+        return False
+    for part in walk(function.node):
+        if not isinstance(part, (ast.For, ast.comprehension)) or base.id not in words(part.target):
+            continue
+        over = part.iter
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in _PARAMETERS:
+            return kinds.kind_of(over.func.value, function, project, call.lineno) == kinds.FSDP2
+    return False
 
 
 _STATE = frozenset({"get_model_state_dict", "get_optimizer_state_dict", "get_state_dict"})

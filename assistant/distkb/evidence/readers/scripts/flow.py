@@ -185,7 +185,7 @@ class Walk:
             return self._block(taken, where), False
         then, otherwise = sides(statement.test, self._lookup)
         guard = Guard(statement.test)
-        unknown = then == "both" and otherwise == "both"
+        unknown = then == "both" and otherwise == "both" and not _picks(statement.test, where)
         exits: list[_Exit] = []
         doubt = False
         for body, side, remaining in ((statement.body, then, otherwise), (statement.orelse, otherwise, then)):
@@ -283,6 +283,20 @@ class Walk:
             if side == "both" and assumed(value) is None:
                 here = msgspec.structs.replace(here, certain=False)
             here = _restricted(here, side, Guard(value))
+
+
+_PARTS = frozenset(
+    {"parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "named_buffers"}
+)
+
+
+def _picks(test: ast.expr, where: Where) -> bool:
+    """Whether a test in a loop over a model's parts looks at the part alone: every rank has the same, and some pass."""
+    loop = where.loops[-1] if where.loops else None
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or last(loop.iter.func) not in _PARTS:
+        return False
+    taken = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    return {node.id for node in ast.walk(test) if isinstance(node, ast.Name)} - {"isinstance", "any", "nn"} <= taken
 
 
 def _restricted(where: Where, side: Side, guard: Guard) -> Where | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head, statements
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import last, shown
+from distkb.evidence.readers.scripts.names import dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.origins import Reason
 from distkb.evidence.readers.scripts.outside import Origin
@@ -43,7 +43,8 @@ def decided_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
             found = _differs(test, function, job, is_length=is_length)
             # The measures that Trainer gives its callbacks were gathered from all ranks.
             if found is not None and not (name in _SWITCHES and found.origin == "measure"):
-                yield hit(_IDS[found.origin], function, test, test=shown(test), on=shown(found.node), needs=name)
+                on = shown(found.node) if isinstance(found.node, ast.expr) else found.function.name
+                yield hit(_IDS[found.origin], function, test, test=shown(test), on=on, needs=name)
 
 
 def _switched(function: Function) -> Iterator[tuple[str, ast.expr, bool]]:
@@ -92,7 +93,8 @@ def _tests(site: Site) -> Iterator[tuple[ast.expr, bool]]:
 def _differs(test: ast.expr, function: Function, job: ScriptContext, *, is_length: bool) -> Reason | None:
     if is_length:
         # A list of files is the same for all ranks more often than not.
-        return next((r for r in job.origins.of_length(test, function) if r.origin in {"part", "clock"}), None)
+        own = {"part", "clock", "batch"} if _is_kept(test, function, job) else {"part", "clock"}
+        return next((r for r in job.origins.of_length(test, function) if r.origin in own), None)
     found = job.origins.of(test, function)
     if any(r.origin == "rank" and any(part is r.node for part in nodes(test)) for r in found):
         return None  # a test on the rank itself is another rule's
@@ -108,6 +110,21 @@ def _differs(test: ast.expr, function: Function, job: ScriptContext, *, is_lengt
         elif reason.origin in _IDS:
             return reason
     return None
+
+
+_VIEWS = frozenset({"items", "keys", "values", "sorted", "list", "tuple"})
+
+
+def _is_kept(iterable: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether a loop goes over a container that was filled under keys before: what it met decides how long it is."""
+    while isinstance(iterable, ast.Call) and last(iterable.func) in _VIEWS:
+        over = iterable.func.value if isinstance(iterable.func, ast.Attribute) else next(iter(iterable.args), None)
+        if over is None:
+            return False
+        iterable = over
+    name = dotted(iterable)
+    scopes = function.owner.methods.values() if name.startswith("self.") and function.owner else (function,)
+    return any(job.project.walk(scope).keys.get(name) for scope in scopes if name)
 
 
 def _stands_in(reason: Reason, test: ast.expr, function: Function, job: ScriptContext) -> bool:
