@@ -185,3 +185,58 @@ def test_dtypes_may_be_written_as_one_text(tmp_path: Path) -> None:
     for rank, one in made.items():
         one["input_dtypes"] = one["output_dtypes"] = "float16" if rank == 2 else "float32"
     assert first(tmp_path, {rank: dump([one], world) for rank, one in made.items()}) == ("dtype-mismatch", "2")
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_sends_that_go_round_are_one_circle(tmp_path: Path, ranks: int) -> None:
+    """Everybody sends to the next one and nobody receives: all of them are named, and the single waits follow."""
+    world = {"0": ("default_pg", range(ranks + 1))}
+    dumps = {
+        rank: dump([entry(f"send {rank}->{(rank + 1) % ranks}", seq=1, record=0, state="started", p2p=True)], world)
+        for rank in range(ranks)
+    }
+    dumps[ranks] = dump([entry(seq=1, record=0, state="started")], world)
+    assert first(tmp_path, dumps) == ("p2p-circle", f"0-{ranks - 1}" if ranks > 2 else "0, 1")
+
+
+@pytest.mark.parametrize(("op", "usual", "odd"), [("gather", 0, 2), ("scatter", 1, 3)])
+def test_two_roots_of_one_call(tmp_path: Path, op: str, usual: int, odd: int) -> None:
+    """The rank that holds the root's list beside the root of all calls before is named."""
+
+    def call(rank: int, number: int, roots: tuple[int, ...]) -> dict[str, Any]:
+        lists = [[8]] * 4 if rank in roots else [[0]]
+        sizes, out = ([[8]], lists) if op == "gather" else (lists, [[8]])
+        state = "started" if number == 3 else "completed"
+        return entry(op, seq=number, record=number, state=state, sizes=sizes, out=out)
+
+    made = {r: [call(r, n, (usual,)) for n in (1, 2)] + [call(r, 3, (usual, odd))] for r in range(4)}
+    dumps = {rank: dump(calls, {"0": ("default_pg", range(4))}) for rank, calls in made.items()}
+    assert first(tmp_path, dumps) == ("roots-differ", str(odd))
+
+
+def test_ranks_that_one_call_lacks_in_several_groups_are_named_together(tmp_path: Path) -> None:
+    """A node that stopped is missing in the replicate group of each of its GPUs: that is one finding."""
+    groups = {str(i): ("replicate", (i, i + 2)) for i in (0, 1)}
+    key = {rank: (str(rank % 2), "replicate") for rank in range(4)}
+    mine = {rank: {key[rank][0]: groups[key[rank][0]]} for rank in range(4)}
+    dumps = {
+        rank: dump(
+            [entry(seq=1, record=0, group=key[rank])]
+            + ([entry(seq=2, record=1, state="started", group=key[rank])] if rank < 2 else []),
+            mine[rank],
+        )
+        for rank in range(4)
+    }
+    assert first(tmp_path, dumps) == ("rank-behind", "2, 3")
+
+
+def test_a_rank_that_waits_elsewhere_is_no_culprit_beside_one_that_does_not(tmp_path: Path) -> None:
+    """Ranks 2 and 3 are late in the default group: 2 waits for 3 in a group of theirs, so 3 is named alone."""
+    world, pair = {"0": ("default_pg", range(4))}, ("1", "tp")
+    both = {**world, "1": ("tp", (2, 3))}
+    start = [entry(seq=1, record=0), entry(seq=2, record=1)]
+    dumps = {r: dump([*start, entry(seq=3, record=2, state="started")], world) for r in (0, 1)}
+    inner = [entry(seq=1, record=2, group=pair)]
+    dumps[2] = dump([*start, *inner, entry(seq=2, record=3, state="started", group=pair)], both)
+    dumps[3] = dump([*start, *inner], both)
+    assert first(tmp_path, dumps)[1] == "3"

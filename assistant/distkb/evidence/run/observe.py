@@ -31,7 +31,7 @@ from distkb.evidence.run.timeline import line_quote, quote
 from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.observation import Source
@@ -178,11 +178,33 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
     found += _lines("run.slows-down", slower(model.spoken), timeline)
     if not model.completed:
         found += _lines("run.decided-apart", decided_apart(compared), timeline)
-    if model.quiet is not None and model.parting is None:
+    return _quieted(found, model, signatures, spoken_for, timeline)
+
+
+def _quieted(
+    found: list[Observation],
+    model: Model,
+    signatures: Sequence[Signature],
+    spoken_for: Mapping[tuple[str | None, str, int], str],
+    timeline: Timeline,
+) -> list[Observation]:
+    """Return the observations with what stood at the end of a run that had fallen silent."""
+    if model.quiet is None:
+        return found
+    if _slows(found, signatures) and model.quiet.certainty < 1.0:
+        # Without times only that somebody stopped it speaks for a silence: so does a run that goes ever more slowly.
+        return [one for one in found if one.id != "run.quiet-before-end"]
+    if model.parting is None:
         known = {(path, number) for _, path, number in spoken_for}
         news = [one for one in new_at_end(model.spoken) if (one[1].path, one[1].number) not in known]
         found += _lines("run.stopped-at-news", news, timeline)
     return found
+
+
+def _slows(found: Sequence[Observation], signatures: Sequence[Signature]) -> bool:
+    """Whether a number shows that the run went ever more slowly."""
+    names = {signature.id for signature in signatures if "slows" in signature.where}
+    return any(one.id in names for one in found)
 
 
 LINES = frozenset({"alone", "last", "last-differs", "last-renamed", "unequal"})

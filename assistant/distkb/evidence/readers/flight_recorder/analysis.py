@@ -15,6 +15,7 @@ from distkb.evidence.readers.flight_recorder.groups import ProcessGroup, join
 from distkb.evidence.readers.flight_recorder.load import Loaded
 from distkb.evidence.readers.flight_recorder.peers import unmatched
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
+from distkb.evidence.readers.flight_recorder.roots import roots_differ
 from distkb.evidence.readers.flight_recorder.waits import crossing, mark_consequences, standing
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import listed
@@ -49,13 +50,44 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         missing = _missing(group, dumps, found)
         problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
         problems.extend(unmatched(group, dumps, tables))
-        exchange = uneven(group, dumps, tables)
-        problems.extend(() if exchange is None else (exchange,))
+        problems.extend(p for p in (uneven(group, dumps, tables), roots_differ(group, tables)) if p is not None)
     kept = mark_consequences(problems, waits, groups)
-    explained = any(problem.kind not in ("running", "not-at-once", "too-short") for problem in kept)
+    explained = any(problem.kind not in ("running", *_UNSURE) for problem in kept)
     kept = [problem for problem in kept if not (explained and problem.kind == "running")]
-    kept.sort(key=lambda problem: (problem.is_consequence, problem.kind == "not-at-once", problem.order))
-    return _folded(kept)
+    kept.sort(key=lambda problem: (problem.kind in _UNSURE, problem.is_consequence, problem.order))
+    return _folded(_joined(kept, tables))
+
+
+_UNSURE = frozenset(("not-at-once", "too-short"))
+"""What the recording does not show, rather than what is wrong in the run."""
+
+
+def _joined(problems: Sequence[Problem], tables: Tables) -> list[Problem]:
+    """Return the problems with those together in which one call lacks ranks of several groups, or dumps are missing."""
+    first: dict[object, Problem] = {}
+    kept = []
+    for problem in problems:
+        key = _alike(problem, tables)
+        if key is None or key not in first:
+            first.setdefault(key, problem)
+            kept.append(problem)
+        else:
+            one = first[key]
+            one.alike += not set(problem.culprits) <= set(one.culprits)
+            one.culprits = tuple(sorted({*one.culprits, *problem.culprits}))
+            one.others = tuple(sorted({*one.others, *problem.others} - set(one.culprits)))
+    return kept
+
+
+def _alike(problem: Problem, tables: Tables) -> object | None:
+    """Return what two problems have to share to be one; None for one that stands for itself."""
+    if problem.kind == "missing":
+        return "missing"
+    if problem.kind not in ("behind", "never") or problem.expected is None:
+        return None
+    track, at = problem.group.tracks[problem.expected.rank], problem.expected.position
+    op, size = tables.calls[track.calls[at]].op, len(problem.group.members)
+    return problem.kind, problem.is_consequence, op, track.places[at], size, problem.group.key.desc
 
 
 def _folded(problems: Sequence[Problem]) -> list[Problem]:

@@ -24,6 +24,8 @@ IDS = {
     "running": "flight-recorder.still-running-on-device",
     "cross": "flight-recorder.cross-group-wait",
     "peer": "flight-recorder.p2p-unmatched",
+    "circle": "flight-recorder.p2p-circle",
+    "root": "flight-recorder.roots-differ",
     "too-short": "flight-recorder.recorder-too-short",
     "not-at-once": "flight-recorder.dumps-not-at-once",
     "exchange": "flight-recorder.all-to-all-uneven",
@@ -32,7 +34,7 @@ CALL_LEFT_OUT = "flight-recorder.call-left-out"
 ALL_COMPLETE = "flight-recorder.all-complete"
 NOT_STARTED = "flight-recorder.not-started-on-device"
 LOOKED_FOR = (*IDS.values(), CALL_LEFT_OUT, ALL_COMPLETE, NOT_STARTED)
-HANGS = frozenset(("exchange", "op", "behind", "never", "running", "cross", "peer"))
+HANGS = frozenset(("exchange", "op", "behind", "never", "running", "cross", "peer", "circle", "root"))
 
 
 class CallWords:
@@ -98,7 +100,7 @@ def _track(problem: Problem, at: At) -> Track:
 
 def _observation(problem: Problem, words: CallWords) -> Observation:
     values = {
-        "group": quote_text(problem.group.label),
+        "group": quote_text(problem.group.label + (f" (+{problem.alike})" if problem.alike else "")),
         "ranks": listed(problem.culprits) or NONE,
         "others": listed(problem.others) or NONE,
         "seq": str(problem.sequence),

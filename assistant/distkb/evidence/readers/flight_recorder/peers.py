@@ -11,7 +11,7 @@ from distkb.evidence.readers.flight_recorder.dump import COMPLETED, RankDump, Ta
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 
-_MAX_FOUND = 4
+_MAX_FOUND = 64
 
 
 class _Operation(NamedTuple):
@@ -61,13 +61,22 @@ def _pair(
         # Where older calls were dropped, only what has not completed can be paired.
         sends, receives = [s for s in sends if s.is_open], [r for r in receives if r.is_open]
     for send, receive in zip(sends, receives, strict=False):
-        if send.call.inputs != receive.call.outputs and send.call.inputs and receive.call.outputs:
+        if _disagree(send, receive):
             return _problem(group, send, receive, ends)
     if len(sends) == len(receives):
         return None
     longer, shorter = (sends, receives) if len(sends) > len(receives) else (receives, sends)
     left = [operation for operation in longer[len(shorter) :] if operation.is_open]
     return _problem(group, left[0], None, ends) if left else None
+
+
+def _disagree(send: _Operation, receive: _Operation) -> bool:
+    """Whether two calls cannot be one transfer: by their sizes, or by their types where it has not come through."""
+    one, other = send.call, receive.call
+    if one.inputs != other.outputs and one.inputs and other.outputs:
+        return True
+    is_open = send.is_open or receive.is_open
+    return is_open and one.input_dtypes != other.output_dtypes and bool(one.input_dtypes and other.output_dtypes)
 
 
 def _global(group: ProcessGroup, end: int) -> int:

@@ -18,6 +18,8 @@ Kind = Literal[
     "running",
     "cross",
     "peer",
+    "circle",
+    "root",
     "too-short",
     "not-at-once",
     "exchange",
@@ -49,6 +51,8 @@ class Problem(msgspec.Struct, kw_only=True):
     left_out: int = 0
     """Above 0: the culprits' calls are the others' that many numbers later; below 0: they made so many more."""
     other_group: ProcessGroup | None = None
+    alike: int = 0
+    """Further groups in which the same call lacks its ranks; they are among the culprits."""
     order: int = 1 << 62
     """Smallest number of the entry in any rank's own order: the earliest problem is the first cause."""
     is_consequence: bool = False

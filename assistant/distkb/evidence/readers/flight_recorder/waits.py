@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.dump import SCHEDULED
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
@@ -98,56 +100,136 @@ def _circle(start: Point, edges: Mapping[Point, set[Point]]) -> list[Point] | No
 
 
 def _problem(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], one: Point, other: Point) -> Problem:
-    here = tuple(sorted(rank for rank, wait in waits.items() if wait.point == one))
-    there = tuple(sorted(rank for rank, wait in waits.items() if wait.point == other))
+    """Return the problem of two points; the side on which fewer ranks would have to be wrong comes first."""
+    wrong = {point: _absent(groups, waits, point) for point in (one, other)}
+    stands = {point: sum(wait.point == point for wait in waits.values()) for point in (one, other)}
+    in_other = {rank for rank in groups[other.group].members if rank in waits and waits[rank].point == one}
+    fewer = min(
+        ((wrong[one], stands[other], one, other), (tuple(sorted(in_other)), stands[one], other, one)),
+        key=lambda side: (len(side[0]), side[1]),
+    )
+    culprits, _, right, at = fewer
+    here = tuple(sorted(rank for rank, wait in waits.items() if wait.point == right))
+    shown = next((rank for rank in culprits if waits[rank].point == at), culprits[0])
     return Problem(
         kind="cross",
-        group=groups[one.group],
-        sequence=one.sequence,
-        culprits=here,
-        others=there,
+        group=groups[right.group],
+        sequence=right.sequence,
+        culprits=culprits,
+        others=here,
         expected=At(rank=here[0], position=waits[here[0]].position),
-        shown=At(rank=there[0], position=waits[there[0]].position),
-        other_group=groups[other.group],
-        order=min(waits[here[0]].record, waits[there[0]].record),
+        shown=At(rank=shown, position=waits[shown].position),
+        other_group=groups[waits[shown].point.group],
+        order=min(waits[here[0]].record, waits[shown].record),
+    )
+
+
+def _absent(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], point: Point) -> tuple[int, ...]:
+    """Return the members that have not come to a call and wait in another group."""
+    group = groups[point.group]
+    return tuple(
+        rank
+        for rank in group.members
+        if rank in waits and waits[rank].point.group != point.group and not _came_first(group, rank, point, waits[rank])
     )
 
 
 def mark_consequences(
     problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup]
 ) -> list[Problem]:
-    """Return the problems without those that a circle explains; those that follow from another group are marked."""
+    """Return the problems without those that a circle explains; those that follow from another group are marked.
+
+    Of ranks that stay away from a call, those that wait elsewhere for somebody are not the cause: they are left out
+    where others of them wait for nobody.
+    """
     circles = [problem for problem in problems if problem.kind == "cross"]
     in_peers: frozenset[int] = frozenset()
     if any(problem.kind == "peer" for problem in problems):
         in_peers = _waiting_in_peers(groups, waits)
     index = {id(group): number for number, group in enumerate(groups)}
+    differing = {
+        index[id(p.group)]: p.sequence for p in reversed(problems) if p.kind in _DIFFER and id(p.group) in index
+    }
     kept = []
     for problem in problems:
         if problem.kind in ("behind", "never", "running") and _in_circle(problem, circles):
             continue
         if problem.kind in ("behind", "never"):
-            elsewhere = [waits.get(rank) for rank in problem.culprits]
-            problem.is_consequence = in_peers.issuperset(problem.culprits) or all(
-                wait is not None and wait.point.group != index[id(problem.group)] and _is_held(groups, wait.point)
-                for wait in elsewhere
+            own = index[id(problem.group)]
+            free = tuple(
+                rank
+                for rank in problem.culprits
+                if rank not in in_peers and not _is_explained(waits.get(rank), own, groups, differing)
             )
+            problem.is_consequence = not free
+            if free and len(free) < len(problem.culprits):
+                problem.culprits = free
+                if problem.shown is not None:
+                    problem.shown = _last_of(problem.group, free[0])
         kept.append(problem)
-    _mark_peers(kept, waits, index)
+    _mark_peers(kept, waits, groups, in_peers)
     return kept
 
 
-def _mark_peers(problems: Sequence[Problem], waits: Mapping[int, Wait], index: Mapping[int, int]) -> None:
-    """Mark sends and receives whose partner stands in a collective that some other rank never made."""
-    causes = [p for p in problems if p.kind in ("behind", "never", "op") and not p.is_consequence]
-    held = {index[id(problem.group)] for problem in causes}
+_DIFFER = frozenset(("op", "shape", "dtype", "exchange", "root"))
+"""Problems for which ranks wait in a call to which all have come."""
+
+
+def _is_explained(wait: Wait | None, own: int, groups: Sequence[ProcessGroup], differing: Mapping[int, int]) -> bool:
+    """Whether a rank stands in another group, in a call that cannot end."""
+    if wait is None or wait.point.group == own:
+        return False
+    return _is_held(groups, wait.point) or differing.get(wait.point.group, 1 << 62) <= wait.point.sequence
+
+
+def _last_of(group: ProcessGroup, rank: int) -> At | None:
+    track = group.tracks.get(rank)
+    return At(rank=rank, position=len(track) - 1) if track is not None and len(track) else None
+
+
+def _mark_peers(
+    problems: list[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], in_peers: frozenset[int]
+) -> None:
+    """Mark sends and receives whose partner stands in a collective that some other rank never made, or in another send.
+
+    Where the partners go round in a circle, that is the problem, and the single waits follow from it.
+    """
+    causes = [p for p in problems if p.kind in ("behind", "never", "op", "missing") and not p.is_consequence]
     absent = {rank for problem in causes for rank in problem.culprits}
-    for problem in problems:
-        if problem.kind == "peer" and problem.shown is None:
-            problem.is_consequence = all(
-                rank in absent or ((wait := waits.get(rank)) is not None and wait.point.group in held)
-                for rank in problem.culprits
+    single = [p for p in problems if p.kind == "peer" and p.shown is None]
+    partners: dict[int, set[int]] = {}
+    for problem in single:
+        partners.setdefault(problem.others[0], set()).update(problem.culprits)
+    circles = _rounds(partners)
+    for problem in single:
+        (partner,) = problem.culprits
+        wait = waits.get(partner)
+        waits_elsewhere = bool(causes) and wait is not None and _is_held(groups, wait.point)
+        problem.is_consequence = partner in absent or partner in in_peers or waits_elsewhere
+    for circle in circles:
+        first = next(p for p in single if p.others[0] in circle and p.culprits[0] in circle)
+        problems.append(
+            msgspec.structs.replace(
+                first, kind="circle", culprits=tuple(sorted(circle)), others=(), is_consequence=False
             )
+        )
+
+
+def _rounds(partners: Mapping[int, set[int]]) -> list[set[int]]:
+    """Return the ranks that wait for one another in a circle, each circle once."""
+    found: list[set[int]] = []
+    for start in sorted(partners):
+        if any(start in circle for circle in found):
+            continue
+        way, here = [start], start
+        while (after := next((p for p in sorted(partners.get(here, ())) if p in partners), None)) is not None:
+            if after in way:
+                circle = set(way[way.index(after) :])
+                found += [circle] if circle not in found else []
+                break
+            way.append(after)
+            here = after
+    return found
 
 
 def _waiting_in_peers(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait]) -> frozenset[int]:

@@ -307,6 +307,9 @@ class Interpreter:
         owner = self.value(call.func.value, function, scope) if isinstance(call.func, ast.Attribute) else None
         given = [self.value(one.value if isinstance(one, ast.Starred) else one, function, scope) for one in call.args]
         words = {word.arg or "": self.value(word.value, function, scope) for word in call.keywords}
+        maker = scope.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        if maker is not None and maker.kind == "class" and maker.cls is not None:
+            return self._made(maker.cls, given, words)
         one_side = self._is_one_sided(call, function)
         self._guards += one_side
         found = self._called(call, function, owner, given, words)
@@ -325,7 +328,7 @@ class Interpreter:
             return self._made(cls, given, words)
         target = self.project.target(call, function)
         if target is not None:
-            return self._ran(call, function, target, [Thing(), *given] if target.is_method else given, words)
+            return self._ran(call, function, target, [_receiver(target), *given] if target.is_method else given, words)
         return from_library(Call(self, call, function, owner, given, words))
 
     def _ran(
@@ -362,6 +365,13 @@ _KINDS: dict[type[ast.AST], str] = {
     **dict.fromkeys((ast.Tuple, ast.List, ast.Set), "_display"),
 }
 """The method for each kind of expression."""
+
+
+def _receiver(method: Function) -> Thing:
+    """What a method called by its class gets first: the class itself, or an object of which nothing is known."""
+    marked = () if isinstance(method.node, ast.Module) else method.node.decorator_list
+    is_of_class = any(last(one) == "classmethod" for one in marked)
+    return Thing(kind="class", cls=method.owner) if is_of_class and method.owner is not None else Thing()
 
 
 def _operands(node: ast.expr) -> Iterator[ast.expr]:

@@ -24,7 +24,7 @@ class Thing(msgspec.Struct, eq=False):
     """One object, or what many have in common."""
 
     kind: str = ""
-    """`parameters`, `optimizer`, `scheduler`, `wrapped`, `function`; empty where nothing is known."""
+    """`parameters`, `optimizer`, `scheduler`, `wrapped`, `function`, `class`; empty where nothing is known."""
     cls: Class | None = None
     whole: Thing | None = None
     """Of which it is a part."""
