@@ -130,7 +130,7 @@ DEEPSPEED_WRONG: list[dict[str, Any]] = [
 DEEPSPEED_RIGHT: list[dict[str, Any]] = [
     {},
     {"scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": 100}}},
-    {"scheduler": {"type": "CosineAnnealingLR", "params": {"T_max": 100}}},
+    {"scheduler": {"type": "CosineAnnealingLR", "params": {"T_max": 100}}, "zero_optimization": {"stage": 0}},
     {"checkpoint": {"tag_validation": "Warn"}},
     {"communication_data_type": "bfp16"},
     {"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-4}}, "zero_optimization": {"stage": 0}},
@@ -209,3 +209,47 @@ def test_hostfiles(text: str, found: str | None, tmp_path: Path) -> None:
     """Each line is `host slots=N`, and no host stands twice; the file is found in a folder by its name."""
     assert problems(tmp_path / "hostfile", text) == ([] if found is None else [found])
     assert find_configs([tmp_path]) == [tmp_path / "hostfile"]
+
+
+TOGETHER = {
+    "a layer of another model": (
+        {
+            "fsdp.yaml": "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nnum_processes: 4\nfsdp_config:\n"
+            "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
+            "  fsdp_transformer_layer_cls_to_wrap: LlamaDecoderLayer\n",
+            "sft.yaml": "model_name_or_path: Qwen/Qwen2.5-7B\nper_device_train_batch_size: 2\nnum_train_epochs: 1\n",
+        },
+        "config.trainer-excludes",
+    ),
+    "generations that do not divide the batch of all processes": (
+        {
+            "zero2.yaml": "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 3\n",
+            "grpo.yaml": "per_device_train_batch_size: 4\ngradient_accumulation_steps: 2\nnum_generations: 16\n",
+        },
+        "config.trainer-indivisible",
+    ),
+    "no ZeRO block for the Trainer": (
+        {
+            "ds.json": '{"train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": true}}',
+            "train.yaml": "deepspeed: ds.json\nper_device_train_batch_size: 2\nbf16: true\nmax_steps: 9\n",
+        },
+        "config.trainer-needs",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_what_only_two_files_together_show_is_found_in_both(tmp_path: Path, name: str) -> None:
+    """The finding quotes each file, and neither file shows it alone."""
+    files, wanted = TOGETHER[name]
+    paths = []
+    for file, text in files.items():
+        (tmp_path / file).write_text(text, encoding="utf-8")
+        paths.append(tmp_path / file)
+    catalogue = built_in.catalogue()
+    both = read_configs(paths, catalogue.settings, {}, refusals=catalogue.refusals)
+    found = next(o for o in both.observations if o.id == wanted)
+    assert len({quote.path for quote in found.quotes}) == (1 if wanted.endswith("-indivisible") else 2)
+    for path in paths:
+        alone = read_configs([path], catalogue.settings, {}, refusals=catalogue.refusals)
+        assert wanted not in {o.id for o in alone.observations}

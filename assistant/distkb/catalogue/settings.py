@@ -174,6 +174,8 @@ class Refusal(Record, frozen=True, kw_only=True):
     """As it is shown."""
     kinds: tuple[str, ...]
     """Kinds of configuration, as the reader calls them: `axolotl`, `deepspeed`, `accelerate`."""
+    together: bool = False
+    """Whether the rules are about one file of each kind: a path then begins with the kind, and `job.ranks` is known."""
     findings: str = "config.trainer"
     """How the ids of its findings begin: `-excludes`, `-needs`, `-refuses` and `-unknown-value` follow."""
     converts: bool = True

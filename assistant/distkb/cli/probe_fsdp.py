@@ -71,10 +71,11 @@ def command(
 ) -> ExitCode:
     """Print what is wrong with the configurations given, and how the model given is sharded."""
     from distkb.cli.diagnose import say_skipped
-    from distkb.evidence.readers.configs import find_launches, read_configs
+    from distkb.evidence.readers.configs import find_configs, find_launches, read_configs
     from distkb.probing.versions import versions_of
 
     current = session(ctx)
+    configs = tuple(file for path in configs for file in (find_configs([path]) if path.is_dir() else [path]))
     if not configs and model is None:
         raise Failure("error.nothing-to-inspect")
     known = knowledge.Knowledge(knowledge.open_knowledge(current))

@@ -6,7 +6,7 @@ that no launch file names stands for itself, so that files of different jobs are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -16,6 +16,7 @@ from distkb.catalogue.settings import Refusal, Setting
 from distkb.evidence.artifact import Sorter
 from distkb.evidence.observation import Observation, Skipped
 from distkb.evidence.readers.configs import ConfigReader, is_launch, load_config, read_configs
+from distkb.evidence.readers.configs.item import ConfigPart
 from distkb.evidence.readers.scripts import ScriptReader, read_scripts
 from distkb.evidence.text.opening import start_of
 from distkb.evidence.walk import take_stock
@@ -51,7 +52,8 @@ def read_repository(paths: Sequence[Path], settings: Sequence[Setting], refusals
         skipped.append(Skipped(path=str(paths[0]), code="too-many", detail=str(len(scripts))))
     read = read_scripts(scripts)
     found = list(read.observations)
-    for job in _jobs(configs, [path for path in configs if is_launch(load(path))]):
+    kinds = {path: _kinds(load(path)) for path in configs}
+    for job in _jobs(kinds, [path for path in configs if is_launch(load(path))]):
         reading = read_configs(job, settings, {}, load, refusals)
         found += (o for o in reading.observations if o not in found)
         skipped += (one for one in reading.skipped if one.code == "failed")
@@ -62,12 +64,27 @@ def read_repository(paths: Sequence[Path], settings: Sequence[Setting], refusals
     )
 
 
-def _jobs(configs: Sequence[Path], launches: Sequence[Path]) -> list[list[Path]]:
-    """Return the configurations as jobs: each launch file with what it names, and every other file alone."""
+def _kinds(loaded: Sequence[ConfigPart] | Skipped) -> frozenset[str]:
+    return frozenset() if isinstance(loaded, Skipped) else frozenset(part.kind for part in loaded)
+
+
+def _jobs(configs: Mapping[Path, frozenset[str]], launches: Sequence[Path]) -> list[list[Path]]:
+    """Return the configurations as jobs: each launch file with what it names, and the rest of each folder.
+
+    The rest is one job where each of its files is of another kind, such as Accelerate's file and the Trainer's;
+    of two files of one kind nobody knows which is used, and each stands alone.
+    """
     others = {path: path.name for path in configs if path not in launches}
     jobs = [[path, *_named_by(path, others)] for path in launches]
     taken = {path for job in jobs for path in job}
-    return [*jobs, *([path] for path in others if path not in taken)]
+    folders: dict[Path, list[Path]] = {}
+    for path in others:
+        if path not in taken:
+            folders.setdefault(path.parent, []).append(path)
+    for rest in folders.values():
+        kinds = [kind for path in rest for kind in configs[path]]
+        jobs += [rest] if len(set(kinds)) == len(kinds) else [[path] for path in rest]
+    return jobs
 
 
 def _named_by(launch: Path, others: dict[Path, str]) -> list[Path]:

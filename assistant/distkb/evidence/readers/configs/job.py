@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -197,8 +198,17 @@ def world_size(job: ConfigContext) -> int | None:
     """Return the number of processes of the job, if everything that states it agrees."""
     stated = {accelerate_size(part).processes for part in job.of("accelerate")}
     stated |= {command_size(part).processes for part in job.of("command")}
+    stated |= {_slots(part) for part in job.of("hostfile")}
     stated.discard(None)
     return next(iter(stated)) if len(stated) == 1 else None
+
+
+_SLOTS = re.compile(r"^\s*[^\s#]\S{0,254}\s{1,40}slots ?= ?(\d{1,4})\b")
+
+
+def _slots(part: ConfigPart) -> int | None:
+    """How many processes a hostfile has room for, one for each slot."""
+    return sum(int(found[1]) for line in part.source.lines if (found := _SLOTS.match(line))) or None
 
 
 def is_on(part: ConfigPart, *names: str) -> bool:

@@ -146,6 +146,15 @@ def _names(call: ConfigPart, part: ConfigPart) -> bool:
     return any(part.source.base in item.text for item in call.root.values() if item.text)
 
 
+def comments(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
+    """DeepSpeed itself reads a file with comments; the Trainer and Accelerate read it as plain JSON."""
+    if part.source.name.endswith(".json") and job.uses_hf and not part.owner:
+        lines = part.source.lines
+        at = next((n for n, line in enumerate(lines, 1) if line.lstrip().startswith(("//", "#", "/*"))), None)
+        if at is not None:
+            yield hit("config.deepspeed-refuses", part, at, tool="json.load()", key=short(lines[at - 1].strip()))
+
+
 RULES = tuple(
     ConfigRule(ids=ids, kinds=("deepspeed",), check=check)
     for ids, check in (
@@ -164,5 +173,6 @@ RULES = tuple(
         (("config.deepspeed-max-grad-norm",), clipping),
         (("config.deepspeed-auto-without-hf", "config.deepspeed-auto-not-filled"), auto),
         (("config.deepspeed-defined-twice",), optimizer),
+        (("config.deepspeed-refuses",), comments),
     )
 )

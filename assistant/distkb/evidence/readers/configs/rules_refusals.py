@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import get_args
+
+import msgspec
 
 from distkb.catalogue.conditions import Condition, parse
 from distkb.catalogue.settings import Refusal
 from distkb.evidence.readers.configs.conditions import holds, items
-from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue
-from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, short
+from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, Kind
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, short, world_size
 
 _parsed = lru_cache(maxsize=None)(parse)
 
@@ -19,13 +22,42 @@ def refused(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """What the tool that reads this file refuses: a value, two settings together, or one without another."""
     seen: set[tuple[str, ...]] = set()
     for refusal in job.refusals:
-        for rule in refusal.rules if part.kind in refusal.kinds else ():
+        for rule in refusal.rules if part.kind in refusal.kinds and not refusal.together else ():
             when, unless = ([c for c in map(_parsed, given) if c is not None] for given in (rule.when, rule.unless))
             if not all(holds(c, part) for c in when) or any(holds(c, part, in_doubt=True) for c in unless):
                 continue
             if rule.when not in seen:
                 seen.add(rule.when)
                 yield _told(part, refusal, when, rule.unless)
+
+
+def refused_together(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
+    """What a tool refuses of several files: looked at once, from the first of them."""
+    for refusal in (one for one in job.refusals if one.together and part.kind in one.kinds):
+        alone = {kind: _of(kind, job) for kind in refusal.kinds}
+        parts = {kind: files[0] for kind, files in alone.items() if len(files) == 1}
+        if next(iter(parts.values()), None) is not part or len(parts) < 2:
+            continue
+        roots = {kind: ConfigValue(value=one.root, line=one.line) for kind, one in parts.items()}
+        if (ranks := world_size(job)) is not None:
+            roots["job"] = ConfigValue(value={"ranks": ConfigValue(value=ranks, line=part.line)}, line=part.line)
+        whole = msgspec.structs.replace(part, root=roots)
+        for rule in refusal.rules:
+            when, unless = ([c for c in map(_parsed, given) if c is not None] for given in (rule.when, rule.unless))
+            if all(holds(c, whole) for c in when) and not any(holds(c, whole, in_doubt=True) for c in unless):
+                found = _told(whole, refusal, when, rule.unless)
+                places = {
+                    (kind, item.line): (parts[kind], item.line)
+                    for c in when
+                    for path in _paths(c)
+                    if (kind := path.partition(".")[0]) in parts
+                    for item in items(whole, path)[:1]
+                }
+                yield msgspec.structs.replace(found, places=tuple(places.values()) or found.places)
+
+
+def _of(kind: str, job: ConfigContext) -> list[ConfigPart]:
+    return [part for part in job.parts if part.kind == kind and not part.owner]
 
 
 def _told(part: ConfigPart, refusal: Refusal, when: list[Condition], unless: tuple[str, ...]) -> ConfigFinding:
@@ -59,6 +91,7 @@ def _paths(condition: Condition) -> tuple[str, ...]:
 
 def _setting(path: str, item: ConfigValue) -> str:
     name = path.rstrip("#").removesuffix("[]").removesuffix("{}").replace("[].", ".")
+    name = next((name.removeprefix(f"{kind}.") for kind in get_args(Kind) if name.startswith(f"{kind}.")), name)
     return f"{name}: {'…' if isinstance(item.value, (dict, tuple)) else short(item.shown)}"
 
 
@@ -103,5 +136,10 @@ RULES = (
         ids=(*_TRAINER, "config.deepspeed-unknown-value", "config.fsdp-unknown-value"),
         kinds=("accelerate",),
         check=refused,
+    ),
+    ConfigRule(
+        ids=(*_TRAINER, "config.deepspeed-needs"),
+        kinds=("accelerate", "training-arguments", "deepspeed"),
+        check=refused_together,
     ),
 )
