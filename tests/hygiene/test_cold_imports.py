@@ -81,6 +81,8 @@ def test_a_typo_still_finds_its_corrector() -> None:
     assert "rapidfuzz" in modules_after("search", "barier", "deadlok")
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_a_search_costs_at_most_eight_bare_interpreter_starts() -> None:
     """The whole process of a search stays within eight times `python -c pass` in the same run."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
