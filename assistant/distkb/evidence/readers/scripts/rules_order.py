@@ -143,7 +143,12 @@ def _body(node: ast.AST) -> list[ast.AST]:
 
 
 def _of_numbers(node: ast.AST) -> bool:
-    """Whether a set plainly holds numbers, whose order is the same in every process."""
+    """Whether a set plainly holds numbers, whose order is the same in every process.
+
+    What a comprehension only tests its elements with says nothing of them.
+    """
+    if isinstance(node, ast.SetComp):
+        return any(_of_numbers(part) for part in (node.elt, *(generator.iter for generator in node.generators)))
     return any(
         (isinstance(part, ast.Call) and last(part.func) in _NUMBERS)
         or (isinstance(part, ast.Constant) and isinstance(part.value, (int, float)) and not isinstance(node, ast.Call))
