@@ -115,7 +115,8 @@ def auto(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
 
 def _raw_use(part: ConfigPart, job: ConfigContext) -> str | None:
     """How the file reaches DeepSpeed without anything that fills in "auto", if it does."""
-    if part.owner == "deepspeed.initialize" and not job.uses_hf:
+    called = any(call.name == "deepspeed.initialize" for call in job.of("call"))
+    if (part.owner == "deepspeed.initialize" or called) and not job.uses_hf:
         return "deepspeed.initialize(config=…)"
     for command in job.of("command"):
         words = [str(word.value) for word in command.words]
