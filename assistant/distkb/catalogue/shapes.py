@@ -10,14 +10,14 @@ from typing import Final, Literal, cast
 
 import msgspec
 
-Kind = Literal["any", "bool", "int", "number", "text", "list", "block"]
-_WRITTEN: Final = re.compile(r"(any|bool|int|number|text|list|block)(?:(>=?)(\d{1,9}))?")
+ShapeKind = Literal["any", "bool", "int", "number", "text", "list", "block"]
+_WRITTEN: Final = re.compile(r"(int|number)(?:(>=?)(\d{1,9}))?|(any|bool|text|list|block)")
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of value."""
 
-    kind: Kind
+    kind: ShapeKind
     lowest: int | None = None
     exclusive: bool = False
     """Whether the lowest value itself is too low."""
@@ -25,15 +25,14 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(text: str) -> tuple[Shape, ...]:
     """Return the shapes of which a value must have one; empty where the text is none."""
-    found = [_WRITTEN.fullmatch(word) for word in text.split("|")]
-    if not all(found) or any(match and match[2] and match[1] not in {"int", "number"} for match in found):
+    found = [match for word in text.split("|") if (match := _WRITTEN.fullmatch(word))]
+    if len(found) <= text.count("|"):
         return ()
     return tuple(
         Shape(
-            kind=cast("Kind", match[1]),
+            kind=cast("ShapeKind", match[1] or match[4]),
             lowest=int(match[3]) if match[3] else None,
             exclusive=match[2] == ">",
         )
         for match in found
-        if match
     )

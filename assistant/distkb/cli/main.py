@@ -42,7 +42,7 @@ class Root(CommandGroup):
 
     def run(self, args: Sequence[str]) -> int:
         """Run one command line and return its exit code; whatever goes wrong is one line on stderr."""
-        gc.set_threshold(_SELDOM, 50, 100)
+        gc.set_threshold(_SELDOM)
         output.prepare()
         current = CommonSettings(Say(choose(args)))
         try:

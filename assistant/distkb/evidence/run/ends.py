@@ -158,12 +158,14 @@ def going(
     outside = {s.id for s in signatures if s.ending}
     ended = [timeline.times.of(hit.stamp) for scan in run.scans for hit in scan.hits if hit.signature in outside]
     end = min((time for time in ended if time is not None), default=None)
-    for process in run.processes if end is not None else ():
+    if end is None:
+        return ()
+    for process in run.processes:
         timed = [(time, line) for line in work.get(process.key, ())[-NEAR:] if (time := timeline.times.of(line.stamp))]
-        timed = [(time, line) for time, line in timed if end is not None and time <= end]
+        timed = [(time, line) for time, line in timed if time <= end]
         alike = say(timed[-1][1]).template if timed else ""
         series = [(time, line) for time, line in timed if say(line).template == alike][-RECENT:]
-        if end is None or len(series) < FEWEST:
+        if len(series) < FEWEST:
             continue
         pause = max(later - earlier for (earlier, _), (later, _) in pairwise(series))
         if end - series[-1][0] <= AT_PACE * pause:

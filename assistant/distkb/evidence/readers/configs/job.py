@@ -198,12 +198,23 @@ def world_size(job: ConfigContext) -> int | None:
     """Return the number of processes of the job, if everything that states it agrees."""
     stated = {accelerate_size(part).processes for part in job.of("accelerate")}
     stated |= {command_size(part).processes for part in job.of("command")}
-    stated |= {_slots(part) for part in job.of("hostfile")}
     stated.discard(None)
+    if not stated and not any(_chooses(part) for part in job.of("accelerate", "command")):
+        stated = {_slots(part) for part in job.of("hostfile")}
     return next(iter(stated)) if len(stated) == 1 else None
 
 
+_CHOOSERS = frozenset(
+    {"include", "exclude", "num_gpus", "num_nodes", "deepspeed_inclusion_filter", "deepspeed_exclusion_filter"}
+)
 _SLOTS = re.compile(r"^\s*[^\s#]\S{0,254}\s{1,40}slots ?= ?(\d{1,4})\b")
+
+
+def _chooses(part: ConfigPart) -> bool:
+    """Whether a launch takes only some of the hosts and slots of a hostfile."""
+    block = part.value("deepspeed_config")
+    names = {*part.root, *(block if isinstance(block, Mapping) else ())}
+    return not names.isdisjoint(_CHOOSERS)
 
 
 def _slots(part: ConfigPart) -> int | None:

@@ -84,23 +84,6 @@ DEEPSPEED_REMOVED: Final = _names(
 DEEPSPEED_TELLTALE: Final = frozenset(
     {"zero_optimization", "train_micro_batch_size_per_gpu", "zero_allow_untested_optimizer", "wall_clock_breakdown"}
 )
-ZERO: Final = _names(
-    """
-    stage contiguous_gradients reduce_scatter reduce_bucket_size use_multi_rank_bucket_allreduce
-    allgather_partitions allgather_bucket_size overlap_comm compute_grad_norm load_from_fp32_weights
-    elastic_checkpoint offload_param offload_optimizer zenflow sub_group_size cpu_offload_param
-    cpu_offload_use_pin_memory cpu_offload prefetch_bucket_size stage3_prefetch_bucket_size
-    param_persistence_threshold stage3_param_persistence_threshold model_persistence_threshold
-    stage3_model_persistence_threshold max_live_parameters stage3_max_live_parameters max_reuse_distance
-    stage3_max_reuse_distance gather_16bit_weights_on_model_save stage3_gather_16bit_weights_on_model_save
-    module_granularity_threshold stage3_module_granularity_threshold use_all_reduce_for_fetch_params
-    stage3_use_all_reduce_for_fetch_params allgather_sequential stage3_allgather_sequential
-    stage3_gather_fp16_weights_on_model_save ignore_unused_parameters legacy_stage1 round_robin_gradients
-    parameter_alignment zero_hpz_partition_size zero_quantized_weights zero_quantized_nontrainable_weights
-    zero_quantized_gradients memory_efficient_linear pipeline_loading_checkpoint override_module_apply
-    log_trace_cache_warnings enable_sanity_checks save_muon_momentum_buffer_in_memory leaf_module
-    """
-)
 AUTO_TRAINER: Final = _set(
     """
     train_micro_batch_size_per_gpu gradient_accumulation_steps train_batch_size gradient_clipping

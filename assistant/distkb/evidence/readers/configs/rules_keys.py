@@ -5,7 +5,7 @@ What is known about a name is in `kb/settings/`; nothing here knows any single k
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from distkb.catalogue.settings import Setting
@@ -13,7 +13,7 @@ from distkb.evidence.readers.configs import known
 from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, Kind, number, truth, walk
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, fsdp_of, hit, release, short
 from distkb.evidence.readers.configs.rules_deepspeed import stage_of
-from distkb.evidence.readers.configs.rules_shapes import CLOSE
+from distkb.evidence.readers.configs.rules_shapes import written
 
 _PLACES: dict[Kind, str] = {
     "accelerate": "accelerate-config",
@@ -23,6 +23,8 @@ _PLACES: dict[Kind, str] = {
     "lightning-trainer": "lightning.Trainer",
     "lightning-strategy": "lightning",
 }
+_CLOSE = 0.8
+"""How alike a misspelt key and a known one are: `gradient_clipp1ng` is 0.94 of `gradient_clipping`."""
 _ALL_BUT = 0.92
 """The same for a file whose other names may be another program's: `save_stepss`, `gradient_acumulation_steps`."""
 
@@ -163,13 +165,14 @@ def unknown_accelerate(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigF
 
 
 def unknown_deepspeed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
-    """DeepSpeed passes over a top-level key that it does not know."""
-    del job
+    """DeepSpeed passes over a top-level key that it does not know, and refuses one inside most blocks."""
     top = {*known.DEEPSPEED, *known.DEEPSPEED_REMOVED}
+    blocks = [block for refusal in job.refusals if part.kind in refusal.kinds for block in refusal.blocks]
+    zero = {name for block in blocks if block.path == "zero_optimization" for name in block.keys}
     for name, item in part.root.items():
         if name in top or name.startswith(("_", "#")):
             continue
-        if name in known.ZERO:
+        if name in zero:
             yield hit("config.deepspeed-misplaced-key", part, item, key=name, block="zero_optimization")
         else:
             yield _near(
@@ -180,6 +183,13 @@ def unknown_deepspeed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFi
                 near="config.deepspeed-unknown-key",
                 far="config.deepspeed-unread-key",
             )
+    for block in blocks:
+        for name, item in written(part, block).items() if block.closed else ():
+            if name not in block.keys and name != "**":
+                yield _near(
+                    part, item, name, block.keys, near="config.deepspeed-unknown-block-key",
+                    far="config.deepspeed-no-such-block-key", block=block.path or "",
+                )  # fmt: skip
 
 
 def unknown_arguments(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
@@ -240,9 +250,9 @@ def _names(job: ConfigContext, place: str) -> frozenset[str]:
 
 
 def _near(
-    part: ConfigPart, item: ConfigValue, name: str, names: object, *, near: str, far: str, **values: str
+    part: ConfigPart, item: ConfigValue, name: str, names: Iterable[str], *, near: str, far: str, **values: str
 ) -> ConfigFinding:
-    close = get_close_matches(name, sorted(names), 1, CLOSE) if isinstance(names, (frozenset, tuple, list, set)) else []
+    close = get_close_matches(name, sorted(names), 1, _CLOSE)
     if close:
         return hit(near, part, item, key=short(name), near=close[0], **values)
     return hit(far, part, item, key=short(name), **values)
@@ -281,6 +291,8 @@ RULES = (
             "config.deepspeed-unknown-key",
             "config.deepspeed-unread-key",
             "config.deepspeed-misplaced-key",
+            "config.deepspeed-unknown-block-key",
+            "config.deepspeed-no-such-block-key",
         ),
         kinds=("deepspeed",),
         check=unknown_deepspeed,

@@ -10,7 +10,7 @@ from typing import get_args
 import msgspec
 
 from distkb.catalogue.conditions import Condition, parse
-from distkb.catalogue.settings import Refusal
+from distkb.catalogue.settings import Refusal, RefusalRule
 from distkb.evidence.readers.configs.conditions import holds, items
 from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, Kind
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, short, world_size
@@ -23,10 +23,7 @@ def refused(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     seen: set[tuple[str, ...]] = set()
     for refusal in job.refusals:
         for rule in refusal.rules if part.kind in refusal.kinds and not refusal.together else ():
-            when, unless = ([c for c in map(_parsed, given) if c is not None] for given in (rule.when, rule.unless))
-            if not all(holds(c, part) for c in when) or any(holds(c, part, in_doubt=True) for c in unless):
-                continue
-            if rule.when not in seen:
+            if rule.when not in seen and (when := _met(rule, part)):
                 seen.add(rule.when)
                 yield _told(part, refusal, when, rule.unless)
 
@@ -34,7 +31,7 @@ def refused(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
 def refused_together(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """What a tool refuses of several files: looked at once, from the first of them."""
     for refusal in (one for one in job.refusals if one.together and part.kind in one.kinds):
-        alone = {kind: _of(kind, job) for kind in refusal.kinds}
+        alone = {kind: [one for one in job.parts if one.kind == kind and not one.owner] for kind in refusal.kinds}
         parts = {kind: files[0] for kind, files in alone.items() if len(files) == 1}
         if next(iter(parts.values()), None) is not part or len(parts) < 2:
             continue
@@ -43,8 +40,7 @@ def refused_together(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFin
             roots["job"] = ConfigValue(value={"ranks": ConfigValue(value=ranks, line=part.line)}, line=part.line)
         whole = msgspec.structs.replace(part, root=roots)
         for rule in refusal.rules:
-            when, unless = ([c for c in map(_parsed, given) if c is not None] for given in (rule.when, rule.unless))
-            if all(holds(c, whole) for c in when) and not any(holds(c, whole, in_doubt=True) for c in unless):
+            if when := _met(rule, whole):
                 found = _told(whole, refusal, when, rule.unless)
                 places = {
                     (kind, item.line): (parts[kind], item.line)
@@ -56,8 +52,11 @@ def refused_together(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFin
                 yield msgspec.structs.replace(found, places=tuple(places.values()) or found.places)
 
 
-def _of(kind: str, job: ConfigContext) -> list[ConfigPart]:
-    return [part for part in job.parts if part.kind == kind and not part.owner]
+def _met(rule: RefusalRule, part: ConfigPart) -> list[Condition]:
+    """Return the conditions of a rule that a file breaks; empty where it does not."""
+    when, unless = ([c for c in map(_parsed, given) if c is not None] for given in (rule.when, rule.unless))
+    refused = all(holds(c, part) for c in when) and not any(holds(c, part, in_doubt=True) for c in unless)
+    return when if refused else []
 
 
 def _told(part: ConfigPart, refusal: Refusal, when: list[Condition], unless: tuple[str, ...]) -> ConfigFinding:

@@ -1,4 +1,4 @@
-"""Values of a kind that the tool does not take, and names that a closed block does not know: `bf16: true`, `"5e8"`.
+"""Values of a kind that the tool does not take: `bf16: true`, `"5e8"`.
 
 What each tool takes is data, in `kb/settings/`.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 
 from distkb.catalogue.settings import Block, Refusal
@@ -17,17 +16,18 @@ from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValu
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, short
 
 _parsed = lru_cache(maxsize=None)(parse)
-CLOSE = 0.8
-"""How alike a misspelt key and a known one are: `gradient_clipp1ng` is 0.94 of `gradient_clipping`."""
 
 
 def misshapen(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Yield each value that is of no kind that its key takes."""
     for refusal in job.refusals:
-        for block in refusal.blocks if part.kind in refusal.kinds else ():
-            for name, item in _written(part, block).items():
+        if part.kind not in refusal.kinds:
+            continue
+        converts = _converts(refusal, part, job)
+        for block in refusal.blocks:
+            for name, item in written(part, block).items():
                 shapes = _parsed(block.keys.get(name, "any"))
-                if shapes and not any(_fits(item, shape, converts=_converts(refusal, part, job)) for shape in shapes):
+                if shapes and not any(_fits(item, shape, converts=converts) for shape in shapes):
                     key = ".".join(filter(None, (block.path, name)))
                     yield hit(
                         f"{refusal.findings}-wrong-type", part, item,
@@ -35,7 +35,8 @@ def misshapen(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
                     )  # fmt: skip
 
 
-def _written(part: ConfigPart, block: Block) -> Mapping[str, ConfigValue]:
+def written(part: ConfigPart, block: Block) -> Mapping[str, ConfigValue]:
+    """Return what a file has in a block, by name."""
     value = part.value(*block.path.split(".")) if block.path else part.root
     return value if isinstance(value, Mapping) else {}
 
@@ -71,40 +72,17 @@ def _is_number(value: object, shape: Shape, *, converts: bool) -> bool:
     if not isinstance(value, (int, float, str)):
         return False
     try:
-        amount = float(value)
-        whole = not isinstance(value, str) or shape.kind == "number" or int(value) == amount
+        amount = float(int(value) if shape.kind == "int" and isinstance(value, str) else value)
     except (ValueError, OverflowError):
         return False
-    if shape.kind == "int" and not (whole and (math.isinf(amount) or amount.is_integer())):
+    if shape.kind == "int" and not (math.isinf(amount) or amount.is_integer()):
         return False
     if shape.lowest is None:
         return True
     return amount > shape.lowest if shape.exclusive else amount >= shape.lowest
 
 
-def unknown(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
-    """Yield each name in a block of DeepSpeed's file that refuses what it does not know."""
-    for refusal in job.refusals:
-        for block in refusal.blocks if part.kind in refusal.kinds else ():
-            for name, item in _written(part, block).items() if block.closed else ():
-                if name in block.keys or name == "**":
-                    continue
-                near = get_close_matches(name, sorted(block.keys), 1, CLOSE)
-                if near:
-                    yield hit(
-                        "config.deepspeed-unknown-block-key", part, item,
-                        key=short(name), near=near[0], block=block.path or "",
-                    )  # fmt: skip
-                else:
-                    yield hit("config.deepspeed-no-such-block-key", part, item, key=short(name), block=block.path or "")
-
-
 RULES = (
     ConfigRule(ids=("config.deepspeed-wrong-type",), kinds=("deepspeed",), check=misshapen),
     ConfigRule(ids=("config.trainer-wrong-type",), kinds=("training-arguments", "accelerate"), check=misshapen),
-    ConfigRule(
-        ids=("config.deepspeed-unknown-block-key", "config.deepspeed-no-such-block-key"),
-        kinds=("deepspeed",),
-        check=unknown,
-    ),
 )

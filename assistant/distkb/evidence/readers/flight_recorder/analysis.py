@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ from distkb.evidence.text.ranks import listed
 
 _MAX_GROUPS_SHOWN = 64
 _MAX_PROBLEMS = 40
+_MAX_PEERS = 4
+"""Sends and receives of one group without their other half that are shown."""
 
 
 def analyse(loaded: Loaded) -> ArtifactReading:
@@ -68,11 +71,10 @@ def _joined(problems: Sequence[Problem], tables: Tables) -> list[Problem]:
     kept = []
     for problem in problems:
         key = _alike(problem, tables)
-        if key is None or key not in first:
-            first.setdefault(key, problem)
+        one = first.setdefault(key, problem) if key is not None else problem
+        if one is problem:
             kept.append(problem)
         else:
-            one = first[key]
             one.alike += not set(problem.culprits) <= set(one.culprits)
             one.culprits = tuple(sorted({*one.culprits, *problem.culprits}))
             one.others = tuple(sorted({*one.others, *problem.others} - set(one.culprits)))
@@ -91,15 +93,22 @@ def _alike(problem: Problem, tables: Tables) -> object | None:
 
 
 def _folded(problems: Sequence[Problem]) -> list[Problem]:
-    """Return each culprit's absence once: the ranks that stay away from one group stay away from others too."""
-    seen: set[tuple[str, tuple[int, ...]]] = set()
+    """Return each culprit's absence once: the ranks that stay away from one group stay away from others too.
+
+    Of the sends and receives of one group that found no other half, only the first few are kept.
+    """
+    away: set[tuple[int, ...]] = set()
+    peers: Counter[int] = Counter()
     kept = []
     for problem in problems:
-        what = "missing" if problem.kind == "missing" else "behind"
-        if problem.kind in ("behind", "never", "missing"):
-            if (what, problem.culprits) in seen:
+        if problem.kind in ("behind", "never"):
+            if problem.culprits in away:
                 continue
-            seen.add((what, problem.culprits))
+            away.add(problem.culprits)
+        elif problem.kind == "peer":
+            peers[id(problem.group)] += 1
+            if peers[id(problem.group)] > _MAX_PEERS:
+                continue
         kept.append(problem)
     return kept
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.calls import Call
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
@@ -17,7 +18,8 @@ def roots_differ(group: ProcessGroup, tables: Tables) -> Problem | None:
 
     Who is the root elsewhere in the recording is taken for right. A broadcast does not show its root.
     """
-    if len(group.members) < 3 or not any(call.op in _ROOTED for call in tables.calls):
+    opened = [(track, at) for track in group.tracks.values() if (at := first_open(track)) is not None]
+    if len(group.members) < 3 or not any(tables.calls[track.calls[at]].op in _ROOTED for track, at in opened):
         return None
     held: dict[tuple[int, str], list[At]] = {}
     waiting: set[tuple[int, str]] = set()
