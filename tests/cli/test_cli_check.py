@@ -53,6 +53,24 @@ def test_a_sound_repository_is_one_line(lang: str, tmp_path: Path) -> None:
     assert (result.exit_code, len(result.stdout.strip().splitlines()), result.stderr) == (0, 1, "")
 
 
+TOGETHER = {
+    "accelerate.yaml": "distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: ds.json\n"
+    "num_machines: 1\nnum_processes: 4\n",
+    "ds.json": '{"train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": true}}',
+}
+
+
+@pytest.mark.parametrize("command", [("check",), ("probe", "fsdp")])
+def test_files_of_different_kinds_in_a_folder_are_one_job(command: tuple[str, ...], tmp_path: Path) -> None:
+    """What only two files together show is found in their folder; a second file of one kind leaves the job unknown."""
+    for name, text in TOGETHER.items():
+        (tmp_path / name).write_text(text)
+    answer = json.loads(invoke(*command, str(tmp_path), "--json").stdout)
+    assert [finding["id"] for finding in answer["findings"]] == ["config.trainer-needs"]
+    shutil.copy(tmp_path / "accelerate.yaml", tmp_path / "other.yaml")
+    assert found(str(tmp_path)) == set()
+
+
 def test_files_of_different_jobs_are_not_held_against_one_another(tmp_path: Path) -> None:
     """A launch file is judged with the configuration that it names, and not with those of other jobs."""
     for job, count in (("a", 8), ("b", 4)):

@@ -1,7 +1,8 @@
 """Reads everything of a repository that can be wrong before a run: scripts, launch files and configurations.
 
-The scripts are one project. A launch file is one job with the configurations and scripts that it names; a configuration
-that no launch file names stands for itself, so that files of different jobs are never held against one another.
+The scripts are one project. A launch file is one job with the configurations and scripts that it names; the
+configurations of a folder that no launch file names are one job only where no two of them are of one kind, so that
+files of different jobs are not held against one another.
 """
 
 from __future__ import annotations

@@ -42,10 +42,12 @@ def refused_together(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFin
         for rule in refusal.rules:
             if when := _met(rule, whole):
                 found = _told(whole, refusal, when, rule.unless)
+                looked_at = [path for c in when for path in _paths(c)]
+                named = {path.partition(".")[0] for path in looked_at}
+                lacking = {text.partition(".")[0] for text in rule.unless} - named
                 places = {
                     (kind, item.line): (parts[kind], item.line)
-                    for c in when
-                    for path in _paths(c)
+                    for path in (*looked_at, *sorted(lacking))
                     if (kind := path.partition(".")[0]) in parts
                     for item in items(whole, path)[:1]
                 }
