@@ -189,7 +189,7 @@ def test_a_send_of_another_size(tmp_path: Path) -> None:
         1: [entry("recv 1<-0", seq=1, record=0, p2p=True, sizes=((8,),), state="started")],
     }
     reading = read(tmp_path, {rank: dump(calls, {"0": ("default_pg", range(2))}) for rank, calls in sides.items()})
-    values = found(reading)["p2p-unmatched"]
+    values = found(reading)["p2p-sizes-differ"]
     assert (values["tensors"], values["other_tensors"]) == ("[4] Float", "[8] Float")
 
 

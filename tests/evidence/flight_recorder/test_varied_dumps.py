@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,71 @@ def test_two_roots_of_one_call(tmp_path: Path, op: str, usual: int, odd: int) ->
     made = {r: [call(r, n, (usual,)) for n in (1, 2)] + [call(r, 3, (usual, odd))] for r in range(4)}
     dumps = {rank: dump(calls, {"0": ("default_pg", range(4))}) for rank, calls in made.items()}
     assert first(tmp_path, dumps) == ("roots-differ", str(odd))
+
+
+def test_a_gather_without_a_root(tmp_path: Path) -> None:
+    """Where no rank holds the list of the root, the one that held it before is named, and no link is suspected."""
+
+    def call(rank: int, number: int) -> dict[str, Any]:
+        is_root = rank == 1 and number < 3
+        state = "completed" if number < 3 else "started"
+        return entry("gather", seq=number, record=number, state=state, sizes=[[8]], out=[[8]] * 4 if is_root else [[0]])
+
+    dumps = {r: dump([call(r, n) for n in (1, 2, 3)], {"0": ("default_pg", range(4))}) for r in range(4)}
+    assert first(tmp_path, dumps) == ("no-root", "1")
+
+
+def between(calls: Sequence[tuple[str, str]], peers: int) -> dict[str, Any]:
+    """Return the dump of a rank that makes sends and receives one after another, with the state of each."""
+    made = [
+        entry(name, seq=at + 1, record=at, state=state, p2p=True, at="/app/pipe.py:30")
+        for at, (name, state) in enumerate(calls)
+    ]
+    return dump(made, {"0": ("default_pg", range(peers))})
+
+
+def test_a_transfer_that_both_sides_began_is_no_missing_call(tmp_path: Path) -> None:
+    """Both ends called and nothing moves: the two are named; who waits behind them is no finding of its own."""
+    steps = {
+        0: [("send 0->1", "completed"), ("send 0->1", "started")],
+        1: [("recv 1<-0", "completed"), ("recv 1<-0", "started")],
+        2: [("recv 2<-1", "started")],
+    }
+    write(tmp_path, {rank: between(calls, 3) for rank, calls in steps.items()})
+    (one,) = read_flight_recorder(find_flight_recorder([tmp_path])).observations
+    assert (one.id, one.values["ranks"]) == ("flight-recorder.p2p-not-finished", "0, 1")
+
+
+def test_a_send_to_a_rank_that_never_got_one(tmp_path: Path) -> None:
+    """Rank 1 sends to 3 where it always sent to 2, and 2 waits for it: rank 1 is named, not the circle of waits."""
+    done = "completed"
+    steps = {
+        1: [("send 1->2", done), ("send 1->3", "started")],
+        2: [("recv 2<-1", done), ("send 2->3", done), ("recv 2<-1", "started")],
+        3: [("recv 3<-2", done), ("recv 3<-2", "started")],
+        0: [("send 0->1", done)],
+    }
+    steps[1].insert(0, ("recv 1<-0", done))
+    assert first(tmp_path, {rank: between(calls, 4) for rank, calls in steps.items()}) == ("p2p-other-rank", "1")
+
+
+def test_batches_whose_end_a_dump_of_active_calls_leaves_out_are_complete(tmp_path: Path) -> None:
+    """Their sends and receives stay in the dump as scheduled; only the batch whose end is there is open."""
+    world = {"0": ("default_pg", range(2))}
+    dumps = {}
+    for rank, other in ((0, 1), (1, 0)):
+        names = (f"send {rank}->{other}", f"recv {rank}<-{other}")
+        batch = [
+            entry(name, seq=seq, record=3 * seq + at, state="scheduled", p2p=True)
+            for seq in (1, 2)
+            for at, name in enumerate(names)
+        ]
+        end = entry("coalesced", seq=2, record=8, state="started", p2p=True, sizes=())
+        if rank == 0:
+            batch, end = batch[:2], entry("all_reduce", seq=1, record=9, state="started")
+        dumps[rank] = dump([*batch, end], world)
+    kind, ranks = first(tmp_path, dumps)
+    assert (kind, ranks) == ("p2p-unmatched", "0")
 
 
 def test_ranks_that_one_call_lacks_in_several_groups_are_named_together(tmp_path: Path) -> None:

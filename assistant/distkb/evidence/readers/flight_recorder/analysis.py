@@ -9,14 +9,14 @@ from typing import Any
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.flight_recorder.align import Aligner, first_open
-from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, total
+from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, Track, total
 from distkb.evidence.readers.flight_recorder.exchange import uneven
 from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, CallWords, all_complete, observations
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup, join
 from distkb.evidence.readers.flight_recorder.load import Loaded
 from distkb.evidence.readers.flight_recorder.peers import unmatched
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
-from distkb.evidence.readers.flight_recorder.roots import roots_differ
+from distkb.evidence.readers.flight_recorder.roots import wrong_root
 from distkb.evidence.readers.flight_recorder.waits import crossing, mark_consequences, standing
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import listed
@@ -53,14 +53,19 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         missing = _missing(group, dumps, found)
         problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
         problems.extend(unmatched(group, dumps, tables))
-        problems.extend(p for p in (uneven(group, dumps, tables), roots_differ(group, tables)) if p is not None)
+        problems.extend(p for p in (uneven(group, dumps, tables), wrong_root(group, tables)) if p is not None)
     kept = mark_consequences(problems, waits, groups)
-    explained = any(problem.kind not in ("running", *_UNSURE) for problem in kept)
-    kept = [problem for problem in kept if not (explained and problem.kind == "running")]
+    explained = any(p.kind not in (*_ON_DEVICE, *_UNSURE) and not p.is_consequence for p in kept)
+    kept = [problem for problem in kept if not (explained and problem.kind in _ON_DEVICE)]
+    if any(p.kind not in _UNSURE and not p.is_consequence for p in kept):
+        kept = [problem for problem in kept if not (problem.is_consequence and problem.kind in _BETWEEN_TWO)]
     kept.sort(key=lambda problem: (problem.kind in _UNSURE, problem.is_consequence, problem.order))
     return _folded(_joined(kept, tables))
 
 
+_ON_DEVICE = ("running", "transfer")
+"""What all have called and has not ended."""
+_BETWEEN_TWO = ("peer", "transfer")
 _UNSURE = frozenset(("not-at-once", "too-short"))
 """What the recording does not show, rather than what is wrong in the run."""
 
@@ -72,7 +77,7 @@ def _joined(problems: Sequence[Problem], tables: Tables) -> list[Problem]:
     for problem in problems:
         key = _alike(problem, tables)
         one = first.setdefault(key, problem) if key is not None else problem
-        if one is problem:
+        if one is problem or (problem.kind == "peer" and one.group is problem.group):
             kept.append(problem)
         else:
             one.alike += not set(problem.culprits) <= set(one.culprits)
@@ -85,9 +90,12 @@ def _alike(problem: Problem, tables: Tables) -> object | None:
     """Return what two problems have to share to be one; None for one that stands for itself."""
     if problem.kind == "missing":
         return "missing"
-    if problem.kind not in ("behind", "never") or problem.expected is None:
+    if problem.kind == "transfer":
+        return "transfer", problem.is_consequence, id(problem.group)
+    if problem.kind not in ("behind", "never", "peer") or problem.expected is None:
         return None
-    track, at = problem.group.tracks[problem.expected.rank], problem.expected.position
+    tracks = problem.group.peers if problem.expected.is_peer else problem.group.tracks
+    track, at = tracks[problem.expected.rank], problem.expected.position
     op, size = tables.calls[track.calls[at]].op, len(problem.group.members)
     return problem.kind, problem.is_consequence, op, track.places[at], size, problem.group.key.desc
 
@@ -124,11 +132,13 @@ def _missing(group: ProcessGroup, dumps: Mapping[int, RankDump], found: Sequence
         problem.expected, problem.others, problem.sequence = running.expected, running.culprits, running.sequence
         problem.order = running.order
         return problem
-    for rank, track in group.tracks.items():
-        position = first_open(track)
-        if position is not None:
-            problem.expected, problem.others = At(rank=rank, position=position), (rank,)
-            break
+    for is_peer, tracks in ((False, group.tracks), (True, group.peers)):
+        for rank, track in tracks.items():
+            position = first_open(track)
+            if position is not None:
+                problem.expected, problem.others = At(rank=rank, position=position, is_peer=is_peer), (rank,)
+                problem.order = track.records[position]
+                return problem
     return problem
 
 
@@ -182,7 +192,7 @@ def _group_facts(group: ProcessGroup, loaded: Loaded, words: CallWords) -> dict[
     """Return one group as a table: ranks that stand alike, their last call, where from, and its state."""
     rows: dict[tuple[int, str, str, str], list[int]] = {}
     for rank in group.members:
-        track = group.tracks.get(rank) or group.peers.get(rank)
+        track = _where(group, rank)
         if rank not in loaded.dumps:
             rows.setdefault((-2, "", "", "no-dump"), []).append(rank)
         elif not track:
@@ -204,3 +214,12 @@ def _group_facts(group: ProcessGroup, loaded: Loaded, words: CallWords) -> dict[
             for (seq, op, at, state), ranks in sorted(rows.items(), key=lambda row: (row[0][0], row[1][0]))
         ][:32],
     }
+
+
+def _where(group: ProcessGroup, rank: int) -> Track | None:
+    """Return the collectives of a rank or its sends and receives: where its oldest open call is, or else its newest."""
+    tracks = [track for track in (group.tracks.get(rank), group.peers.get(rank)) if track]
+    opened = [(track.records[at], track) for track in tracks if (at := first_open(track)) is not None]
+    if opened:
+        return min(opened, key=lambda found: found[0])[1]
+    return max(tracks, key=lambda track: track.records[-1], default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
+from itertools import compress, groupby
 from typing import Any, NamedTuple
 
 from distkb.evidence.readers.flight_recorder.calls import CALL_FIELDS, Call, Lists, once, parse_call
@@ -205,6 +205,7 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
     for key, track in dump.collectives.items():
         if key in dump.peers:
             dump.collectives[key] = _without_batches(track, dump.peers[key], tables)
+    _settle_ended_batches(dump)
     for track in (*dump.collectives.values(), *dump.peers.values()):
         _settle_coalesced(track, tables)
         tables.share(track)
@@ -356,6 +357,25 @@ def _settle_coalesced(track: Track, tables: Tables) -> None:
             states[at] = state
         elif tables.calls[calls[at]].is_end_of_group:
             ended, state = sequence[at], states[at]
+
+
+def _settle_ended_batches(dump: RankDump) -> None:
+    """Take batches of sends and receives as complete whose end is left out of a dump of what is still active.
+
+    Only the end of a batch is tracked and left out once it is complete; what it holds stays in the dump as scheduled.
+    """
+    tracks = (*dump.collectives.values(), *dump.peers.values())
+    records = {record for track in tracks for record in track.records} if dump.peers else set()
+    if not records or len(records) > max(records) - min(records):
+        return
+    newest = max(records)
+    for track in dump.peers.values():
+        for sequence, batch in groupby(range(len(track)), key=track.sequence.__getitem__):
+            inside = list(batch)
+            end = track.records[inside[-1]] + 1
+            if len(inside) > 1 and sequence > 0 and end not in records and end < newest:
+                for at in inside:
+                    track.states[at] = COMPLETED
 
 
 def _version(value: Any) -> str:

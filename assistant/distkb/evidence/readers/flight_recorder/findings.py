@@ -24,8 +24,12 @@ IDS = {
     "running": "flight-recorder.still-running-on-device",
     "cross": "flight-recorder.cross-group-wait",
     "peer": "flight-recorder.p2p-unmatched",
+    "peer-size": "flight-recorder.p2p-sizes-differ",
+    "stray": "flight-recorder.p2p-other-rank",
+    "transfer": "flight-recorder.p2p-not-finished",
     "circle": "flight-recorder.p2p-circle",
     "root": "flight-recorder.roots-differ",
+    "no-root": "flight-recorder.no-root",
     "too-short": "flight-recorder.recorder-too-short",
     "not-at-once": "flight-recorder.dumps-not-at-once",
     "exchange": "flight-recorder.all-to-all-uneven",
@@ -34,7 +38,8 @@ CALL_LEFT_OUT = "flight-recorder.call-left-out"
 ALL_COMPLETE = "flight-recorder.all-complete"
 NOT_STARTED = "flight-recorder.not-started-on-device"
 LOOKED_FOR = (*IDS.values(), CALL_LEFT_OUT, ALL_COMPLETE, NOT_STARTED)
-HANGS = frozenset(("exchange", "op", "behind", "never", "running", "cross", "peer", "circle", "root"))
+_NO_HANG = frozenset(("shape", "dtype", "missing", "too-short", "not-at-once"))
+HANGS = frozenset(IDS) - _NO_HANG
 
 
 class CallWords:

@@ -68,13 +68,16 @@ def join(dumps: Mapping[int, RankDump]) -> list[ProcessGroup]:
 
 
 def _read_status(group: ProcessGroup, dumps: Mapping[int, RankDump]) -> None:
-    """Take each member's last collective from its status; ranks without entries number the group as the others do."""
+    """Take each member's last collective from its status; ranks without entries number the group as the others do.
+
+    ProcessGroupNCCL writes the number of the last call there, which is another count for sends and receives.
+    """
     members = [rank for rank in group.members if rank in dumps]
     own = {rank: number for rank in members if (number := dumps[rank].numbers.get(group.key))}
     shared = next(iter(own.values())) if len(set(own.values())) == 1 else None
     for rank in members:
         number = own.get(rank, shared)
-        if number is not None and number in dumps[rank].enqueued:
+        if number is not None and number in dumps[rank].enqueued and rank not in group.peers:
             group.enqueued[rank] = dumps[rank].enqueued[number]
 
 

@@ -18,8 +18,12 @@ Kind = Literal[
     "running",
     "cross",
     "peer",
+    "peer-size",
+    "stray",
+    "transfer",
     "circle",
     "root",
+    "no-root",
     "too-short",
     "not-at-once",
     "exchange",
@@ -56,4 +60,6 @@ class Problem(msgspec.Struct, kw_only=True):
     order: int = 1 << 62
     """Smallest number of the entry in any rank's own order: the earliest problem is the first cause."""
     is_consequence: bool = False
+    is_first_of_pair: bool = False
+    """Whether two ranks have sent each other nothing that way before, as far as a whole recording shows."""
     detail: dict[str, str] = msgspec.field(default_factory=dict)

@@ -1,56 +1,75 @@
-"""Finds gathers and scatters in which several ranks take themselves for the root."""
+"""Finds gathers and scatters in which several ranks, or none, take themselves for the root."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.calls import Call
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
-from distkb.evidence.readers.flight_recorder.problem import At, Problem
+from distkb.evidence.readers.flight_recorder.problem import At, Kind, Problem
 
 _ROOTED = frozenset(("gather", "scatter"))
 
 
-def roots_differ(group: ProcessGroup, tables: Tables) -> Problem | None:
-    """Return the first open call of which more than one rank holds the list that only its root has.
+class _Rooted(NamedTuple):
+    """A gather or scatter of a group by its number: where each member stands in it, and who holds the root's list."""
+
+    made: dict[int, At]
+    held: list[At]
+
+
+def wrong_root(group: ProcessGroup, tables: Tables) -> Problem | None:
+    """Return the first open call of which more than one rank, or none of all, holds the list that only its root has.
 
     Who is the root elsewhere in the recording is taken for right. A broadcast does not show its root.
     """
     opened = [(track, at) for track in group.tracks.values() if (at := first_open(track)) is not None]
     if len(group.members) < 3 or not any(tables.calls[track.calls[at]].op in _ROOTED for track, at in opened):
         return None
-    held: dict[tuple[int, str], list[At]] = {}
+    rooted: dict[tuple[int, str], _Rooted] = {}
     waiting: set[tuple[int, str]] = set()
     usual: Counter[int] = Counter()
     for rank, track in group.tracks.items():
-        for at, number in enumerate(track.calls):
+        for position, number in enumerate(track.calls):
             call = tables.calls[number]
             if call.op not in _ROOTED:
                 continue
-            key = (track.sequence[at], call.op)
-            waiting.update([key] if track.states[at] != COMPLETED else ())
+            key = (track.sequence[position], call.op)
+            one = rooted.setdefault(key, _Rooted({}, []))
+            one.made[rank] = At(rank=rank, position=position)
+            waiting.update([key] if track.states[position] != COMPLETED else ())
             if _is_root(call, len(group.members)):
-                held.setdefault(key, []).append(At(rank=rank, position=at))
+                one.held.append(one.made[rank])
                 usual[rank] += 1
-    for key in sorted(waiting & held.keys()):
-        ranks = [at.rank for at in held[key]]
-        if len(ranks) < 2:
-            continue
-        right = max(ranks, key=lambda rank: (usual[rank], -rank))
-        shown = next(at for at in held[key] if at.rank != right)
-        return Problem(
-            kind="root",
-            group=group,
-            sequence=key[0],
-            culprits=tuple(sorted(rank for rank in ranks if rank != right)),
-            others=(right,),
-            shown=shown,
-            expected=next(at for at in held[key] if at.rank == right),
-            order=group.tracks[shown.rank].records[shown.position],
-        )
+    for key in sorted(waiting):
+        made, held = rooted[key]
+        if len(held) > 1:
+            right = max(held, key=lambda at: (usual[at.rank], -at.rank))
+            return _problem(group, key[0], "root", [at for at in held if at is not right], right)
+        if not held and len(made) == len(group.members):
+            (rank, _), *_ = usual.most_common(1) or [(-1, 0)]
+            lacking = [made[rank]] if rank in made else []
+            return _problem(group, key[0], "no-root", lacking, next(at for at in made.values() if at.rank != rank))
     return None
+
+
+def _problem(group: ProcessGroup, sequence: int, kind: Kind, wrong: Sequence[At], right: At) -> Problem:
+    shown = wrong[0] if wrong else None
+    first = shown or right
+    return Problem(
+        kind=kind,
+        group=group,
+        sequence=sequence,
+        culprits=tuple(sorted(at.rank for at in wrong)),
+        others=(right.rank,),
+        shown=shown,
+        expected=right,
+        order=group.tracks[first.rank].records[first.position],
+    )
 
 
 def _is_root(call: Call, members: int) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from distkb.evidence.readers.flight_recorder.align import first_open
-from distkb.evidence.readers.flight_recorder.dump import SCHEDULED
+from distkb.evidence.readers.flight_recorder.dump import SCHEDULED, Track
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 
@@ -154,6 +154,8 @@ def mark_consequences(
     for problem in problems:
         if problem.kind in ("behind", "never", "running") and _in_circle(problem, circles):
             continue
+        if problem.kind == "transfer":
+            problem.is_consequence = _is_behind_another(problem)
         if problem.kind in ("behind", "never"):
             own = index[id(problem.group)]
             free = tuple(
@@ -171,7 +173,7 @@ def mark_consequences(
     return kept
 
 
-_DIFFER = frozenset(("op", "shape", "dtype", "exchange", "root"))
+_DIFFER = frozenset(("op", "shape", "dtype", "exchange", "root", "no-root"))
 """Problems for which ranks wait in a call to which all have come."""
 
 
@@ -192,27 +194,84 @@ def _mark_peers(
 ) -> None:
     """Mark sends and receives whose partner stands in a collective that some other rank never made, or in another send.
 
-    Where the partners go round in a circle, that is the problem, and the single waits follow from it.
+    Where the partners go round in a circle, that is the problem, and the single waits follow from it; so they do from
+    a rank that waits for one it never talks to while its usual partner waits for it.
     """
     causes = [p for p in problems if p.kind in ("behind", "never", "op", "missing") and not p.is_consequence]
     absent = {rank for problem in causes for rank in problem.culprits}
-    single = [p for p in problems if p.kind == "peer" and p.shown is None]
-    partners: dict[int, set[int]] = {}
-    for problem in single:
-        partners.setdefault(problem.others[0], set()).update(problem.culprits)
-    circles = _rounds(partners)
+    single = [p for p in problems if p.kind == "peer"]
     for problem in single:
         (partner,) = problem.culprits
         wait = waits.get(partner)
         waits_elsewhere = bool(causes) and wait is not None and _is_held(groups, wait.point)
         problem.is_consequence = partner in absent or partner in in_peers or waits_elsewhere
-    for circle in circles:
+    strays = _strays(single)
+    partners: dict[int, set[int]] = {}
+    for problem in single:
+        partners.setdefault(problem.others[0], set()).update(problem.culprits)
+    for circle in _rounds(partners):
+        if any(stray.culprits[0] in circle for stray in strays):
+            continue
         first = next(p for p in single if p.others[0] in circle and p.culprits[0] in circle)
         problems.append(
             msgspec.structs.replace(
-                first, kind="circle", culprits=tuple(sorted(circle)), others=(), is_consequence=False
+                first, kind="circle", culprits=tuple(sorted(circle)), others=(), shown=None, is_consequence=False
             )
         )
+    problems.extend(strays)
+    _mark_explained(single)
+
+
+def _strays(single: Sequence[Problem]) -> list[Problem]:
+    """Return the calls to a rank never talked to before, by one for which the rank that it usually talks to waits."""
+    usual = {problem.culprits[0]: problem.others for problem in single if not problem.is_first_of_pair}
+    return [
+        msgspec.structs.replace(
+            p, kind="stray", culprits=p.others, others=usual[p.others[0]], shown=None, is_consequence=False
+        )
+        for p in single
+        if p.is_first_of_pair and p.others[0] in usual
+    ]
+
+
+def _is_behind_another(problem: Problem) -> bool:
+    """Whether one end of a transfer has an older call open in the same group: that one comes first."""
+    for at in (problem.expected, problem.shown):
+        if at is not None:
+            track = problem.group.peers[at.rank]
+            first = first_open(track)
+            if first is not None and track.sequence[first] != track.sequence[at.position] and first < at.position:
+                return True
+    return False
+
+
+def _mark_explained(single: Sequence[Problem]) -> None:
+    """Mark the partners for which only ranks wait that wait for another one too.
+
+    The calls of a batch end together, so one partner that is missing holds them all: the one for which most ranks wait,
+    and of these the one with the fewest calls.
+    """
+    open_ones = [problem for problem in single if not problem.is_consequence]
+    waiting: dict[tuple[int, int], set[int]] = {}
+    for problem in open_ones:
+        waiting.setdefault((id(problem.group), problem.culprits[0]), set()).add(problem.others[0])
+    calls = {(id(p.group), p.culprits[0]): _last_number(p.group.peers.get(p.culprits[0])) for p in open_ones}
+
+    def weight(key: tuple[int, int]) -> tuple[int, int]:
+        return -len(waiting[key]), calls[key]
+
+    kept: dict[int, list[tuple[int, int]]] = {}
+    for key in sorted(waiting, key=weight):
+        rivals = kept.setdefault(key[0], [])
+        if not any(waiting[key] <= waiting[one] and weight(key) != weight(one) for one in rivals):
+            rivals.append(key)
+    for problem in open_ones:
+        key = (id(problem.group), problem.culprits[0])
+        problem.is_consequence = key not in kept[key[0]]
+
+
+def _last_number(track: Track | None) -> int:
+    return track.sequence[-1] if track is not None and len(track) else -1
 
 
 def _rounds(partners: Mapping[int, set[int]]) -> list[set[int]]:
