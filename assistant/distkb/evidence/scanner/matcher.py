@@ -33,7 +33,7 @@ Cases = list[list[tuple[str, ...]] | None]
 FLOOD = 30_000
 """Callbacks for one block above which each line is scanned by itself, for at most one match per pattern and line."""
 
-_FORMAT = "9"
+_FORMAT = "10"
 _WIDE = re.compile(r"(?<=\.)\{0,(?:[89]\d|\d{3,})\}")
 """Bounds that take long to compile; without them the scan of bytes is as fast."""
 

@@ -131,10 +131,15 @@ class _Example:
     def unseen_in(self, text: bytes) -> bytes | None:
         """A piece of a text that is not in them: a short one that no other number brings in, if possible."""
         bare = text.rstrip(_DIGITS)
-        for way in (bare[:ENOUGH], bare[-ENOUGH:], bare[:LONGEST], bare[-LONGEST:], bare[-2 * ENOUGH :], bare):
+        short = (bare[:ENOUGH], bare[-ENOUGH:], *_windows(bare, ENOUGH), *_windows(bare, LONGEST))
+        for way in (*short, bare[-2 * ENOUGH :], bare):
             if len(way) >= LEAST and not self.holds(way) and _without_numbers(way) not in self._alike:
                 return way
         return None if len(text) < LEAST or self.holds(text) else text
+
+
+def _windows(text: bytes, length: int) -> Iterator[bytes]:
+    return (text[at : at + length] for at in range(len(text) - length + 1))
 
 
 def _without_numbers(text: bytes) -> bytes:
@@ -199,7 +204,7 @@ def _unseen(need: Need | None, usual: _Example) -> set[bytes] | None:
 
 def _grams(text: bytes) -> Iterator[bytes]:
     """All shortest pieces of a text."""
-    return (text[at : at + SHORTEST] for at in range(len(text) - SHORTEST + 1))
+    return _windows(text, SHORTEST)
 
 
 def _cover(left: set[Case], holders: dict[bytes, set[Case]]) -> list[bytes]:
