@@ -250,15 +250,46 @@ def test_a_transfer_that_both_sides_began_is_no_missing_call(tmp_path: Path) -> 
 
 def test_a_send_to_a_rank_that_never_got_one(tmp_path: Path) -> None:
     """Rank 1 sends to 3 where it always sent to 2, and 2 waits for it: rank 1 is named, not the circle of waits."""
-    done = "completed"
-    steps = {
-        1: [("send 1->2", done), ("send 1->3", "started")],
-        2: [("recv 2<-1", done), ("send 2->3", done), ("recv 2<-1", "started")],
-        3: [("recv 3<-2", done), ("recv 3<-2", "started")],
-        0: [("send 0->1", done)],
-    }
-    steps[1].insert(0, ("recv 1<-0", done))
+    ring = {1: ["recv 1<-0", "send 1->2"], 2: ["recv 2<-1", "send 2->3"], 3: ["recv 3<-2"], 0: ["send 0->1"]}
+    steps = {rank: [(name, "completed") for name in 3 * names] for rank, names in ring.items()}
+    for rank, name in ((1, "send 1->3"), (2, "recv 2<-1"), (3, "recv 3<-2")):
+        steps[rank].append((name, "started"))
     assert first(tmp_path, {rank: between(calls, 4) for rank, calls in steps.items()}) == ("p2p-other-rank", "1")
+
+
+def test_a_receive_from_a_rank_that_sends_to_somebody_else(tmp_path: Path) -> None:
+    """Rank 2 got one tensor of rank 0 at the start and all others of rank 1, which waits in a send to it."""
+    steps = {0: [("send 0->2", "completed")], 2: [("recv 2<-0", "completed")], 1: []}
+    steps[1] += [("send 1->2", "completed")] * 3 + [("send 1->2", "started")]
+    steps[2] += [("recv 2<-1", "completed")] * 3 + [("recv 2<-0", "started")]
+    assert first(tmp_path, {rank: between(calls, 3) for rank, calls in steps.items()}) == ("p2p-other-rank", "2")
+
+
+def test_sends_before_the_receives_that_all_of_a_ring_have_called(tmp_path: Path) -> None:
+    """Each send has its receive, but behind that rank's own send: on the GPU nobody comes to it."""
+    steps = {
+        rank: [(f"send {rank}->{(rank + 1) % 3}", "started"), (f"recv {rank}<-{(rank - 1) % 3}", "scheduled")]
+        for rank in range(3)
+    }
+    assert first(tmp_path, {rank: between(calls, 3) for rank, calls in steps.items()}) == ("p2p-circle", "0-2")
+
+
+def test_a_circle_through_four_groups(tmp_path: Path) -> None:
+    """Ranks 0 and 3 take their column before their row, ranks 1 and 2 the row first: all four wait in a circle."""
+    rows, columns = {"1": ("row", (0, 1)), "2": ("row", (2, 3))}, {"3": ("col", (0, 2)), "4": ("col", (1, 3))}
+    dumps = {}
+    for rank in range(6):
+        row, column = (str(1 + rank // 2), "row"), (str(3 + rank % 2), "col")
+        if rank > 3:  # two more, in groups of their own, that take the row first as well
+            row, column = ("5", "row"), ("6", "col")
+        world = {**rows, **columns, "5": ("row", (4, 5)), "6": ("col", (4, 5))}
+        order = (column, row) if rank in (0, 3) else (row, column)
+        states = ("started", "scheduled") if rank < 4 else ("completed", "completed")
+        dumps[rank] = dump(
+            [entry(seq=1, record=at, group=group, state=states[at]) for at, group in enumerate(order)],
+            {name: one for name, one in world.items() if rank in one[1]},
+        )
+    assert first(tmp_path, dumps) == ("cross-group-wait", "0, 3")
 
 
 def test_batches_whose_end_a_dump_of_active_calls_leaves_out_are_complete(tmp_path: Path) -> None:

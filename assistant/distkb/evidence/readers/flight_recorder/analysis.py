@@ -52,7 +52,7 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         found = Aligner(group, dumps, tables).problems()
         missing = _missing(group, dumps, found)
         problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
-        problems.extend(unmatched(group, dumps, tables))
+        problems.extend(unmatched(group, dumps, tables, waits))
         problems.extend(p for p in (uneven(group, dumps, tables), wrong_root(group, tables)) if p is not None)
     kept = mark_consequences(problems, waits, groups)
     explained = any(p.kind not in (*_ON_DEVICE, *_UNSURE) and not p.is_consequence for p in kept)
@@ -127,6 +127,8 @@ def _missing(group: ProcessGroup, dumps: Mapping[int, RankDump], found: Sequence
     if not absent:
         return None
     problem = Problem(kind="missing", group=group, sequence=0, culprits=absent)
+    if any(p.kind in ("behind", "never") for p in found):
+        return problem  # who is there and stays away says more, and comes first
     running = next((p for p in found if p.kind == "running"), None)
     if running is not None and running.expected is not None:
         problem.expected, problem.others, problem.sequence = running.expected, running.culprits, running.sequence

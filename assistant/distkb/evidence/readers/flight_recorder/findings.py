@@ -86,11 +86,13 @@ def observations(problems: Sequence[Problem], tables: Tables) -> tuple[Observati
     words = CallWords(tables)
     found: list[Observation] = []
     for problem in problems:
-        found.append(_observation(problem, words))
+        quiet = problem.kind == "running" and problem.detail.get("not_started", "")
+        if quiet:
+            found.append(_not_started(problem, words))
+        if not quiet or len(quiet.split(",")) == len(problem.culprits):
+            found.append(_observation(problem, words))
         if problem.left_out:
             found.append(_left_out(problem, words))
-        if problem.kind == "running" and problem.detail.get("not_started"):
-            found.append(_not_started(problem, words))
     return tuple(found)
 
 
@@ -170,4 +172,5 @@ def _not_started(problem: Problem, words: CallWords) -> Observation:
         "call": NONE if at is None else words.call(_track(problem, at), at.position),
         "group": quote_text(problem.group.label),
     }
-    return Observation(id=NOT_STARTED, source="probe", values=values)
+    quotes = () if at is None else (words.quote(_track(problem, at), at.position, at.rank),)
+    return Observation(id=NOT_STARTED, source="probe", values=values, quotes=quotes)

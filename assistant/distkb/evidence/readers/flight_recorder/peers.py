@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.calls import Call
-from distkb.evidence.readers.flight_recorder.dump import COMPLETED, RankDump, Tables
+from distkb.evidence.readers.flight_recorder.dump import COMPLETED, RankDump, Tables, Track
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
-from distkb.evidence.readers.flight_recorder.problem import At, Kind, Problem
+from distkb.evidence.readers.flight_recorder.problem import At, Kind, Problem, Wait
 
 _MAX_FOUND = 64
+SELDOM, OFTEN = 1, 3
+"""Transfers up to which two ranks hardly talk to each other, and from which they do."""
 
 
 class _Operation(NamedTuple):
@@ -21,8 +24,13 @@ class _Operation(NamedTuple):
     call: Call
 
 
-def unmatched(group: ProcessGroup, dumps: Mapping[int, RankDump], tables: Tables) -> list[Problem]:
-    """Return what is wrong between two ranks: a call that one lacks, other sizes, a transfer that does not end."""
+def unmatched(
+    group: ProcessGroup, dumps: Mapping[int, RankDump], tables: Tables, waits: Mapping[int, Wait]
+) -> list[Problem]:
+    """Return what is wrong between two ranks: a call that one lacks, other sizes, a transfer that does not end.
+
+    A call whose other half stands behind what that rank waits in is `later`: it follows from that.
+    """
     sends: dict[tuple[int, int], list[_Operation]] = defaultdict(list)
     receives: dict[tuple[int, int], list[_Operation]] = defaultdict(list)
     anybody: dict[int, int] = defaultdict(int)
@@ -34,17 +42,39 @@ def unmatched(group: ProcessGroup, dumps: Mapping[int, RankDump], tables: Tables
                 continue
             operation = _Operation(rank, position, track.states[position] != COMPLETED, call)
             (sends if call.op == "send" else receives)[call.source, call.target].append(operation)
+    heads = {rank: _head(track, waits.get(rank)) for rank, track in group.peers.items()}
+    transfers: Counter[frozenset[int]] = Counter()
+    for pair in sends.keys() & receives.keys():
+        transfers[frozenset(pair)] += min(len(sends[pair]), len(receives[pair]))
+    talked: Counter[int] = Counter()
+    for two, count in transfers.items():
+        talked.update(dict.fromkeys(two, count))
     problems: list[Problem] = []
     for pair in sorted({*sends, *receives}):
-        problem = _pair(group, dumps, pair, sends.get(pair, []), receives.get(pair, []))
-        if problem is None:
-            continue
-        if problem.kind == "peer" and anybody[problem.culprits[0]] > 0:
-            anybody[problem.culprits[0]] -= 1
-            continue
-        problems.append(problem)
+        for problem in _pair(group, dumps, pair, sends.get(pair, []), receives.get(pair, []), heads):
+            if problem.kind == "peer" and anybody[problem.culprits[0]] > 0:
+                anybody[problem.culprits[0]] -= 1
+                continue
+            if problem.exchanged == 0:
+                problem.exchanged = transfers[frozenset(pair)]
+                if not problem.exchanged and min(talked[end] for end in pair) >= OFTEN:
+                    problem.kind, problem.culprits, problem.others = "stray", problem.others, ()
+            problems.append(problem)
+    held = {rank for problem in problems if problem.kind in ("peer", "later") for rank in problem.others}
+    problems = [p for p in problems if p.kind != "transfer" or not held & set(p.culprits)]
     problems.sort(key=lambda problem: problem.order)
     return problems[:_MAX_FOUND]
+
+
+def _head(track: Track, wait: Wait | None) -> range:
+    """Return the positions of the oldest open call and of what was called with it; none behind an older collective."""
+    first = first_open(track)
+    if first is None or (wait is not None and wait.record < track.records[first]):
+        return range(0)
+    last = first
+    while last + 1 < len(track) and track.sequence[last + 1] == track.sequence[first]:
+        last += 1
+    return range(first, last + 1)
 
 
 def _pair(
@@ -53,26 +83,40 @@ def _pair(
     pair: tuple[int, int],
     sends: list[_Operation],
     receives: list[_Operation],
-) -> Problem | None:
+    heads: Mapping[int, range],
+) -> Iterator[Problem]:
     ends = [_global(group, end) for end in pair]
     if any(end not in dumps for end in ends):
-        return None
+        return
     is_whole = all(dumps[end].first_record == 0 for end in ends)
     if not is_whole:
         # Where older calls were dropped, only what has not completed can be paired.
         sends, receives = [s for s in sends if s.is_open], [r for r in receives if r.is_open]
     for send, receive in zip(sends, receives, strict=False):
         if _disagree(send, receive):
-            return _problem(group, "peer-size", send, receive, ends)
+            yield _problem(group, "peer-size", send, receive, ends)
+            return
         if send.is_open and receive.is_open:
-            return _problem(group, "transfer", send, receive, ends)
+            yield from _both_open(group, send, receive, ends, heads)
+            break
     longer, shorter = (sends, receives) if len(sends) > len(receives) else (receives, sends)
     left = next((operation for operation in longer[len(shorter) :] if operation.is_open), None)
-    if left is None:
-        return None
-    problem = _problem(group, "peer", left, None, ends)
-    problem.is_first_of_pair = is_whole and not shorter
-    return problem
+    if left is not None:
+        problem = _problem(group, "peer", left, None, ends)
+        problem.exchanged = 0 if is_whole else -1
+        yield problem
+
+
+def _both_open(
+    group: ProcessGroup, send: _Operation, receive: _Operation, ends: list[int], heads: Mapping[int, range]
+) -> Iterator[Problem]:
+    """Say of two calls that are one transfer whether both ranks wait in it, or one of them in something older."""
+    waiting = [one.position in heads[one.rank] for one in (send, receive)]
+    if all(waiting):
+        yield _problem(group, "transfer", send, receive, ends)
+    elif any(waiting):
+        here, there = (send, receive) if waiting[0] else (receive, send)
+        yield _problem(group, "later", here, there, ends)
 
 
 def _disagree(send: _Operation, receive: _Operation) -> bool:
@@ -98,7 +142,7 @@ def _problem(group: ProcessGroup, kind: Kind, one: _Operation, other: _Operation
         kind=kind,
         group=group,
         sequence=track.sequence[one.position],
-        culprits=(peer,) if kind == "peer" else tuple(sorted((one.rank, peer))),
+        culprits=(peer,) if kind in ("peer", "later") else tuple(sorted((one.rank, peer))),
         others=() if kind == "transfer" else (one.rank,),
         expected=At(rank=one.rank, position=one.position, is_peer=True),
         shown=None if at < 0 else At(rank=peer, position=at, is_peer=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,7 @@ Kind = Literal[
     "peer-size",
     "stray",
     "transfer",
+    "later",
     "circle",
     "root",
     "no-root",
@@ -28,6 +29,21 @@ Kind = Literal[
     "not-at-once",
     "exchange",
 ]
+
+
+class Point(NamedTuple):
+    """A call that ranks wait in: the group's position in the list, and the sequence number."""
+
+    group: int
+    sequence: int
+
+
+class Wait(NamedTuple):
+    """Where one rank stands: its oldest call that has not completed."""
+
+    point: Point
+    position: int
+    record: int
 
 
 class At(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +76,6 @@ class Problem(msgspec.Struct, kw_only=True):
     order: int = 1 << 62
     """Smallest number of the entry in any rank's own order: the earliest problem is the first cause."""
     is_consequence: bool = False
-    is_first_of_pair: bool = False
-    """Whether two ranks have sent each other nothing that way before, as far as a whole recording shows."""
+    exchanged: int = -1
+    """Transfers between the two ranks before, either way; -1 where the recording has lost its beginning."""
     detail: dict[str, str] = msgspec.field(default_factory=dict)

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TypeVar
 
 import msgspec
 
 from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.dump import SCHEDULED, Track
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
-from distkb.evidence.readers.flight_recorder.problem import At, Problem
+from distkb.evidence.readers.flight_recorder.peers import OFTEN, SELDOM
+from distkb.evidence.readers.flight_recorder.problem import At, Point, Problem, Wait
 
-
-class Point(NamedTuple):
-    """A call that ranks wait in: the group's position in the list, and the sequence number."""
-
-    group: int
-    sequence: int
-
-
-class Wait(NamedTuple):
-    """Where one rank stands: its oldest call that has not completed."""
-
-    point: Point
-    position: int
-    record: int
+Node = TypeVar("Node", Point, int)
 
 
 def standing(groups: Sequence[ProcessGroup]) -> dict[int, Wait]:
@@ -53,8 +41,7 @@ def crossing(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait]) -> list[
         if circle is None or done & set(circle):
             continue
         done.update(circle)
-        one, other = circle[0], circle[1]
-        problems.append(_problem(groups, waits, one, other))
+        problems.append(_long(groups, waits, circle) if len(circle) > 2 else _problem(groups, waits, *circle))
     return problems
 
 
@@ -82,9 +69,9 @@ def _came_first(group: ProcessGroup, rank: int, point: Point, wait: Wait) -> boo
     return group.enqueued.get(rank, -1) >= point.sequence
 
 
-def _circle(start: Point, edges: Mapping[Point, set[Point]]) -> list[Point] | None:
-    """Return the shortest way from a point back to itself, breadth first."""
-    before: dict[Point, Point] = {}
+def _circle(start: Node, edges: Mapping[Node, set[Node]]) -> list[Node] | None:
+    """Return the shortest way back to where it starts, breadth first."""
+    before: dict[Node, Node] = {}
     queue = [start]
     for point in queue:
         for target in sorted(edges.get(point, ())):
@@ -124,6 +111,52 @@ def _problem(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], one: Poi
     )
 
 
+def _long(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], circle: Sequence[Point]) -> Problem:
+    """Return the problem of three points or more: the ranks that link them in the order that fewer ranks have."""
+    links = [
+        (rank, waits[rank].point, point)
+        for point, after in zip(circle, (*circle[1:], circle[0]), strict=True)
+        for rank in _absent(groups, waits, point)
+        if waits[rank].point == after
+    ]
+
+    ranks = {rank for group in groups for rank in group.tracks}
+
+    def followers(link: tuple[int, Point, Point]) -> int:
+        return sum(_is_first(groups, rank, *link[1:]) for rank in ranks)
+
+    fewest = min(map(followers, links))
+    odd = sorted({link[0] for link in links if followers(link) == fewest})
+    rank, _, missed = next(link for link in links if link[0] == odd[0])
+    here = tuple(sorted(other for other, wait in waits.items() if wait.point == missed))
+    return Problem(
+        kind="cross",
+        group=groups[missed.group],
+        sequence=missed.sequence,
+        culprits=tuple(odd),
+        others=here,
+        expected=At(rank=here[0], position=waits[here[0]].position),
+        shown=At(rank=rank, position=waits[rank].position),
+        other_group=groups[waits[rank].point.group],
+        order=min(waits[here[0]].record, waits[rank].record),
+    )
+
+
+def _is_first(groups: Sequence[ProcessGroup], rank: int, one: Point, other: Point) -> bool:
+    """Whether a rank made the call of one point before that of another, each in its own group of that name."""
+    first, second = (_record(groups, rank, groups[point.group].key.desc, point.sequence) for point in (one, other))
+    return first is not None and (second is None or first < second)
+
+
+def _record(groups: Sequence[ProcessGroup], rank: int, desc: str, sequence: int) -> int | None:
+    for group in groups:
+        track = group.tracks.get(rank) if group.key.desc == desc else None
+        at = -1 if track is None else bisect_left(track.sequence, sequence)
+        if track is not None and at < len(track) and track.sequence[at] == sequence:
+            return track.records[at]
+    return None
+
+
 def _absent(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], point: Point) -> tuple[int, ...]:
     """Return the members that have not come to a call and wait in another group."""
     group = groups[point.group]
@@ -144,7 +177,7 @@ def mark_consequences(
     """
     circles = [problem for problem in problems if problem.kind == "cross"]
     in_peers: frozenset[int] = frozenset()
-    if any(problem.kind == "peer" for problem in problems):
+    if any(problem.kind in ("peer", "later") for problem in problems):
         in_peers = _waiting_in_peers(groups, waits)
     index = {id(group): number for number, group in enumerate(groups)}
     differing = {
@@ -154,8 +187,6 @@ def mark_consequences(
     for problem in problems:
         if problem.kind in ("behind", "never", "running") and _in_circle(problem, circles):
             continue
-        if problem.kind == "transfer":
-            problem.is_consequence = _is_behind_another(problem)
         if problem.kind in ("behind", "never"):
             own = index[id(problem.group)]
             free = tuple(
@@ -205,44 +236,57 @@ def _mark_peers(
         wait = waits.get(partner)
         waits_elsewhere = bool(causes) and wait is not None and _is_held(groups, wait.point)
         problem.is_consequence = partner in absent or partner in in_peers or waits_elsewhere
-    strays = _strays(single)
-    partners: dict[int, set[int]] = {}
-    for problem in single:
-        partners.setdefault(problem.others[0], set()).update(problem.culprits)
-    for circle in _rounds(partners):
+    strays = [*_strays(single), *(p for p in problems if p.kind == "stray")]
+    linked = [p for p in problems if p.kind in ("peer", "later")]
+    edges: dict[int, set[int]] = {}
+    for problem in linked:
+        edges.setdefault(problem.others[0], set()).update(problem.culprits)
+    for circle in _rounds(edges):
+        inside = [p for p in linked if p.others[0] in circle and p.culprits[0] in circle]
+        lacking = [p for p in inside if p.kind == "peer"]
         if any(stray.culprits[0] in circle for stray in strays):
             continue
-        first = next(p for p in single if p.others[0] in circle and p.culprits[0] in circle)
+        if len(lacking) == 1 and len(inside) > 1:
+            lacking[0].is_consequence = False
+            continue
         problems.append(
             msgspec.structs.replace(
-                first, kind="circle", culprits=tuple(sorted(circle)), others=(), shown=None, is_consequence=False
+                inside[0], kind="circle", culprits=tuple(sorted(circle)), others=(), shown=None, is_consequence=False
             )
         )
-    problems.extend(strays)
+    problems.extend(stray for stray in strays if stray not in problems)
     _mark_explained(single)
+    problems[:] = [problem for problem in problems if problem.kind != "later"]
 
 
 def _strays(single: Sequence[Problem]) -> list[Problem]:
-    """Return the calls to a rank never talked to before, by one for which the rank that it usually talks to waits."""
-    usual = {problem.culprits[0]: problem.others for problem in single if not problem.is_first_of_pair}
-    return [
-        msgspec.structs.replace(
-            p, kind="stray", culprits=p.others, others=usual[p.others[0]], shown=None, is_consequence=False
-        )
-        for p in single
-        if p.is_first_of_pair and p.others[0] in usual
-    ]
+    """Return the calls to a rank hardly ever talked to, by one for which a rank that it talks to makes the other half.
+
+    Who waits for the same half as the odd one (a receive behind a receive) waits for what it would pass on.
+    """
+    found = []
+    for problem in single:
+        if not 0 <= problem.exchanged <= SELDOM:
+            continue
+        (odd,) = problem.others
+        left = [
+            other.others[0]
+            for other in single
+            if other.culprits == (odd,) and other.exchanged >= OFTEN and _sends(other) != _sends(problem)
+        ]
+        if left:
+            problem.is_consequence = True
+            found.append(
+                msgspec.structs.replace(
+                    problem, kind="stray", culprits=(odd,), others=tuple(left), shown=None, is_consequence=False
+                )
+            )
+    return found
 
 
-def _is_behind_another(problem: Problem) -> bool:
-    """Whether one end of a transfer has an older call open in the same group: that one comes first."""
-    for at in (problem.expected, problem.shown):
-        if at is not None:
-            track = problem.group.peers[at.rank]
-            first = first_open(track)
-            if first is not None and track.sequence[first] != track.sequence[at.position] and first < at.position:
-                return True
-    return False
+def _sends(problem: Problem) -> bool:
+    """Whether the call that waits is a send."""
+    return problem.detail["from"] == str(problem.others[0])
 
 
 def _mark_explained(single: Sequence[Problem]) -> None:
@@ -274,20 +318,12 @@ def _last_number(track: Track | None) -> int:
     return track.sequence[-1] if track is not None and len(track) else -1
 
 
-def _rounds(partners: Mapping[int, set[int]]) -> list[set[int]]:
+def _rounds(edges: Mapping[int, set[int]]) -> list[set[int]]:
     """Return the ranks that wait for one another in a circle, each circle once."""
     found: list[set[int]] = []
-    for start in sorted(partners):
-        if any(start in circle for circle in found):
-            continue
-        way, here = [start], start
-        while (after := next((p for p in sorted(partners.get(here, ())) if p in partners), None)) is not None:
-            if after in way:
-                circle = set(way[way.index(after) :])
-                found += [circle] if circle not in found else []
-                break
-            way.append(after)
-            here = after
+    for start in sorted(edges):
+        circle = None if any(start in one for one in found) else _circle(start, edges)
+        found += [] if circle is None else [set(circle)]
     return found
 
 
