@@ -6,6 +6,7 @@ import dataclasses
 import os
 import sys
 from typing import TYPE_CHECKING, Final, Literal
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,6 +33,7 @@ ALONE: Final = "alone"
 """Mark of the heavy tests that measure time, and that run with nothing beside them."""
 FEWER: Final = 8
 """The quick tier tries one of so many examples of a property."""
+LANGUAGES: Final = ("en", "ko")
 LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "chromium", "tmux")
 """What no test of the quick tier starts: named by a word of the command."""
 
@@ -54,7 +56,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the tests of the tier; the one place that decides."""
     tier = tier_of(config)
-    heavy = [item for item in items if any(item.get_closest_marker(mark) for mark in HEAVY)]
+    heavy = [item for item in items if is_in_the_other_language(item) or any(map(item.get_closest_marker, HEAVY))]
     if tier == "quick":
         left = heavy
         shorten(items)
@@ -69,6 +71,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         out = set(left)
         items[:] = [item for item in items if item not in out]
         config.hook.pytest_deselected(items=left)
+
+
+def is_in_the_other_language(item: pytest.Item) -> bool:
+    """Say whether a test of the screen is left to the whole tier because the quick one has it in one language.
+
+    Which of the two that is goes by the test, so that each language has half of them.
+    """
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return False
+    given = item.callspec.params.get("lang")
+    if given not in LANGUAGES or "tui" not in item.path.parts:
+        return False
+    others = sorted(f"{name}={value}" for name, value in item.callspec.params.items() if name != "lang")
+    chosen = LANGUAGES[crc32(" ".join((item.function.__name__, *others)).encode()) % len(LANGUAGES)]
+    return given != chosen
 
 
 def tier_of(config: pytest.Config) -> Tier:

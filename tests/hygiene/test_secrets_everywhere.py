@@ -128,7 +128,7 @@ def _written(folder: Path, report: str, out: Path) -> Iterator[tuple[str, str]]:
             yield f"bundle {path.name}", path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("number", range(len(RUNS)))
+@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, len(RUNS)))])
 def test_no_secret_is_in_anything_that_is_written(number: int, tmp_path: Path) -> None:
     """Each secret's line reaches several outputs, each in all of its forms, and the secret reaches none."""
     folder = tmp_path / "run"

@@ -172,7 +172,9 @@ def test_leaving_while_reading_leaves_no_process(lang: Language) -> None:
     assert not children("intake_process")
 
 
-@pytest.mark.parametrize("name", ["rank0.log", "[bold red]\x1b[31mx[\u202e.log"], ids=["text", "name"])
+@pytest.mark.parametrize(
+    "name", ["[bold red]\x1b[31mx[\u202e.log", pytest.param("rank0.log", marks=pytest.mark.slow)], ids=["name", "text"]
+)
 def test_a_hostile_log_shows_as_text(name: str, tmp_path: Path) -> None:
     """Markup, links, cursor moves, C1 codes, overrides and endless lines are text or nothing, wherever they show."""
     log = tmp_path / name
@@ -329,6 +331,7 @@ def test_compiling_patterns_is_said_while_it_lasts(lang: Language, monkeypatch: 
     drive(script, lang=lang, paths=(LOGS,))
 
 
+@pytest.mark.slow
 def test_a_process_that_reads_compiles_what_is_not_kept_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

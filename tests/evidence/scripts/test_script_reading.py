@@ -34,6 +34,7 @@ def test_the_standard_library_holds_no_finding(folder: str) -> None:
     assert not reading.skipped
 
 
+@pytest.mark.slow
 def test_rules_run_over_code_that_has_nothing_to_do_with_them(tmp_path: Path) -> None:
     """With torch imported beside it, the standard library still gives no finding and no exception."""
     marker = tmp_path / "train.py"
