@@ -107,3 +107,21 @@ def test_entries_are_ranked_by_the_sum_of_their_causes() -> None:
     totals = entry_probabilities(diagnose(t, Evidence()))
     assert list(totals) == ["D1", "D2"]
     assert totals["D1"] == pytest.approx(2 * totals["D2"])
+
+
+def test_what_a_tool_refuses_at_the_start_is_the_cause_unless_the_run_trained() -> None:
+    """A refused configuration is stated by itself; beside training steps it was not the one, and counts for nothing."""
+    refused = Finding(
+        id="config.refused",
+        means=Text(en="refused", ko="refused"),
+        severity="error",
+        background="never",
+        entry="D1.a",
+        refuted_by=("run.steps",),
+    )
+    trained = Finding(id="run.steps", means=Text(en="steps", ko="steps"), telling=False, background="sometimes")
+    t = guide(entry("D1", cause("D1.a", {})), entry("D2", cause("D2.a", {})), findings=(refused, trained))
+    alone = diagnose(t, Evidence(observations=(seen("config.refused"),)))
+    assert (alone.verdict, alone.causes[0].cause.id) == ("named", "D1.a")
+    beside = diagnose(t, Evidence(observations=(seen("config.refused"), seen("run.steps"))))
+    assert beside.verdict not in ("named", "leading")

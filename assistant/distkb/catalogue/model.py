@@ -234,6 +234,8 @@ class Finding(Record, frozen=True, kw_only=True):
     excludes: tuple[str, ...] = ()
     """Values of facts, as `fact=value`, that this finding leaves no room for: how likely a cause shows it, and how
     likely any failure does, is what is left of its facts."""
+    refuted_by: tuple[str, ...] = ()
+    """Observations that show that it did not come to this: what a tool refuses at the start does not train."""
     severity: Severity | None = None
     """Set for what a probe or a lint reports to the user by itself."""
     says: Text | None = None

@@ -96,9 +96,16 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
 
 
 def _unabsorbed(table: LikelihoodTable, known: list[Observation]) -> list[Observation]:
-    """Leave out what another observation says more exactly."""
-    groups = {kind.group for o in known if o.present and (kind := table.kinds.get(o.id)) is not None}
-    return [o for o in known if table.yields_to.get(o.id) not in groups - {None}]
+    """Leave out what another observation says more exactly, or shows not to have happened."""
+    kinds = table.kinds
+    present = {o.id for o in known if o.present}
+    groups = {kinds[name].group for name in present if name in kinds}
+    return [
+        o
+        for o in known
+        if table.yields_to.get(o.id) not in groups - {None}
+        and (o.id not in kinds or present.isdisjoint(kinds[o.id].refuted_by))
+    ]
 
 
 def _stands_alone(table: LikelihoodTable, observation: Observation) -> bool:

@@ -76,6 +76,8 @@ class Kind(msgspec.Struct, frozen=True):
     settles: bool = False
     """True for an error found by a reader or a probe that no other failure shows by chance: what was inferred beside it
     does not speak against it."""
+    refuted_by: tuple[str, ...] = ()
+    """Observations beside which it counts for nothing."""
     experiment: bool = False
     """True for the outcome of a fix that was tried: independent of all that was read, so it counts in full."""
 
@@ -307,6 +309,7 @@ def _finding_kind(finding: Finding) -> Kind:
         from_launcher=False,
         telling=finding.telling,
         definite=finding.entry is not None and finding.severity in {"error", "warning"},
+        refuted_by=finding.refuted_by,
     )
 
 
