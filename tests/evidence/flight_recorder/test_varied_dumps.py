@@ -337,3 +337,59 @@ def test_a_rank_that_waits_elsewhere_is_no_culprit_beside_one_that_does_not(tmp_
     dumps[2] = dump([*start, *inner, entry(seq=2, record=3, state="started", group=pair)], both)
     dumps[3] = dump([*start, *inner], both)
     assert first(tmp_path, dumps)[1] == "3"
+
+
+def test_a_stage_with_one_micro_batch_more(tmp_path: Path) -> None:
+    """The middle of a pipeline makes one exchange more than both its neighbours, which go on: it is named."""
+
+    def steps(rank: int, count: int) -> list[tuple[str, str]]:
+        made = []
+        for number in range(count):
+            state = "completed" if number < 3 else "started"
+            made += [(f"{'send' if rank == 0 else 'recv'} {rank}{'->' if rank == 0 else '<-'}{1 - rank}", state)] * (
+                rank < 2
+            )
+            made += [(f"{'send' if rank == 1 else 'recv'} {rank}{'->' if rank == 1 else '<-'}{3 - rank}", state)] * (
+                rank > 0
+            )
+        return made
+
+    dumps = {}
+    for rank in range(3):
+        calls = [
+            entry(name, seq=at + 1, record=at, state=state, p2p=True)
+            for at, (name, state) in enumerate(steps(rank, 4 if rank == 1 else 3))
+        ]
+        end = entry("all_reduce", seq=1, record=20, state="scheduled")
+        dumps[rank] = dump([*calls, end], {"0": ("default_pg", range(3))})
+    found = first(tmp_path, dumps)
+    assert found[1] == "1"
+
+
+def test_a_send_that_comes_where_another_call_always_came(tmp_path: Path) -> None:
+    """Rank 0 sends twice, where the broadcast always came behind the send: it is named, not the one that receives."""
+    once = {0: [("send 0->1", "completed")], 1: [("recv 1<-0", "completed")]}
+    dumps = {}
+    for rank in (0, 1):
+        calls = []
+        for number in range(3):
+            calls += [entry(once[rank][0][0], seq=len(calls) + 1, record=len(calls), p2p=True)]
+            if rank == 0 and number == 2:
+                calls += [entry("send 0->1", seq=9, record=len(calls), state="started", p2p=True)]
+            state = "completed" if number < 2 else "started" if rank else "scheduled"
+            calls += [entry("broadcast", seq=number + 1, record=len(calls), state=state)]
+        dumps[rank] = dump(calls, {"0": ("default_pg", range(2))})
+    assert first(tmp_path, dumps) == ("p2p-other-rank", "0")
+
+
+def test_a_scatter_is_compared_by_what_each_rank_gets(tmp_path: Path) -> None:
+    """Ranks that are not the root record their own tensor as what goes in; the one with another size is named."""
+
+    def own(rank: int) -> dict[str, Any]:
+        size = [[9]] if rank == 2 else [[8]]
+        if rank == 0:
+            return entry("scatter", seq=1, record=0, state="started", sizes=[[8]] * 4, out=size)
+        return entry("scatter", seq=1, record=0, state="started", sizes=size, out=[[0]])
+
+    dumps = {rank: dump([own(rank)], {"0": ("default_pg", range(4))}) for rank in range(4)}
+    assert first(tmp_path, dumps) == ("shape-mismatch", "2")

@@ -54,7 +54,7 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
         problems.extend(unmatched(group, dumps, tables, waits))
         problems.extend(p for p in (uneven(group, dumps, tables), wrong_root(group, tables)) if p is not None)
-    kept = mark_consequences(problems, waits, groups)
+    kept = mark_consequences(problems, waits, groups, tables)
     explained = any(p.kind not in (*_ON_DEVICE, *_UNSURE) and not p.is_consequence for p in kept)
     kept = [problem for problem in kept if not (explained and problem.kind in _ON_DEVICE)]
     if any(p.kind not in _UNSURE and not p.is_consequence for p in kept):

@@ -98,7 +98,7 @@ def parse_call(entry: dict[str, Any], known: Lists | None = None) -> Call:
         source, target = int(peers[2]), int(peers[4])
         if peers[3] == "<-":
             source, target = target, source
-    return Call(
+    call = Call(
         op=op or "?",
         backend=backend or "?",
         inputs=once(_shapes, entry.get("input_sizes"), known),
@@ -107,6 +107,20 @@ def parse_call(entry: dict[str, Any], known: Lists | None = None) -> Call:
         output_dtypes=once(_names, entry.get("output_dtypes"), known),
         source=source,
         target=target,
+    )
+    return _turned(call) if op == "scatter" else call
+
+
+def _turned(call: Call) -> Call:
+    """Return a scatter with the list of its root as the input: ProcessGroupNCCL records what goes in as what comes out."""
+    is_list = len(call.outputs) > 1
+    if len(call.inputs) != 1 or _is_void(call.inputs) or not (is_list or _is_void(call.outputs)):
+        return call
+    return call._replace(
+        inputs=call.outputs,
+        outputs=call.inputs,
+        input_dtypes=call.output_dtypes,
+        output_dtypes=call.input_dtypes,
     )
 
 
@@ -154,6 +168,11 @@ def difference(one: Call, other: Call, members: int) -> Difference | None:
     if members and (_wrong_size(one, members) != _wrong_size(other, members)):
         return "shape"
     return "dtype" if _dtypes_differ(one, other) else None
+
+
+def _is_void(shapes: Shape) -> bool:
+    """Whether no tensor is there that holds anything."""
+    return all(0 in shape for shape in shapes)
 
 
 def _empty(shape: Shape) -> bool:

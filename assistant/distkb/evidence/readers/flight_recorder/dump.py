@@ -202,10 +202,10 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
             first.append(_add_entry(dump, item, tables))
     tables.lists.clear()
     dump.first_record = min(first, default=0)
+    _settle_ended_batches(dump)
     for key, track in dump.collectives.items():
         if key in dump.peers:
             dump.collectives[key] = _without_batches(track, dump.peers[key], tables)
-    _settle_ended_batches(dump)
     for track in (*dump.collectives.values(), *dump.peers.values()):
         _settle_coalesced(track, tables)
         tables.share(track)

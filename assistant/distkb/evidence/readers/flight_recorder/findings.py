@@ -26,6 +26,7 @@ IDS = {
     "peer": "flight-recorder.p2p-unmatched",
     "peer-size": "flight-recorder.p2p-sizes-differ",
     "stray": "flight-recorder.p2p-other-rank",
+    "count": "flight-recorder.p2p-counts-differ",
     "transfer": "flight-recorder.p2p-not-finished",
     "circle": "flight-recorder.p2p-circle",
     "root": "flight-recorder.roots-differ",
@@ -86,7 +87,7 @@ def observations(problems: Sequence[Problem], tables: Tables) -> tuple[Observati
     words = CallWords(tables)
     found: list[Observation] = []
     for problem in problems:
-        quiet = problem.kind == "running" and problem.detail.get("not_started", "")
+        quiet = problem.detail.get("not_started", "")
         if quiet:
             found.append(_not_started(problem, words))
         if not quiet or len(quiet.split(",")) == len(problem.culprits):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.calls import Call
@@ -60,10 +62,55 @@ def unmatched(
                 if not problem.exchanged and min(talked[end] for end in pair) >= OFTEN:
                     problem.kind, problem.culprits, problem.others = "stray", problem.others, ()
             problems.append(problem)
+    ahead = {rank for rank, track in group.peers.items() if heads[rank] and heads[rank].stop < len(track)}
+    ahead |= waits.keys() & group.peers.keys()
+    problems.extend(_counts(group, _surplus(group, dumps, sends, receives), problems, ahead))
     held = {rank for problem in problems if problem.kind in ("peer", "later") for rank in problem.others}
     problems = [p for p in problems if p.kind != "transfer" or not held & set(p.culprits)]
     problems.sort(key=lambda problem: problem.order)
     return problems[:_MAX_FOUND]
+
+
+def _surplus(
+    group: ProcessGroup,
+    dumps: Mapping[int, RankDump],
+    sends: Mapping[tuple[int, int], list[_Operation]],
+    receives: Mapping[tuple[int, int], list[_Operation]],
+) -> dict[int, dict[int, int]]:
+    """Return for each rank and each that it does not agree with by how many calls it made more."""
+    surplus: dict[int, dict[int, int]] = defaultdict(dict)
+    for pair in {*sends, *receives}:
+        one, other = (_global(group, end) for end in pair)
+        if any(end not in dumps or dumps[end].first_record > 0 for end in (one, other)):
+            continue
+        more = len(sends.get(pair, ())) - len(receives.get(pair, ()))
+        if more:
+            surplus[one][other] = surplus[one].get(other, 0) + more
+            surplus[other][one] = surplus[other].get(one, 0) - more
+    return surplus
+
+
+def _counts(
+    group: ProcessGroup, surplus: Mapping[int, Mapping[int, int]], problems: Sequence[Problem], ahead: set[int]
+) -> Iterator[Problem]:
+    """Find a rank that made more calls than each of several partners expects, where these agree with all others.
+
+    Only of ranks that have called more than what they wait in are the numbers those of the program.
+    """
+    for rank, others in surplus.items():
+        if len(others) < 2 or min(others.values()) < 0:
+            continue
+        if any(len(surplus[other]) > 1 for other in others) or not ahead.issuperset((rank, *others)):
+            continue
+        own = [p for p in problems if p.kind == "peer" and rank in (*p.others, *p.culprits)]
+        if own:
+            yield msgspec.structs.replace(
+                own[0],
+                kind="count",
+                culprits=(rank,),
+                others=tuple(sorted(others)),
+                shown=None,
+            )
 
 
 def _head(track: Track, wait: Wait | None) -> range:
@@ -101,7 +148,7 @@ def _pair(
             break
     longer, shorter = (sends, receives) if len(sends) > len(receives) else (receives, sends)
     left = next((operation for operation in longer[len(shorter) :] if operation.is_open), None)
-    if left is not None:
+    if left is not None and left.position in heads[left.rank]:
         problem = _problem(group, "peer", left, None, ends)
         problem.exchanged = 0 if is_whole else -1
         yield problem
@@ -113,7 +160,12 @@ def _both_open(
     """Say of two calls that are one transfer whether both ranks wait in it, or one of them in something older."""
     waiting = [one.position in heads[one.rank] for one in (send, receive)]
     if all(waiting):
-        yield _problem(group, "transfer", send, receive, ends)
+        problem = _problem(group, "transfer", send, receive, ends)
+        states = {one.rank: group.peers[one.rank].states[one.position] for one in (send, receive)}
+        if len(set(states.values())) > 1:
+            quiet = min(states, key=states.__getitem__)
+            problem.detail["not_started"] = str(quiet)
+        yield problem
     elif any(waiting):
         here, there = (send, receive) if waiting[0] else (receive, send)
         yield _problem(group, "later", here, there, ends)

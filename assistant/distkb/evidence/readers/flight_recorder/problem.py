@@ -22,6 +22,7 @@ Kind = Literal[
     "stray",
     "transfer",
     "later",
+    "count",
     "circle",
     "root",
     "no-root",

@@ -9,9 +9,10 @@ from typing import TypeVar
 import msgspec
 
 from distkb.evidence.readers.flight_recorder.align import first_open
-from distkb.evidence.readers.flight_recorder.dump import SCHEDULED, Track
+from distkb.evidence.readers.flight_recorder.dump import SCHEDULED, Tables, Track
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
-from distkb.evidence.readers.flight_recorder.peers import OFTEN, SELDOM
+from distkb.evidence.readers.flight_recorder.habit import is_unusual
+from distkb.evidence.readers.flight_recorder.peers import SELDOM
 from distkb.evidence.readers.flight_recorder.problem import At, Point, Problem, Wait
 
 Node = TypeVar("Node", Point, int)
@@ -96,6 +97,9 @@ def _problem(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], one: Poi
         key=lambda side: (len(side[0]), side[1]),
     )
     culprits, _, right, at = fewer
+    # Who waits for another one of them in a group of their own is not the first.
+    first = tuple(rank for rank in culprits if not set(_absent(groups, waits, waits[rank].point)) & set(culprits))
+    culprits = first or culprits
     here = tuple(sorted(rank for rank, wait in waits.items() if wait.point == right))
     shown = next((rank for rank in culprits if waits[rank].point == at), culprits[0])
     return Problem(
@@ -168,7 +172,7 @@ def _absent(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], point: Po
 
 
 def mark_consequences(
-    problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup]
+    problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables
 ) -> list[Problem]:
     """Return the problems without those that a circle explains; those that follow from another group are marked.
 
@@ -201,7 +205,23 @@ def mark_consequences(
                     problem.shown = _last_of(problem.group, free[0])
         kept.append(problem)
     _mark_peers(kept, waits, groups, in_peers)
+    for problem in kept:
+        if problem.kind == "peer" and not problem.is_consequence:
+            _by_habit(problem, waits, groups, tables)
     return kept
+
+
+def _by_habit(problem: Problem, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables) -> None:
+    """Name the rank that waits, and not the one that lacks the call, where only the first leaves its usual order."""
+    (waiting,), (lacking,) = problem.others, problem.culprits
+    if problem.expected is None:
+        return
+    record = problem.group.peers[waiting].records[problem.expected.position]
+    stands = waits.get(lacking)
+    if stands is not None and is_unusual(lacking, stands.record, groups, tables):
+        return
+    if is_unusual(waiting, record, groups, tables):
+        problem.kind, problem.culprits, problem.others, problem.shown = "stray", (waiting,), (), None
 
 
 _DIFFER = frozenset(("op", "shape", "dtype", "exchange", "root", "no-root"))
@@ -236,6 +256,9 @@ def _mark_peers(
         wait = waits.get(partner)
         waits_elsewhere = bool(causes) and wait is not None and _is_held(groups, wait.point)
         problem.is_consequence = partner in absent or partner in in_peers or waits_elsewhere
+    counted = {rank for p in problems if p.kind == "count" for rank in (*p.culprits, *p.others)}
+    for problem in single:
+        problem.is_consequence |= counted.issuperset((*problem.culprits, *problem.others))
     strays = [*_strays(single), *(p for p in problems if p.kind == "stray")]
     linked = [p for p in problems if p.kind in ("peer", "later")]
     edges: dict[int, set[int]] = {}
@@ -244,7 +267,7 @@ def _mark_peers(
     for circle in _rounds(edges):
         inside = [p for p in linked if p.others[0] in circle and p.culprits[0] in circle]
         lacking = [p for p in inside if p.kind == "peer"]
-        if any(stray.culprits[0] in circle for stray in strays):
+        if any(stray.culprits[0] in circle for stray in strays) or counted & circle:
             continue
         if len(lacking) == 1 and len(inside) > 1:
             lacking[0].is_consequence = False
@@ -272,7 +295,7 @@ def _strays(single: Sequence[Problem]) -> list[Problem]:
         left = [
             other.others[0]
             for other in single
-            if other.culprits == (odd,) and other.exchanged >= OFTEN and _sends(other) != _sends(problem)
+            if other.culprits == (odd,) and other.exchanged > 2 * problem.exchanged and _sends(other) != _sends(problem)
         ]
         if left:
             problem.is_consequence = True
