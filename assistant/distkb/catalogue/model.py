@@ -342,7 +342,7 @@ class Repro(Record, frozen=True, kw_only=True):
     launch: Literal["torchrun", "python", "nodes"] = "torchrun"
     """`nodes`: one torchrun in each of `nodes` network namespaces, after `network.sh` where there is one."""
     nodes: int = 1
-    needs: tuple[Literal["accelerate", "namespaces", "tensorboard"], ...] = ()
+    needs: tuple[Literal["accelerate", "deepspeed", "namespaces", "tensorboard", "trl"], ...] = ()
     """What must be there beside torch; where it is not, the run is skipped and says so."""
     hardware: Text | None = None
     """For `hw`: what it takes to see this failure, and why it cannot be shown without."""

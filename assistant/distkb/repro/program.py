@@ -12,7 +12,16 @@ import msgspec
 
 from distkb.catalogue.model import Entry, Repro
 
-Reason = Literal["hardware", "no-torch", "no-accelerate", "no-tensorboard", "no-namespaces", "not-written"]
+Reason = Literal[
+    "hardware",
+    "no-torch",
+    "no-accelerate",
+    "no-deepspeed",
+    "no-tensorboard",
+    "no-trl",
+    "no-namespaces",
+    "not-written",
+]
 """Why a reproduction cannot run here: key of the sentence `repro.reason.<reason>`."""
 
 SCRIPT, NETWORK, RECORDED = "repro.py", "network.sh", "recorded"
@@ -27,7 +36,12 @@ for name in sys.argv[1:]:
 """
 _ASK_S = 30.0
 """Seconds for an interpreter to say what it has: environments on network disks are slow."""
-_NEEDS: dict[str, Reason] = {"accelerate": "no-accelerate", "tensorboard": "no-tensorboard"}
+_NEEDS: dict[str, Reason] = {
+    "accelerate": "no-accelerate",
+    "deepspeed": "no-deepspeed",
+    "tensorboard": "no-tensorboard",
+    "trl": "no-trl",
+}
 _MODULES = ("torch", *_NEEDS)
 
 
@@ -74,7 +88,7 @@ def find_program(entry: Entry, knowledge_bases: Sequence[Path]) -> Program | Non
 
 @functools.cache
 def modules(python: Path) -> Mapping[str, str]:
-    """Return the versions of torch, accelerate and tensorboard as far as an interpreter has them; none is imported."""
+    """Return the versions of torch and of what programs may need as far as an interpreter has them; none is imported."""
     try:
         asked = subprocess.run(  # noqa: S603 - the user's own interpreter
             [python, "-c", _ASK, *_MODULES],
