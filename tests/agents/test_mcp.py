@@ -169,6 +169,7 @@ def test_nothing_outside_the_roots_is_read(root: Path) -> None:
     serve(root, work)
 
 
+@pytest.mark.slow
 def test_a_call_has_a_deadline_and_says_how_far_it_is(root: Path, large: Path) -> None:
     """It ends in time with one line, and what it had started is gone."""
     told: list[tuple[float, float | None]] = []

@@ -40,6 +40,7 @@ def test_what_is_wrong_with_messages_is_said_with_its_place(tmp_path: Path, cont
     assert any(said in problem for problem in problems), problems
 
 
+@pytest.mark.slow
 def test_a_listed_message_leads_to_its_entry(tmp_path: Path) -> None:
     """A pasted error with other numbers in it finds the entry that its library's file names."""
     assert overlay(tmp_path, f"{FILE}  D66.a: ['{MESSAGE}']\n") == []

@@ -183,6 +183,7 @@ def test_a_broken_case_file_is_named_with_its_line(kind: str, tmp_path: Path) ->
     assert "2" in result.stderr.split("cases.jsonl", 1)[1]
 
 
+@pytest.mark.slow
 def test_kb_check_of_one_entry_tells_its_problems_only(tmp_path: Path) -> None:
     """Other entries are not judged; an id that nobody has is wrong usage."""
     for name in ("ACME1", "ACME2"):

@@ -82,6 +82,7 @@ def test_a_secret_never_leaves_the_probe() -> None:
     assert "0123456789abcdef" not in done.stdout
 
 
+@pytest.mark.slow
 def test_every_timer_is_listed_on_request() -> None:
     """The explainer says which clocks can end the run; the JSON holds them always."""
     assert "init_process_group(timeout=...)" in run("env", "--timeouts", OMP_NUM_THREADS="1").stdout

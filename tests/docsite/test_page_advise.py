@@ -42,6 +42,7 @@ def rows(page: str, table: int) -> list[list[str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_common_sizes_stand_there_without_a_script(lang: Language, files: dict[str, bytes]) -> None:
     """For each size, memory and strategy a sign, a word and the need; they are the program's."""

@@ -40,6 +40,7 @@ def files(shelf: Library) -> dict[str, bytes]:
     return dict(rendered(shelf, base_url=BASE, repository=REPOSITORY))
 
 
+@pytest.mark.slow
 def test_every_line_has_a_page(shelf: Library, files: dict[str, bytes]) -> None:
     """In both languages, with the line as its heading, and its causes, each with a fix, where any is known."""
     known = messages.lines(shelf)

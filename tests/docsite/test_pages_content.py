@@ -27,6 +27,7 @@ pytest_plugins = ("built_site",)
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> `<b>`"
 
 
+@pytest.mark.slow
 def test_every_incident_is_told(page_files: dict[str, bytes]) -> None:
     """An incident's page has every moment and every hypothesis of it in words, and the home page links to it."""
     assert [found.incident.id for found in library().incidents] == ["I1", "I2"]

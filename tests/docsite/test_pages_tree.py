@@ -72,6 +72,7 @@ def test_the_tree_leads_to_fixes(page_files: dict[str, bytes]) -> None:
         assert fixes or asks, path
 
 
+@pytest.mark.slow
 def test_every_entry_is_at_most_three_clicks_away(page_files: dict[str, bytes]) -> None:
     """From the first page of a language every entry is reached in three clicks without a script."""
     reads = {path: Read(path, content.decode()) for path, content in page_files.items()}

@@ -47,6 +47,7 @@ def test_every_entry_has_a_page_in_both_languages(files: dict[str, bytes]) -> No
     assert {f"e/{entry.id}.html" for entry in library().entries} <= sets[0]
 
 
+@pytest.mark.slow
 def test_no_link_and_no_anchor_is_broken(files: dict[str, bytes], pages: dict[str, Read]) -> None:
     """Every link within the site leads to a file, and its fragment to an element of it."""
     broken = []

@@ -350,6 +350,7 @@ def test_entries_larger_than_a_window_are_read_once(tmp_path: Path) -> None:
     assert read_flight_recorder([path]).facts["entries"] == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
     [

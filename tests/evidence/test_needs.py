@@ -8,6 +8,7 @@ import time
 from functools import cache
 
 import built_in
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def _rows() -> list[str]:
     return [one.example[:ROW] for one in signatures if one.example]
 
 
+@pytest.mark.slow
 def test_no_example_of_the_catalogue_is_lost() -> None:
     """Each pattern for reports is tried on every line of the knowledge base that it matches."""
     patterns = [in_report(one.pattern) for one in built_in.catalogue().signatures if "report" in one.where]

@@ -132,6 +132,7 @@ def test_a_model_that_cannot_be_had_is_told_in_one_line(name: str, reason: str, 
     assert "\n" not in document["detail"]
 
 
+@pytest.mark.slow
 def test_a_module_that_prints_or_ends_the_program_still_gets_a_document() -> None:
     """The document is the only thing on stdout, whatever the user's module does when it is imported."""
     document = alone({"model": "ends:build"})

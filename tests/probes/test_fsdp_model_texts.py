@@ -63,6 +63,7 @@ def test_both_languages_use_the_same_values() -> None:
                 assert _fields(text.en) == _fields(text.ko), record.id
 
 
+@pytest.mark.slow
 def test_what_was_found_fills_its_sentences() -> None:
     """The values of real findings fill sentence and repair in both languages."""
     found = [item for document in _facts() for item in document["found"]]

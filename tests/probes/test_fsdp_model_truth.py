@@ -64,6 +64,7 @@ def test_real_ranks_hold_exactly_the_bytes_that_were_predicted(ranks: int, tmp_p
         assert rank["uneven"][2] == 2 * 4 * sum(rows(shape, ranks, number)[0] for shape in SHAPES)
 
 
+@pytest.mark.slow
 def test_formulas_agree_with_what_was_built() -> None:
     """The strategy table's rows equal the shards that torch makes for the same strategy."""
     assert _predicted()["uneven", 7]["fsdp2"] == _predicted()["uneven", 7]["built"]

@@ -143,6 +143,7 @@ def test_the_table_fits(lang: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row.strip().split("  ")[0] for row in rows[2:]] == ["0", "1, 2"]
 
 
+@pytest.mark.slow
 def test_the_command_runs_the_probe_below_its_guard() -> None:
     """The whole way, with the exit code of a finding."""
     command = [sys.executable, "-m", "distkb", "probe", "loader", "--loader", "loader_sources:no_sampler", "--json"]

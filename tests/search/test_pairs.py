@@ -58,6 +58,7 @@ def found(index: Index, query: str) -> list[str]:
     return [hit.id for hit in search(index, query, limit=3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "ko"])
 def test_each_language_finds_the_entry(index: Index, pairs: list[Pair], lang: Language) -> None:
     """At least 95 % of the questions must have their entry among the first three, 85 % as the first."""
@@ -67,6 +68,7 @@ def test_each_language_finds_the_entry(index: Index, pairs: list[Pair], lang: La
     assert sum(bool(pair.right & set(ids[:1])) for pair, ids in results) >= 0.85 * len(pairs)
 
 
+@pytest.mark.slow
 def test_the_language_of_a_question_does_not_matter(index: Index, pairs: list[Pair]) -> None:
     """At least 90 % of the pairs must have the same first entry in both languages."""
     apart = [

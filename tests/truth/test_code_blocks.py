@@ -64,6 +64,7 @@ def of_bash(scripts: list[tuple[str, str]], home: Path) -> list[str]:
     return [f"{scripts[int(line.split()[0])][0]}: {line}" for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_every_command_is_one_that_a_shell_reads(tmp_path: Path) -> None:
     """Commands of fixes, steps and findings, and blocks of shell in entries and guides, pass `bash -n`."""
     scripts = [*commands(), *((where, code) for where, language, code in blocks() if language in SHELL)]

@@ -45,6 +45,7 @@ def test_one_sentence_says_how_sure_and_what_would_help(lang: Language) -> None:
     drive(script, lang=lang, resume=FIRST, size=(120, 40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "asked"), [(GLOO, False), (NCCL, True)], ids=["gloo", "nccl"])
 def test_a_run_on_the_cpu_is_not_asked_about_gpus(line: str, asked: bool, tmp_path: Path) -> None:
     """Where the ranks communicate over gloo, nobody is asked what the GPUs do."""

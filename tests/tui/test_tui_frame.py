@@ -94,6 +94,7 @@ def test_toggling_the_language_loses_nothing() -> None:
     drive(script)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("recorded")
 def test_every_screen_has_help_of_its_own() -> None:
     """`F1` explains the screen and what has the focus, in full sentences, from every screen and dialog."""

@@ -52,7 +52,11 @@ class Dumps:
         assert not self._differ, "\n".join(self._differ)
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize(
+    "size",
+    [(80, 24), *(pytest.param(size, marks=pytest.mark.slow) for size in ((60, 20), (120, 40)))],
+    ids=lambda size: f"{size[0]}x{size[1]}",
+)
 @pytest.mark.parametrize("lang", ["en", "ko"])
 @pytest.mark.usefixtures("recorded")
 def test_every_screen_looks_as_it_did(lang: Language, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -371,7 +371,7 @@ def test_a_send_that_comes_where_another_call_always_came(tmp_path: Path) -> Non
     once = {0: [("send 0->1", "completed")], 1: [("recv 1<-0", "completed")]}
     dumps = {}
     for rank in (0, 1):
-        calls = []
+        calls: list[dict[str, Any]] = []
         for number in range(3):
             calls += [entry(once[rank][0][0], seq=len(calls) + 1, record=len(calls), p2p=True)]
             if rank == 0 and number == 2:

@@ -24,6 +24,7 @@ def skipped(tmp_path: Path, name: str, data: bytes) -> list[str]:
     return [s.code for s in read_scripts([file]).skipped]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["asyncio", "email", "unittest", "multiprocessing", "json", "concurrent", "."])
 def test_the_standard_library_holds_no_finding(folder: str) -> None:
     """Every module of the standard library is read without an exception and without a finding."""
@@ -155,6 +156,7 @@ def test_parallelism_is_implied_only_where_it_is_plain(tmp_path: Path, text: str
     assert read_scripts([file]).facts["implies"] == implies
 
 
+@pytest.mark.slow
 def test_following_values_has_an_end(tmp_path: Path) -> None:
     """A script in which everything is made of everything else is read to its end, and little of it is followed."""
     made = [f"    x{i} = x{i - 1} + x{max(0, i - 7)} * len(x{max(0, i - 13)})" for i in range(1, 300)]
@@ -171,6 +173,7 @@ def test_following_values_has_an_end(tmp_path: Path) -> None:
     assert origins.left >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
