@@ -25,7 +25,7 @@ NAME = "flight-recorder"
     cls=Command,
     help="help.probe.flight-recorder",
     examples=(
-        "distkb probe flight-recorder ~/.cache/fr_trace",
+        "distkb probe flight-recorder ~/.cache/torch",
         "distkb probe flight-recorder node0/nccl_trace_rank_0 node1/nccl_trace_rank_1",
     ),
 )
