@@ -44,14 +44,12 @@ AXOLOTL_WRONG: list[dict[str, Any]] = [
     {"save_strategy": "epoch", "save_steps": 10},
     {"eval_strategy": "epoch", "eval_steps": 10},
     {"val_set_size": 0, "eval_strategy": "steps"},
-    {"fp16": True, "bf16": True},
     {"adapter": "qlora", "load_in_4bit": False},
     {"adapter": "qlora", "load_in_4bit": True, "load_in_8bit": True},
     {"load_in_8bit": True},
     {"rl": "dpo", "sample_packing": True},
     {"optimizer": "muon", "deepspeed": "zero1.json"},
     {"relora": True, "jagged_restart_steps": 10, "deepspeed": "zero2.json"},
-    {"optimizer": "adamw_8bit", "tensor_parallel_size": 2},
     {"deepcompile": True},
     {"activation_offloading": True},
     {"adapter": "lora", "load_in_8bit": True, "lora_mlp_kernel": True},
@@ -68,6 +66,27 @@ AXOLOTL_WRONG: list[dict[str, Any]] = [
     {"early_stopping_patience": 2, "save_steps": 15, "eval_steps": 10, "val_set_size": 0.1},
     {"streaming": True},
     {"context_parallel_size": 2},
+    {"context_parallel_size": 2, "attn_implementation": "flash_attention_3"},
+    {"sample_packing": "perhaps"},
+    {"warmup_steps": 0.1},
+    {"output_dir": None},
+    {"plugins": "axolotl.integrations.liger.LigerPlugin"},
+    {"rl": "DPO"},
+    {"fsdp_version": 2, "fsdp_config": {"state_dict_type": "full_state_dict"}},
+    {"lr_groups": [{"name": "a", "modules": ["q_proj"], "lr": "fast"}]},
+    {"rl": "ebft", "ebft": {"mode": "strided", "top_p": 2}},
+    {"fp8": True, "fp8_config": {"recipe": "rowwise", "fp8_enable_fsdp_float8_all_gather": True}},
+    {"optimizer": "polora"},
+    {"optimizer": "adam"},
+    {"dataloader_prefetch_factor": 4},
+    {"evaluation_strategy": "epoch", "evals_per_epoch": 2, "val_set_size": 0.1},
+    {"adapter": "qlora", "load_in_4bit": True, "fsdp_version": 2, "fsdp_config": {"cpu_ram_efficient_loading": True}},
+    {"adapter": "lora", "tokens": ["<a>"]},
+    {"plugins": ["axolotl.integrations.swanlab.SwanLabPlugin"]},
+    {
+        "plugins": ["axolotl.integrations.diffusion.DiffusionPlugin"],
+        "diffusion": {"min_mask_ratio": 0.8, "max_mask_ratio": 0.2},
+    },
 ]
 AXOLOTL_RIGHT: list[dict[str, Any]] = [
     {},
@@ -88,6 +107,17 @@ AXOLOTL_RIGHT: list[dict[str, Any]] = [
     {"optimizer": "muon", "fsdp_version": 2, "fsdp_config": {"offload_params": True}},
     {"early_stopping_patience": 2, "save_steps": 20, "eval_steps": 10, "val_set_size": 0.1},
     {"context_parallel_size": 2, "flash_attention": True},
+    {"fp16": True, "bf16": True},
+    {
+        "sample_packing": "yes",
+        "num_epochs": "2",
+        "save_steps": 0.25,
+        "activation_offloading": "disk",
+        "gradient_checkpointing": True,
+    },
+    {"liger_use_token_scaling": True, "expert_backend": "mine"},
+    {"fsdp_config": {"min_mask": 1}},
+    {"lr_groups": [{"name": "a", "modules": ["q_proj"], "lr": 0.0001}]},
 ]
 FACTORY_WRONG: list[dict[str, Any]] = [
     {"finetuning_type": "full", "quantization_bit": 4},
@@ -102,6 +132,15 @@ FACTORY_WRONG: list[dict[str, Any]] = [
     {"pure_bf16": True, "deepspeed": "ds_z3.json"},
     {"finetuning_type": "full", "use_galore": True, "deepspeed": "ds_z2.json"},
     {"do_train": False, "do_predict": True},
+    {"lora_rnk": 8},
+    {"nothing_like_it": 1},
+    {"template": "lama3"},
+    {"quantization_bit": 3},
+    {"eval_strategy": "steps", "eval_steps": 10},
+    {"dataset": "a,b,c", "interleave_probs": "0.5,0.5", "mix_strategy": "interleave_under"},
+    {"image_max_pixels": 100, "image_min_pixels": 1024},
+    {"flash_attn": True},
+    {"stage": "SFT"},
 ]
 FACTORY_RIGHT: list[dict[str, Any]] = [
     {},
@@ -112,6 +151,10 @@ FACTORY_RIGHT: list[dict[str, Any]] = [
     {"stage": "ppo", "reward_model": "saves/rm"},
     {"streaming": True, "max_steps": 1000},
     {"do_predict": True, "predict_with_generate": True, "eval_dataset": "identity"},
+    {"dataset": "a, b", "interleave_probs": "0.5,0.5", "mix_strategy": "interleave_under"},
+    {"tensor_model_parallel_size": 2, "moe_shared_expert_overlap": True},
+    {"quantization_bit": 6, "quantization_method": "hqq"},
+    {"val_size": 0.1, "eval_strategy": "steps", "eval_steps": 10, "flash_attn": "fa2"},
 ]
 DEEPSPEED_WRONG: list[dict[str, Any]] = [
     {"train_micro_batch_size_per_gpu": 0},
@@ -126,6 +169,25 @@ DEEPSPEED_WRONG: list[dict[str, Any]] = [
     {"zero_optimization": {"stage": 2, "offload_optimizer": "cpu"}},
     {"gradient_allreduce_op": "sum", "zero_optimization": {"stage": 3}},
     {"elasticity": {"enabled": True, "max_train_batch_size": 64, "micro_batch_sizes": [2, 4]}},
+    {"fp16": None},
+    {"zero_optimization": {"stage": 2, "offload_optimizer": {"device": None}}},
+    {"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "CPU"}}},
+    {"zero_optimization": {"stage": 1, "allgather_bucket_size": 1001}},
+    {"zero_optimization": {"stage": 3, "prefetch_bucket_size": 1, "stage3_prefetch_bucket_size": 2}},
+    {"zero_optimization": {"stage": 2, "zenflow": {"topk_ratio": 0.1}}},
+    {"zero_optimization": {"stage": 3}, "prescale_gradients": True},
+    {"scheduler": {"type": "WarmupLR"}},
+    {"scheduler": {"type": "StepLR", "params": {}}, "zero_optimization": {"stage": 0}},
+    {"optimizer": {"type": "AdamX", "params": {"lr": 1e-4}}, "zero_allow_untested_optimizer": True},
+    {"optimizer": {"type": "AdamW", "params": {"lr": 1e-4, "amsgrad": True}}},
+    {"data_types": {"param_dtype": "fp16"}},
+    {"compile": {"passes": ["z2"]}},
+    {"tensor_parallel": {"dtype": "bf16"}},
+    {"checkpoint": {"writer": {"type": "slow"}}},
+    {"expert_parallel": {"enabled": True, "autoep_size": 4, "comm_backend": "deepep"}},
+    {"expert_parallel": {"enabled": True, "autoep_size": 1}, "tensor_parallel": {"autotp_size": 2}},
+    {"data_efficiency": {"data_sampling": {"curriculum_learning": {"enabled": True}}}},
+    {"train_batch_size": 3, "gradient_accumulation_steps": 2, "train_micro_batch_size_per_gpu": None},
 ]
 DEEPSPEED_RIGHT: list[dict[str, Any]] = [
     {},
@@ -135,6 +197,12 @@ DEEPSPEED_RIGHT: list[dict[str, Any]] = [
     {"communication_data_type": "bfp16"},
     {"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-4}}, "zero_optimization": {"stage": 0}},
     {"gradient_clipping": 1.0},
+    {"bf16": {"enabled": True}, "bfloat16": None, "aio": None},
+    {"zero_optimization": {"stage": 1}, "prescale_gradients": True},
+    {"zero_optimization": {"stage": 3, "overlap_comm": None, "offload_param": None}},
+    {"data_types": {"grad_accum_dtype": "float32", "param_dtype": "bf16"}},
+    {"expert_parallel": {"enabled": True, "autoep_size": 4}},
+    {"optimizer": {"type": "AdamW", "params": {"lr": 1e-4, "torch_adam": True, "amsgrad": True}}},
 ]
 
 
@@ -228,6 +296,22 @@ TOGETHER = {
         },
         "config.trainer-indivisible",
     ),
+    "a group of generations for each process": (
+        {
+            "grpo.yaml": "base_model: a/b\ndatasets:\n- path: a\nlearning_rate: 0.1\nrl: grpo\nmicro_batch_size: 2\n"
+            "gradient_accumulation_steps: 2\ntrl:\n  num_generations: 4\n",
+            "run.sh": "torchrun --nnodes 1 --nproc_per_node 8 -m axolotl.cli.train grpo.yaml\n",
+        },
+        "config.trainer-excludes",
+    ),
+    "a reader of weights that ZeRO 3 does not leave whole": (
+        {
+            "ds.json": '{"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": "auto"}',
+            "sft.yaml": "model_name_or_path: a/b\nstage: sft\nfinetuning_type: full\ndo_train: true\n"
+            "dataset: identity\ndeepspeed: ds.json\npure_bf16: true\n",
+        },
+        "config.trainer-excludes",
+    ),
     "no ZeRO block for the Trainer": (
         {
             "ds.json": '{"train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": true}}',
@@ -249,7 +333,8 @@ def test_what_only_two_files_together_show_is_found_in_both(tmp_path: Path, name
     catalogue = built_in.catalogue()
     both = read_configs(paths, catalogue.settings, {}, refusals=catalogue.refusals)
     found = next(o for o in both.observations if o.id == wanted)
-    assert len({quote.path for quote in found.quotes}) == (1 if wanted.endswith("-indivisible") else 2)
+    in_one = wanted.endswith("-indivisible") or "run.sh" in files
+    assert len({quote.path for quote in found.quotes}) == (1 if in_one else 2)
     for path in paths:
         alone = read_configs([path], catalogue.settings, {}, refusals=catalogue.refusals)
         assert wanted not in {o.id for o in alone.observations}

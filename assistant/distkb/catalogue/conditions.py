@@ -5,15 +5,19 @@
 | `name` | it is written and switches something on |
 | `name?` | it is written, with any value but null |
 | `name=a|b`, `name!=a|b` | it is written, and its value is one of these, or none of them; case counts for nothing |
+| `name=null` | it is written, and empty |
 | `name~a|b`, `name^=a` | its text contains one of these, or begins so |
-| `name>1`, `name<1` | it is a number above, or below |
-| `name%other` | both are numbers and the first is no multiple of the second |
+| `name>1`, `name<1`, `name>other`, `name<other` | it is a number above, or below |
+| `name%other`, `name%2` | both are numbers and the first is no multiple of the second |
 | `name<>other` | both are written and differ |
 | `name!regex`, `name!block` | it is no regular expression, or no block of further names |
 | `name!number` | it is neither a number nor `auto` |
+| `name!/pattern/` | the regular expression does not match the whole of its text |
 
 `not` in front turns any of them round. A name is a path: `fsdp_config.offload_params`; `[]` behind it stands for any
-item of a list, `{}` for any key of a block, `#` for how many there are; `a*b` is a product.
+item of a list, `{}` for any key of a block, or inside a path for any of its values, `#` for how many there are
+(between the commas of a text; of `datasets[].fraction#`, how many items have it), `:0` for the first of the pieces
+between colons; `a*b` is a product.
 """
 
 from __future__ import annotations
@@ -25,8 +29,8 @@ import msgspec
 
 Operator = Literal["on", "?", "!=", "<>", "^=", "!", "=", "~", ">", "<", "%"]
 _OPERATORS: Final = ("!=", "<>", "^=", "!", "=", "~", ">", "<", "%")
-_PATH: Final = re.compile(r"[A-Za-z_][\w-]*(?:\[\])?(?:\.[A-Za-z_][\w-]*(?:\[\])?)*(?:\{\}|#)?")
-_WRITTEN: Final = re.compile(r"(?P<left>[\w.\[\]{}#*-]+?)(?:(?P<operator>" + "|".join(
+_PATH: Final = re.compile(r"[A-Za-z_][\w-]*(?:\[\])?(?:\{\})?(?:\.[A-Za-z_][\w-]*(?:\[\])?(?:\{\})?)*(?:#|:\d)?")
+_WRITTEN: Final = re.compile(r"(?P<left>[\w.\[\]{}#*:-]+?)(?:(?P<operator>" + "|".join(
     map(re.escape, _OPERATORS)
 ) + r")(?P<right>.*)|(?P<written>\?))?", re.DOTALL)  # fmt: skip
 
@@ -50,9 +54,20 @@ def parse(text: str) -> Condition | None:
         return None
     paths = tuple(found["left"].split("*"))
     operator = found["operator"] or found["written"] or "on"
-    values = tuple((found["right"] or "").split("|")) if found["operator"] else ()
+    right = found["right"] or ""
+    values = (right,) if is_pattern(right) else tuple(right.split("|")) if found["operator"] else ()
     condition = Condition(paths=paths, operator=_named(operator), values=values, negated=rest != text)
     return condition if _is_whole(condition) else None
+
+
+def is_number(text: str) -> bool:
+    """Whether what a condition compares with is a number rather than the path of a setting."""
+    return re.fullmatch(r"-?\d+(?:\.\d+)?", text) is not None
+
+
+def is_pattern(text: str) -> bool:
+    """Whether what stands behind `!` is a regular expression between slashes."""
+    return len(text) > 2 and text[0] == text[-1] == "/"
 
 
 def _named(operator: str) -> Operator:
@@ -67,9 +82,19 @@ def _is_whole(condition: Condition) -> bool:
     if condition.operator in {"on", "?"}:
         return not first and len(condition.paths) == 1
     if condition.operator == "!":
-        return first in {"regex", "block", "number"} and len(condition.values) == 1
-    if condition.operator in {"%", "<>"}:
+        return len(condition.values) == 1 and (first in {"regex", "block", "number"} or _compiles(first))
+    if condition.operator in {">", "<", "%"} and is_number(first):
+        return len(condition.values) == 1
+    if condition.operator in {"%", "<>", ">", "<"}:
         return all(_PATH.fullmatch(path) for path in first.split("*")) and len(condition.values) == 1
-    if condition.operator in {">", "<"}:
-        return re.fullmatch(r"-?\d+(?:\.\d+)?", first) is not None and len(condition.values) == 1
     return all(condition.values) and len(condition.paths) == 1
+
+
+def _compiles(text: str) -> bool:
+    if not is_pattern(text):
+        return False
+    try:
+        re.compile(text[1:-1])
+    except re.error:
+        return False
+    return True

@@ -158,9 +158,13 @@ class Block(Record, frozen=True, kw_only=True):
     """The keys of one block of a file, with what may stand there."""
 
     path: str | None = None
-    """Names that lead to it, joined by dots; None for the file itself."""
+    """Names that lead to it, joined by dots, with `[]` behind one for each item of a list; None for the file itself."""
     closed: bool = False
     """Whether a key that is not listed is refused."""
+    unless: tuple[str, ...] = ()
+    """Conditions of which one lets keys that are not listed stand in a closed block."""
+    nulls: bool = True
+    """Whether null stands for any value; where it does not, a shape says `null` where it may."""
     keys: dict[str, str]
     """Each key with its shape: how one is written is said in `shapes`."""
 
@@ -174,6 +178,10 @@ class Refusal(Record, frozen=True, kw_only=True):
     """As it is shown."""
     kinds: tuple[str, ...]
     """Kinds of configuration, as the reader calls them: `axolotl`, `deepspeed`, `accelerate`."""
+    launchers: tuple[str, ...] = ()
+    """Of commands, those of which launchers, as the reader calls them; empty for every command."""
+    overridden_by: tuple[str, ...] = ()
+    """Launchers whose options win over the file: a rule about a setting that such a command gives does not hold."""
     together: bool = False
     """Whether the rules are about one file of each kind: a path then begins with the kind, and `job.ranks` is known."""
     findings: str = "config.trainer"

@@ -88,7 +88,7 @@ def find_program(entry: Entry, knowledge_bases: Sequence[Path]) -> Program | Non
 
 @functools.cache
 def modules(python: Path) -> Mapping[str, str]:
-    """Return the versions of torch and of what programs may need as far as an interpreter has them; none is imported."""
+    """Return the versions of torch and of what programs may need, as far as they are there; none is imported."""
     try:
         asked = subprocess.run(  # noqa: S603 - the user's own interpreter
             [python, "-c", _ASK, *_MODULES],

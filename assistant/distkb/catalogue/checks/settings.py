@@ -135,6 +135,9 @@ def _rules(record: Located, refusal: Refusal) -> Iterator[Problem]:
 
 def _blocks(record: Located, refusal: Refusal) -> Iterator[Problem]:
     for index, block in enumerate(refusal.blocks):
+        for place, text in enumerate(block.unless):
+            if parse(text) is None:
+                yield record.problem(f"'{text}' is no condition", "blocks", index, "unless", place)
         for name, shape in block.keys.items():
             if not shapes.parse(shape):
                 yield record.problem(f"'{shape}' is no shape of a value", "blocks", index, "keys", name)

@@ -7,22 +7,46 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from distkb.catalogue.conditions import Condition
+import msgspec
+
+from distkb.catalogue.conditions import Condition, is_number, is_pattern
 from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue
 
 
 def items(part: ConfigPart, path: str) -> list[ConfigValue]:
     """Return what a path leads to: one setting, or each item of a list."""
     found = [ConfigValue(value=part.root, line=part.line)]
-    for name in path.rstrip("#").split("."):
-        inner = (item.value.get(name.removesuffix("[]").removesuffix("{}")) for item in found if _is_block(item))
+    path, _, piece = path.rstrip("#").partition(":")
+    names = path.split(".")
+    for place, name in enumerate(names, 1):
+        inner = (_inside(item, name.removesuffix("{}").removesuffix("[]")) for item in found)
         found = [item for item in inner if item is not None]
-        if name.endswith("[]"):
+        if name.removesuffix("{}").endswith("[]"):
             found = [entry for item in found for entry in (item.value if isinstance(item.value, tuple) else (item,))]
         if name.endswith("{}"):
-            found = [ConfigValue(value=key, line=entry.line) for item in found if _is_block(item)
-                     for key, entry in item.value.items()]  # fmt: skip
-    return found
+            inside = [pair for item in found if _is_block(item) for pair in item.value.items()]
+            is_last = place == len(names)
+            found = [ConfigValue(value=key, line=entry.line) if is_last else entry for key, entry in inside]
+    return [one for item in found if (one := _piece(item, int(piece))) is not None] if piece else found
+
+
+def _piece(item: ConfigValue, number: int) -> ConfigValue | None:
+    """Return one of the pieces between the colons of a text."""
+    if item.value is UNKNOWN or item.value is None:
+        return item
+    pieces = str(item.value).split(":")
+    return msgspec.structs.replace(item, value=pieces[number]) if number < len(pieces) else None
+
+
+def _inside(item: ConfigValue, name: str) -> ConfigValue | None:
+    """Return one name of a block; unknown where the block is, or where it takes in one that is (`<<: *base`)."""
+    if item.value is UNKNOWN:
+        return item
+    if not isinstance(item.value, Mapping):
+        return None
+    merged: ConfigValue | None = item.value.get("<<")
+    found: ConfigValue | None = item.value.get(name)
+    return merged if found is None and merged is not None and merged.value is UNKNOWN else found
 
 
 def holds(condition: Condition, part: ConfigPart, *, in_doubt: bool = False) -> bool:
@@ -39,24 +63,34 @@ def _holds(condition: Condition, part: ConfigPart, found: list[ConfigValue]) -> 
         return _compare(condition, part)
     if condition.operator == "<>":
         return _differ(condition, part, written)
+    if condition.operator == "=" and condition.values == ("null",):
+        return len(written) < len(found)
     return any(_TESTS[condition.operator](item, _wanted(condition)) for item in written)
 
 
 def _compare(condition: Condition, part: ConfigPart) -> bool:
     amount = math.prod(_amount(part, path) for path in condition.paths)
+    limit = condition.values[0]
+    other = float(limit) if is_number(limit) else math.prod(_amount(part, path) for path in limit.split("*"))
     if condition.operator == "%":
-        other = math.prod(_amount(part, path) for path in condition.values[0].split("*"))
-        return bool(other >= 1 and amount % other > 0)
-    limit = float(condition.values[0])
-    return amount > limit if condition.operator == ">" else amount < limit
+        return other > 0 and math.isfinite(amount) and not _is_whole(amount / other)
+    return amount > other if condition.operator == ">" else amount < other
+
+
+def _is_whole(amount: float) -> bool:
+    """Whether a number is whole but for what division leaves over: `0.3 / 0.1` is 2.9999999999999996."""
+    return abs(amount - round(amount)) < 1e-6
 
 
 def _amount(part: ConfigPart, path: str) -> float:
     """Return a number, or how many there are; what is no number compares with nothing."""
     found = items(part, path)
-    if path.endswith("#"):
-        return len(found[0].value) if found and isinstance(found[0].value, (tuple, Mapping)) else math.nan
+    if path.endswith("#") and "[]." in path:
+        return sum(item.value is not None for item in found)
     value = found[0].value if found else None
+    if path.endswith("#"):
+        several = value.split(",") if isinstance(value, str) else value
+        return len(several) if isinstance(several, (list, tuple, Mapping)) else math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return math.nan
     try:
@@ -66,9 +100,11 @@ def _amount(part: ConfigPart, path: str) -> float:
 
 
 def _differ(condition: Condition, part: ConfigPart, written: list[ConfigValue]) -> bool:
+    first, second = _amount(part, condition.paths[0]), _amount(part, condition.values[0])
     if condition.paths[0].endswith("#"):
-        first, second = _amount(part, condition.paths[0]), _amount(part, condition.values[0])
         return not math.isnan(first + second) and first != second
+    if not math.isnan(first + second):
+        return first != second and bool(first and second)
     others = [item for item in items(part, condition.values[0]) if item.value is not None and _is_on(item)]
     return any(set(_words(item)).isdisjoint(_words(other)) for item in written if _is_on(item) for other in others)
 
@@ -89,11 +125,13 @@ def _words(item: ConfigValue) -> Iterator[str]:
 
 
 def _wanted(condition: Condition) -> tuple[str, ...]:
-    return tuple(value.lower() for value in condition.values)
+    return condition.values if condition.operator == "!" else tuple(value.lower() for value in condition.values)
 
 
 def _is_other(item: ConfigValue, kind: str) -> bool:
     """Whether a value is of another kind than it should be."""
+    if is_pattern(kind):
+        return not isinstance(item.value, (Mapping, tuple)) and re.fullmatch(kind[1:-1], str(item.value)) is None
     if kind == "block":
         return not _is_block(item)
     if kind == "number":

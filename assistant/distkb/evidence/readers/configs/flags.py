@@ -37,7 +37,7 @@ BOOLEAN: Final[dict[str, frozenset[str]]] = {
     "deepspeed": frozenset(
         {
             "module", "no_python", "no_local_rank", "no_ssh", "no_ssh_check", "force_multi", "save_pid",
-            "bind_cores_to_rank", "quiet", "q", "help", "h",
+            "bind_cores_to_rank", "quiet", "q", "help", "h", "elastic_training",
         }
     ),
     "srun": frozenset(
@@ -50,6 +50,10 @@ BOOLEAN: Final[dict[str, frozenset[str]]] = {
     "mpiexec": frozenset({"allow_run_as_root", "oversubscribe"}),
     "python": frozenset({"u", "O", "B", "s", "E"}),
 }  # fmt: skip
+ABBREVIATE: Final = frozenset({"torchrun", "torch.distributed.launch", "deepspeed"})
+"""Launchers that take the beginning of a flag for the flag."""
+UNDERSCORES: Final = frozenset({"deepspeed"})
+"""Launchers whose flags have no second spelling with dashes."""
 STARTERS: Final = frozenset({"srun", "mpirun", "mpiexec", "clush", "pdsh", "ssh"})
 """Wrappers that start the command elsewhere, or several times."""
 JOINED: Final = frozenset({"ssh", "pdsh", "clush"})

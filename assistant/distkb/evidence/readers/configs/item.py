@@ -27,6 +27,7 @@ Kind = Literal[
     "sbatch",
     "axolotl",
     "llama-factory",
+    "trl",
     "hostfile",
 ]
 """What a part configures. `call`: another Python call that matters, such as `MixedPrecision(…)`."""

@@ -37,7 +37,8 @@ def options_of(
     A variable whose words are not known may hold options too: then the part is marked as open.
     """
     root: dict[str, ConfigValue] = {}
-    extra: dict[str, Any] = {}
+    typed: dict[str, Word] = {}
+    extra: dict[str, Any] = {"typed": typed}
     boolean = BOOLEAN.get(name, frozenset())
     while index < len(words):
         word = words[index]
@@ -54,6 +55,7 @@ def options_of(
         index += 1
         flag, equals, _ = text.partition("=")
         key = normal(name, flag)
+        typed[flag] = word
         if not flag.startswith("--") and len(flag) > 2 and name in WRAPPERS and not equals:
             if name in ("mpirun", "mpiexec") and index < len(words):
                 root[key] = as_item(words[index])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,34 @@ _FOREIGN = frozenset({"trainer", "base_model"})
 """Names that only files of other trainers have, which share many of the Trainer's names: Lightning's, axolotl's."""
 _AXOLOTL = frozenset({"datasets", "micro_batch_size", "sequence_len", "sample_packing", "num_epochs", "adapter", "rl"})
 _LLAMA_FACTORY = frozenset({"finetuning_type", "cutoff_len", "template", "dataset", "quantization_bit", "do_train"})
+_LLAMA_FACTORY_ONLY = frozenset({"finetuning_type", "cutoff_len", "infer_backend"})
+_TRL = frozenset(
+    {"use_peft", "packing_strategy", "assistant_only_loss", "completion_only_loss", "dataset_text_field",
+     "eval_packing", "padding_free", "precompute_ref_log_probs", "f_divergence_type", "loss_weights",
+     "sync_ref_model", "num_generations", "ref_model_sync_steps", "desirable_weight", "undesirable_weight",
+     "center_rewards_coefficient", "reward_funcs", "max_completion_length", "dataset_train_split",
+     "dataset_test_split", "teacher_model_name_or_path", "steps_per_generation", "generation_batch_size",
+     "use_bnb_nested_quant"}
+)  # fmt: skip
+"""Names that of the tools around the Trainer only TRL's configuration classes have."""
+_TRL_MODEL = frozenset(
+    {
+        "packing",
+        "datasets",
+        "lora_r",
+        "lora_alpha",
+        "lora_target_modules",
+        "load_in_4bit",
+        "load_in_8bit",
+        "dataset_name",
+    }
+)
+"""Names that others have too: `packing`, `datasets`, or two of them, beside `model_name_or_path` are TRL's."""
+_NOT_TRL = frozenset(
+    {"trainer", "base_model", "stage", "rlhf_type", "train_type", "tuner_type", "finetuning_type", "dataset_mixer",
+     "actor_rollout_ref", "algorithm", "lora_rank"}
+)  # fmt: skip
+"""Names with which such a file is another tool's: ms-swift, LLaMA-Factory, verl, the alignment handbook."""
 _SHELL_NAMES = frozenset({".sh", ".bash", ".slurm", ".sbatch", ".job", ".sub"})
 _LAUNCH = re.compile(r"^#SBATCH\b|\b(?:torchrun|accelerate launch|deepspeed|srun|torch\.distributed)\b", re.MULTILINE)
 _SHELL_START = re.compile(r"#!.*\b(?:ba|z|da)?sh\b")
@@ -101,6 +130,7 @@ def _from_mapping(source: Source, root: ConfigValue, duplicates: Duplicates) -> 
     kind = _kind(root.value)
     if own is not None:
         first = ConfigPart(kind=own, source=source, root=root.value, line=root.line, duplicates=tuple(duplicates))
+        kind = "training-arguments" if own == "trl" else kind
         return [first] if kind is None else [first, msgspec.structs.replace(first, kind=kind)]
     if kind is None:
         return _lightning(source, root.value, duplicates)
@@ -112,9 +142,17 @@ def _trainer(root: Mapping[str, ConfigValue]) -> Kind | None:
     names = set(root)
     if "base_model" in names and names & _AXOLOTL:
         return "axolotl"
-    if {"stage", "model_name_or_path"} <= names and names & _LLAMA_FACTORY:
+    telling = _LLAMA_FACTORY if "stage" in names else _LLAMA_FACTORY_ONLY
+    if "model_name_or_path" in names and (names & telling or {"export_dir", "template"} <= names):
         return "llama-factory"
+    is_own = names & _TRL or ("model_name_or_path" in names and _is_for_trl(names & _TRL_MODEL))
+    if is_own and not names & _NOT_TRL and len(names & known.TRAINING_ARGUMENTS) >= 2:
+        return "trl"
     return None
+
+
+def _is_for_trl(names: AbstractSet[str]) -> bool:
+    return not names.isdisjoint({"packing", "datasets"}) or len(names) > 1
 
 
 def _kind(root: Mapping[str, ConfigValue]) -> Kind | None:

@@ -23,6 +23,8 @@ from distkb.evidence.text.syntax import parse_python
 
 _ARGUMENTS = ("TrainingArguments", "Seq2SeqTrainingArguments")
 """Calls whose names end in one of these configure the Hugging Face Trainer."""
+_TRL = re.compile(r"(?:SFT|DPO|GRPO|RLOO|KTO|Reward|Distillation)Config")
+"""Calls that configure a trainer of TRL."""
 _STRATEGIES = frozenset({"FSDPStrategy", "DDPStrategy", "DeepSpeedStrategy", "ModelParallelStrategy"})
 _CALLS = frozenset(
     {
@@ -43,7 +45,7 @@ _TRAINER = frozenset({"strategy", "devices", "num_nodes", "accelerator", "precis
 """Arguments that only Lightning's Trainer has."""
 _HINT = re.compile(
     r"\b(?:\w*TrainingArguments|\w*Strategy|Trainer|Accelerator|DeepSpeedPlugin|initialize|FSDP|MixedPrecision"
-    r"|FullyShardedDataParallel\w*|\w*GradScaler|wrap)\s*\("
+    r"|FullyShardedDataParallel\w*|\w*GradScaler|wrap|[A-Z]\w+Config)\s*\("
 )
 """Cheap test that comes before the parser."""
 SPREAD = "**"
@@ -106,6 +108,8 @@ def _kind(call: ast.Call, origins: Mapping[str, str]) -> tuple[Kind | None, str]
     name = full.rpartition(".")[2]
     if name.endswith(_ARGUMENTS):
         return "training-arguments", name
+    if _TRL.fullmatch(name) and origins.get(full, "trl").startswith("trl"):
+        return "trl", name
     if name in _STRATEGIES:
         return "lightning-strategy", name
     given = {keyword.arg for keyword in call.keywords}

@@ -178,7 +178,8 @@ def parallelism(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]
     product = 1
     for size in sizes.values():
         product *= size or 1
-    total = accelerate_size(part).processes
+    by_deepspeed = (sizes.get("parallelism_config_sp_size") or 1) > 1  # which makes those groups itself, of any size
+    total = None if by_deepspeed else accelerate_size(part).processes
     if total and product > 1 and product != total and None not in sizes.values():
         shown = " × ".join(f"{name.removeprefix('parallelism_config_')}={size}" for name, size in sizes.items())
         yield hit(

@@ -184,7 +184,8 @@ def deepspeed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     for other in job.of("deepspeed"):
         if other.owner and (other.source is not part.source or other.owner != (part.name or part.kind)):
             continue
-        named = _names(part, other)
+        own_defaults = any(one.kind == "trl" and one.source is part.source for one in job.parts)
+        named = _names(part, other) and not own_defaults
         for key, (argument, default) in _PAIRS.items():
             theirs, mine = other.get(*key.split(".")), _argument(part, argument, default if named else None)
             if theirs is None or mine is None or theirs.value in ("auto", None) or _same(theirs.value, mine.value):
@@ -194,7 +195,11 @@ def deepspeed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
             yield also(_differs(part, mine, key, argument, theirs), other, theirs)
         for key in ("fp16", "bf16"):
             theirs, given = other.get(key, "enabled"), part.get(key)
-            if theirs is None or not isinstance(theirs.value, bool) or (given is None and "**" in part.root):
+            if (
+                theirs is None
+                or not isinstance(theirs.value, bool)
+                or (given is None and ("**" in part.root or own_defaults))
+            ):
                 continue
             asked = False if given is None else truth(given.value)
             if asked is not None and asked != theirs.value and (part.kind != "axolotl" or given is not None):

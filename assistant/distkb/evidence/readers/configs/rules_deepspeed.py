@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from distkb.evidence.readers.configs import known
 from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, number, truth, walk
-from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, is_on, short, world_size
+from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, short, world_size
 
 _MODEL_PARALLEL = re.compile(
     r"--?(?:\w+[-_])?(?:(?:model|tensor|pipeline|pipe|sequence|context)[-_]\w*parallel|tp|pp|sp|cp)\b"
@@ -25,10 +25,17 @@ def batch(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """train_batch_size = micro batch × accumulation × ranks must hold exactly."""
     items = [part.get(name) for name in (_TRAIN, _MICRO, _STEPS)]
     train, micro, steps = (None if item is None else number(item.value) for item in items)
-    if is_on(part, "tensor_parallel") or part.get("sequence_parallel_size") is not None:
+    if part.get("tensor_parallel") is not None or part.get("sequence_parallel_size") is not None:
         return
     ranks = None if _is_model_parallel(job) else world_size(job)
-    if train is None or micro is None or train < 1 or micro < 1:
+    if train is None or train < 1 or (micro is not None and micro < 1):
+        return
+    if micro is None:
+        if not _is_given(items[1]) and train % ((steps or 1) * (ranks or 1)):
+            yield hit(
+                "config.deepspeed-batch-indivisible", part, *items,
+                train=train, micro="micro batch", steps=steps or 1, per_rank=(steps or 1) * (ranks or 1),
+            )  # fmt: skip
         return
     per_rank = micro * (steps or 1)
     if steps is not None and ranks is not None and train != per_rank * ranks:
@@ -41,6 +48,11 @@ def batch(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
             "config.deepspeed-batch-indivisible", part, *items,
             train=train, micro=micro, steps=steps if steps is not None else "accumulation", per_rank=per_rank,
         )  # fmt: skip
+
+
+def _is_given(item: ConfigValue | None) -> bool:
+    """Whether a number may be there: written, and not left to whoever fills the file in."""
+    return item is not None and item.value is not None
 
 
 def _is_model_parallel(job: ConfigContext) -> bool:

@@ -5,15 +5,17 @@ What is known about a name is in `kb/settings/`; nothing here knows any single k
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from distkb.catalogue.settings import Setting
 from distkb.evidence.readers.configs import known
+from distkb.evidence.readers.configs.flags import ABBREVIATE, UNDERSCORES, normal
 from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, Kind, number, truth, walk
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, fsdp_of, hit, release, short
 from distkb.evidence.readers.configs.rules_deepspeed import stage_of
-from distkb.evidence.readers.configs.rules_shapes import written
+from distkb.evidence.readers.configs.rules_shapes import is_about, is_open_to_more, written
 
 _PLACES: dict[Kind, str] = {
     "accelerate": "accelerate-config",
@@ -27,6 +29,7 @@ _CLOSE = 0.8
 """How alike a misspelt key and a known one are: `gradient_clipp1ng` is 0.94 of `gradient_clipping`."""
 _ALL_BUT = 0.92
 """The same for a file whose other names may be another program's: `save_stepss`, `gradient_acumulation_steps`."""
+_OPTION = re.compile(r"--[a-z][\w-]*", re.IGNORECASE)
 
 
 def _paths(part: ConfigPart) -> Iterator[tuple[str, tuple[str, ...], ConfigValue]]:
@@ -196,7 +199,8 @@ def unknown_arguments(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFi
     """A call of TrainingArguments with a name that it does not take is a TypeError; a file may have others' names."""
     recorded_names = _names(job, "training-arguments")
     if part.name not in {"TrainingArguments", "Seq2SeqTrainingArguments"}:
-        yield from () if part.name else _misspelt(part, recorded_names)
+        others = any(other.source is part.source for other in job.of("llama-factory"))
+        yield from () if part.name or others else _misspelt(part, recorded_names)
         return
     for name, item in part.root.items():
         if name in known.TRAINING_ARGUMENTS or name in recorded_names or name[0] in "*#":
@@ -242,6 +246,41 @@ def unknown_lightning(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFi
                 part, item, name, known.LIGHTNING_TRAINER, near="config.lightning-unknown-argument",
                 far="config.lightning-no-such-argument",
             )  # fmt: skip
+
+
+def unknown_keys(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
+    """A trainer stops at a key of its file that none of its arguments has."""
+    recorded_names = _names(job, "training-arguments")
+    for refusal in (one for one in job.refusals if is_about(one, part) and not one.together):
+        closed = [one for one in refusal.blocks if one.closed and one.path is None and not is_open_to_more(one, part)]
+        for block in closed:
+            for name, item in part.root.items():
+                if name in block.keys or name in recorded_names or name == "<<":
+                    continue
+                close = get_close_matches(name, sorted(set(block.keys) - set(part.root)), 1, _CLOSE)
+                values = {"tool": refusal.tool, "key": short(name)}
+                if close:
+                    yield hit("config.trainer-unknown-value", part, item, allowed=close[0], **values)
+                else:
+                    yield hit("config.trainer-refuses", part, item, **values)
+
+
+def unknown_options(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
+    """A launcher stops at an option that it does not have; some take the beginning of one for it."""
+    for refusal in (one for one in job.refusals if is_about(one, part) and not one.together):
+        names = {name for block in refusal.blocks if block.closed and block.path is None for name in block.keys}
+        for flag, word in part.extra.get("typed", {}).items() if names else ():
+            name = normal(part.name, flag)
+            begins = part.name in ABBREVIATE and any(known_name.startswith(name) for known_name in names)
+            misspelt = "-" in flag[2:] and ("_" in flag or part.name in UNDERSCORES)
+            if not _OPTION.fullmatch(flag) or not (misspelt or not (name in names or begins)):
+                continue
+            values = {"tool": refusal.tool, "key": short(flag)}
+            close = [name] if name in names else get_close_matches(name, sorted(names - set(part.root)), 1, _CLOSE)
+            if close:
+                yield hit("config.trainer-unknown-value", part, word.line, allowed=f"--{close[0]}", **values)
+            else:
+                yield hit("config.trainer-refuses", part, word.line, **values)
 
 
 def _names(job: ConfigContext, place: str) -> frozenset[str]:
@@ -304,6 +343,12 @@ RULES = (
     ),
     ConfigRule(
         ids=("config.nested-unknown-key", "config.nested-unread-key"), kinds=("fsdp-config",), check=unknown_fsdp
+    ),
+    ConfigRule(
+        ids=("config.trainer-unknown-value", "config.trainer-refuses"), kinds=("llama-factory",), check=unknown_keys
+    ),
+    ConfigRule(
+        ids=("config.trainer-refuses", "config.trainer-unknown-value"), kinds=("command",), check=unknown_options
     ),
     ConfigRule(
         ids=("config.lightning-unknown-argument", "config.lightning-no-such-argument"),

@@ -6,12 +6,14 @@ What each tool takes is data, in `kb/settings/`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from distkb.catalogue.conditions import parse as parse_condition
 from distkb.catalogue.settings import Block, Refusal
 from distkb.catalogue.shapes import Shape, parse
 from distkb.evidence.readers.configs import known
+from distkb.evidence.readers.configs.conditions import holds, items
 from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, truth
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, short
 
@@ -21,18 +23,55 @@ _parsed = lru_cache(maxsize=None)(parse)
 def misshapen(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Yield each value that is of no kind that its key takes."""
     for refusal in job.refusals:
-        if part.kind not in refusal.kinds:
+        if not is_about(refusal, part) or refusal.together:
             continue
         converts = _converts(refusal, part, job)
         for block in refusal.blocks:
-            for name, item in written(part, block).items():
+            for name, item in (pair for names in written_each(part, block) for pair in names.items()):
                 shapes = _parsed(block.keys.get(name, "any"))
-                if shapes and not any(_fits(item, shape, converts=converts) for shape in shapes):
-                    key = ".".join(filter(None, (block.path, name)))
-                    yield hit(
-                        f"{refusal.findings}-wrong-type", part, item,
-                        tool=refusal.tool, key=f"{key}: {_shown(item)}", wanted=block.keys[name].replace("|", " | "),
-                    )  # fmt: skip
+                if shapes and not _fits_any(item, shapes, block, converts=converts):
+                    yield _wrong(
+                        part, refusal, ".".join(filter(None, (block.path, name))), item, shapes, block.keys[name]
+                    )
+
+
+def is_about(refusal: Refusal, part: ConfigPart) -> bool:
+    """Whether what a tool refuses is about this part: its kind, and for a command its launcher."""
+    return part.kind in refusal.kinds and (
+        part.kind != "command" or not refusal.launchers or part.name in refusal.launchers
+    )
+
+
+def is_open_to_more(block: Block, part: ConfigPart) -> bool:
+    """Whether a file sets something with which other keys may stand in a block."""
+    conditions = (condition for text in block.unless if (condition := parse_condition(text)) is not None)
+    return any(holds(condition, part, in_doubt=True) for condition in conditions)
+
+
+def _fits_any(item: ConfigValue, shapes: Sequence[Shape], block: Block, *, converts: bool) -> bool:
+    if item.value is None and not block.nulls:
+        return any(shape.kind in {"any", "null"} for shape in shapes)
+    return any(_fits(item, shape, converts=converts) for shape in shapes)
+
+
+def _wrong(
+    part: ConfigPart, refusal: Refusal, key: str, item: ConfigValue, shapes: Sequence[Shape], wanted: str
+) -> ConfigFinding:
+    shown = f"{key.replace('[]', '')}: {_shown(item)}"
+    words = [shape.word for shape in shapes if shape.kind == "word"]
+    if words and isinstance(item.value, str):
+        return hit(
+            f"{refusal.findings}-unknown-value", part, item, tool=refusal.tool, key=shown, allowed=", ".join(words)
+        )
+    alternatives = " | ".join(word.removeprefix("=") for word in wanted.split("|"))
+    return hit(f"{refusal.findings}-wrong-type", part, item, tool=refusal.tool, key=shown, wanted=alternatives)
+
+
+def written_each(part: ConfigPart, block: Block) -> list[Mapping[str, ConfigValue]]:
+    """Return what a file has in a block, by name; several where the block stands for each item of a list."""
+    if block.path is None:
+        return [part.root]
+    return [item.value for item in items(part, block.path) if isinstance(item.value, Mapping)]
 
 
 def written(part: ConfigPart, block: Block) -> Mapping[str, ConfigValue]:
@@ -45,7 +84,8 @@ def _converts(refusal: Refusal, part: ConfigPart, job: ConfigContext) -> bool:
     """Whether texts are taken for numbers: also where names show that another parser reads the file first."""
     if refusal.converts or any(o.kind == "llama-factory" and o.source is part.source for o in job.parts):
         return True
-    return not part.name and not set(part.root) <= (known.TRAINING_ARGUMENTS | known.ARGUMENTS_OLD)
+    has_others = not set(part.root) <= (known.TRAINING_ARGUMENTS | known.ARGUMENTS_OLD)
+    return part.kind != "accelerate" and not part.name and has_others
 
 
 def _shown(item: ConfigValue) -> str:
@@ -63,6 +103,10 @@ def _fits(item: ConfigValue, shape: Shape, *, converts: bool) -> bool:
         return _is_number(value, shape, converts=converts)
     if shape.kind == "bool":
         return isinstance(value, bool) or (truth(value) is not None and (converts or not isinstance(value, str)))
+    if shape.kind in {"flag", "null", "word"}:
+        return value is True if shape.kind == "flag" else shape.kind == "word" and bool(value == shape.word)
+    if shape.kind == "list" and isinstance(value, tuple):
+        return all(_fits(entry, Shape(kind=shape.inner), converts=converts) for entry in value)
     return isinstance(value, {"text": str, "list": tuple, "block": Mapping}[shape.kind])
 
 
@@ -77,12 +121,20 @@ def _is_number(value: object, shape: Shape, *, converts: bool) -> bool:
         return False
     if shape.kind == "int" and not (math.isinf(amount) or amount.is_integer()):
         return False
-    if shape.lowest is None:
-        return True
-    return amount > shape.lowest if shape.exclusive else amount >= shape.lowest
+    low, high = (
+        (-math.inf if shape.lowest is None else shape.lowest),
+        (math.inf if shape.highest is None else shape.highest),
+    )
+    return (amount > low if shape.exclusive else not amount < low) and not amount > high
 
 
 RULES = (
-    ConfigRule(ids=("config.deepspeed-wrong-type",), kinds=("deepspeed",), check=misshapen),
-    ConfigRule(ids=("config.trainer-wrong-type",), kinds=("training-arguments", "accelerate"), check=misshapen),
+    ConfigRule(
+        ids=("config.deepspeed-unknown-value", "config.deepspeed-wrong-type"), kinds=("deepspeed",), check=misshapen
+    ),
+    ConfigRule(
+        ids=("config.trainer-unknown-value", "config.trainer-wrong-type"),
+        kinds=("training-arguments", "accelerate", "axolotl", "llama-factory", "trl", "command"),
+        check=misshapen,
+    ),
 )

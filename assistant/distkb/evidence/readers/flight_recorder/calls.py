@@ -112,7 +112,7 @@ def parse_call(entry: dict[str, Any], known: Lists | None = None) -> Call:
 
 
 def _turned(call: Call) -> Call:
-    """Return a scatter with the list of its root as the input: ProcessGroupNCCL records what goes in as what comes out."""
+    """Return a scatter with the list of its root as the input: ProcessGroupNCCL records it the other way round."""
     is_list = len(call.outputs) > 1
     if len(call.inputs) != 1 or _is_void(call.inputs) or not (is_list or _is_void(call.outputs)):
         return call

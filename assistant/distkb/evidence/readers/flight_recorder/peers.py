@@ -64,7 +64,7 @@ def unmatched(
             problems.append(problem)
     ahead = {rank for rank, track in group.peers.items() if heads[rank] and heads[rank].stop < len(track)}
     ahead |= waits.keys() & group.peers.keys()
-    problems.extend(_counts(group, _surplus(group, dumps, sends, receives), problems, ahead))
+    problems.extend(_counts(_surplus(group, dumps, sends, receives), problems, ahead))
     held = {rank for problem in problems if problem.kind in ("peer", "later") for rank in problem.others}
     problems = [p for p in problems if p.kind != "transfer" or not held & set(p.culprits)]
     problems.sort(key=lambda problem: problem.order)
@@ -91,7 +91,7 @@ def _surplus(
 
 
 def _counts(
-    group: ProcessGroup, surplus: Mapping[int, Mapping[int, int]], problems: Sequence[Problem], ahead: set[int]
+    surplus: Mapping[int, Mapping[int, int]], problems: Sequence[Problem], ahead: set[int]
 ) -> Iterator[Problem]:
     """Find a rank that made more calls than each of several partners expects, where these agree with all others.
 
