@@ -115,6 +115,7 @@ def below(marker: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_tools_answer_what_the_commands_print(root: Path) -> None:
     """Byte for byte, for each of them."""
     run, script = str(root / "run"), str(root / "train.py")
@@ -191,6 +192,7 @@ def test_a_call_has_a_deadline_and_says_how_far_it_is(root: Path, large: Path) -
     assert not below(large)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks processes up in /proc")
 def test_a_call_that_is_cancelled_leaves_nothing_behind(root: Path, large: Path) -> None:
     """The process that reads ends with the call; the server goes on."""

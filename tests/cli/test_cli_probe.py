@@ -53,6 +53,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "bin" / "python"
 
 
+@pytest.mark.slow
 def test_the_environment_is_one_document_with_every_finding_said_in_both_languages() -> None:
     """A name that nothing reads is found, with what to do, its entry, and where it stands."""
     done = run("env", "--json", NCCL_TIMEOUT="3600", OMP_NUM_THREADS="1")
@@ -75,6 +76,7 @@ def test_a_sound_environment_is_one_quiet_line_and_exit_code_0() -> None:
     assert done.stdout.startswith("env: nothing wrong found")
 
 
+@pytest.mark.slow
 def test_a_secret_never_leaves_the_probe() -> None:
     """Tokens in the environment are in no document, not even as a fact."""
     done = run("env", "--json", **SECRETS)
@@ -90,6 +92,7 @@ def test_every_timer_is_listed_on_request() -> None:
     assert {"id", "seconds", "knobs", "ineffective", "fired"} <= set(timers[0])
 
 
+@pytest.mark.slow
 def test_the_timer_that_ran_out_is_read_from_the_log() -> None:
     """With a log the explainer names what fired."""
     logs = Path(__file__).parents[2] / "kb" / "incidents" / "I2-frozen-after-validation" / "logs"
@@ -174,6 +177,7 @@ def test_the_printed_folder_holds_the_live_checks_and_nothing_else() -> None:
     assert subprocess.run([sys.executable, "-c", imported], env=environ, check=False, timeout=120).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_saved_answer_is_read_by_diagnose(tmp_path: Path) -> None:
     """What a probe found counts in the diagnosis, with its words."""
     (tmp_path / "env.json").write_text(run("env", "--json", RANK="0", WORLD_SIZE="2").stdout, encoding="utf-8")

@@ -75,6 +75,7 @@ def _document(name: str) -> dict[str, Any]:
     return _documents()[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "findings"),
     [

@@ -145,6 +145,7 @@ def test_a_hang_over_two_nodes_of_slurm(tools: Path, tmp_path: Path) -> None:
         assert found(answer)["stacks.incomplete"]["severity"] == "warning"
 
 
+@pytest.mark.slow
 def test_pods_and_hosts_are_reached(tools: Path, tmp_path: Path) -> None:
     """Kubectl exec for every running pod of a JobSet, ssh for every host of a hostfile; what does not run is named."""
     script = tmp_path / "rank.py"
@@ -166,6 +167,7 @@ def test_pods_and_hosts_are_reached(tools: Path, tmp_path: Path) -> None:
         assert all("BatchMode=yes" in words for words in asked if words[0] == "ssh")
 
 
+@pytest.mark.slow
 def test_of_several_jobs_on_the_hosts_a_pid_names_one(tools: Path, tmp_path: Path) -> None:
     """Without it they are listed, and no answer is made of ranks of two jobs."""
     script, hostfile = tmp_path / "rank.py", tmp_path / "hosts"

@@ -86,6 +86,7 @@ def row(name: str) -> str:
     return f"{mark} {name:36} {truth.ending:10} {wanted:14} {answer.verdict:11} {', '.join(best)}"
 
 
+@pytest.mark.slow
 def test_the_right_entry_comes_first_in_most_jobs() -> None:
     """Of the jobs with a cause, at least as many are answered right as when they were recorded, but one."""
     asked = [name for name in NAMES if TRUE[name].accept]

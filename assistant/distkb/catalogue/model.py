@@ -342,8 +342,10 @@ class Repro(Record, frozen=True, kw_only=True):
     launch: Literal["torchrun", "python", "nodes"] = "torchrun"
     """`nodes`: one torchrun in each of `nodes` network namespaces, after `network.sh` where there is one."""
     nodes: int = 1
-    needs: tuple[Literal["accelerate", "deepspeed", "namespaces", "tensorboard", "trl"], ...] = ()
+    needs: tuple[Literal["accelerate", "namespaces", "tensorboard"], ...] = ()
     """What must be there beside torch; where it is not, the run is skipped and says so."""
+    packages: tuple[Literal["deepspeed", "trl"], ...] = ()
+    """Packages that must be there too, and that are in no environment for the tests: these read what was recorded."""
     hardware: Text | None = None
     """For `hw`: what it takes to see this failure, and why it cannot be shown without."""
     env: dict[str, str] = msgspec.field(default_factory=dict)

@@ -121,7 +121,7 @@ def _reason(program: Program | None, python: Path) -> Reason | None:
     if spec.kind == "hw":
         return "hardware"
     needed: dict[str, Reason] = {"torch": "no-torch"}
-    needed |= {name: reason for name, reason in _NEEDS.items() if name in spec.needs}
+    needed |= {name: reason for name, reason in _NEEDS.items() if name in (*spec.needs, *spec.packages)}
     lacking = next((reason for name, reason in needed.items() if name not in modules(python)), None)
     if lacking is None and (spec.launch == "nodes" or "namespaces" in spec.needs):
         from distkb.repro.nodes import unavailable

@@ -12,6 +12,7 @@ from distkb.evidence.run.observe import LAST
 RAISED = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 9, in train\n    dist.barrier()\n'
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.integers(0, 3), st.lists(TEXTS, max_size=8), max_size=3), st.booleans())
 def test_any_files_make_a_run(said: dict[int, list[str]], named: bool) -> None:
     """Putting files together never fails, and whatever it shows has an id, a certainty and quotes of those files."""
