@@ -393,3 +393,52 @@ def test_a_scatter_is_compared_by_what_each_rank_gets(tmp_path: Path) -> None:
 
     dumps = {rank: dump([own(rank)], {"0": ("default_pg", range(4))}) for rank in range(4)}
     assert first(tmp_path, dumps) == ("shape-mismatch", "2")
+
+
+def test_of_two_ranks_in_different_calls_the_one_that_left_its_usual_order(tmp_path: Path) -> None:
+    """Rank 0 calls a reduce where an all_gather always came on both: it is named, though nothing outvotes it."""
+    made = {rank: ["all_reduce", "all_gather"] * 3 + ["all_reduce"] for rank in (0, 1)}
+    made[0].append("reduce")
+    made[1].append("all_gather")
+    dumps = {
+        rank: dump(
+            [entry(op, seq=at + 1, record=at, state="completed" if at < 7 else "started") for at, op in enumerate(ops)],
+            {"0": ("default_pg", range(2))},
+        )
+        for rank, ops in made.items()
+    }
+    assert first(tmp_path, dumps) == ("ranks-called-different-ops", "0")
+
+
+def test_a_collective_before_a_receive_that_always_came_first(tmp_path: Path) -> None:
+    """Rank 1 waits in an all_reduce for rank 0, which waits in its send to it: the receive comes too late."""
+    orders = {0: ("send 0->1", "all_reduce"), 1: ("recv 1<-0", "all_reduce")}
+    dumps = {}
+    for rank, usual in orders.items():
+        calls: list[dict[str, Any]] = []
+        for number in range(3):
+            names = usual[::-1] if rank == 1 and number == 2 else usual
+            for name in names:
+                state = "completed" if number < 2 else "scheduled"
+                seq = number + 1
+                calls.append(entry(name, seq=seq, record=len(calls), state=state, p2p=name != "all_reduce"))
+        dumps[rank] = dump(calls, {"0": ("default_pg", range(2))})
+    assert first(tmp_path, dumps) == ("cross-group-wait", "1")
+
+
+def test_of_two_groups_that_wait_for_each_other_the_one_that_skipped_a_call(tmp_path: Path) -> None:
+    """Rank 1 goes on to its second group without the call of the first that it always made before: it is named."""
+    groups = {"1": ("emb", (0, 1)), "2": ("dp", (0, 1))}
+    dumps = {}
+    for rank in (0, 1):
+        calls: list[dict[str, Any]] = []
+        for number in range(3):
+            for name, group in (("emb", "1"), ("dp", "2")):
+                if number == 2 and rank == 1 and name == "emb":
+                    continue
+                state = "completed" if number < 2 else "started"
+                calls.append(entry(seq=number + 1, record=len(calls), state=state, group=(group, name)))
+                if number == 2:
+                    break
+        dumps[rank] = dump(calls, groups)
+    assert first(tmp_path, dumps) == ("cross-group-wait", "1")

@@ -9,6 +9,7 @@ from typing import Any
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.flight_recorder.align import Aligner, first_open
+from distkb.evidence.readers.flight_recorder.consequences import mark_consequences
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, Track, total
 from distkb.evidence.readers.flight_recorder.exchange import uneven
 from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, CallWords, all_complete, observations
@@ -17,7 +18,7 @@ from distkb.evidence.readers.flight_recorder.load import Loaded
 from distkb.evidence.readers.flight_recorder.peers import unmatched
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 from distkb.evidence.readers.flight_recorder.roots import wrong_root
-from distkb.evidence.readers.flight_recorder.waits import crossing, mark_consequences, standing
+from distkb.evidence.readers.flight_recorder.waits import crossing, standing
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import listed
 

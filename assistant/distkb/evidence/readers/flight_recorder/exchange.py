@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 
 from distkb.evidence.readers.flight_recorder.calls import Call
-from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables
+from distkb.evidence.readers.flight_recorder.dump import COMPLETED, RankDump, Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 
@@ -38,12 +39,22 @@ def uneven(group: ProcessGroup, dumps: Mapping[int, RankDump], tables: Tables) -
                 kind="exchange",
                 group=group,
                 sequence=sequence,
-                culprits=group.members,
+                culprits=_waiting(group, sequence) or group.members,
                 expected=shown,
                 order=group.tracks[shown.rank].records[shown.position],
                 detail={"sent": str(sent), "received": str(received)},
             )
     return None
+
+
+def _waiting(group: ProcessGroup, sequence: int) -> tuple[int, ...]:
+    """Return the members on which a call has not ended: who gets what was sent goes on."""
+    found = []
+    for rank, track in group.tracks.items():
+        at = bisect_left(track.sequence, sequence)
+        if at < len(track) and track.sequence[at] == sequence and track.states[at] != COMPLETED:
+            found.append(rank)
+    return tuple(sorted(found))
 
 
 def _elements(call: Call, side: int) -> int:

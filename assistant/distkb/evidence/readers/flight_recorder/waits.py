@@ -6,13 +6,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-import msgspec
-
 from distkb.evidence.readers.flight_recorder.align import first_open
-from distkb.evidence.readers.flight_recorder.dump import SCHEDULED, Tables, Track
+from distkb.evidence.readers.flight_recorder.dump import SCHEDULED
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
-from distkb.evidence.readers.flight_recorder.habit import is_unusual
-from distkb.evidence.readers.flight_recorder.peers import SELDOM
 from distkb.evidence.readers.flight_recorder.problem import At, Point, Problem, Wait
 
 Node = TypeVar("Node", Point, int)
@@ -38,7 +34,7 @@ def crossing(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait]) -> list[
     problems = []
     done: set[Point] = set()
     for start in sorted(edges):
-        circle = _circle(start, edges)
+        circle = circle_from(start, edges)
         if circle is None or done & set(circle):
             continue
         done.update(circle)
@@ -70,7 +66,7 @@ def _came_first(group: ProcessGroup, rank: int, point: Point, wait: Wait) -> boo
     return group.enqueued.get(rank, -1) >= point.sequence
 
 
-def _circle(start: Node, edges: Mapping[Node, set[Node]]) -> list[Node] | None:
+def circle_from(start: Node, edges: Mapping[Node, set[Node]]) -> list[Node] | None:
     """Return the shortest way back to where it starts, breadth first."""
     before: dict[Node, Node] = {}
     queue = [start]
@@ -100,12 +96,19 @@ def _problem(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], one: Poi
     # Who waits for another one of them in a group of their own is not the first.
     first = tuple(rank for rank in culprits if not set(_absent(groups, waits, waits[rank].point)) & set(culprits))
     culprits = first or culprits
-    here = tuple(sorted(rank for rank, wait in waits.items() if wait.point == right))
     shown = next((rank for rank in culprits if waits[rank].point == at), culprits[0])
+    return cross_problem(groups, waits, culprits, right, shown)
+
+
+def cross_problem(
+    groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], culprits: tuple[int, ...], missed: Point, shown: int
+) -> Problem:
+    """Return the problem of ranks that wait elsewhere while others wait for them at a point that they have missed."""
+    here = tuple(sorted(rank for rank, wait in waits.items() if wait.point == missed))
     return Problem(
         kind="cross",
-        group=groups[right.group],
-        sequence=right.sequence,
+        group=groups[missed.group],
+        sequence=missed.sequence,
         culprits=culprits,
         others=here,
         expected=At(rank=here[0], position=waits[here[0]].position),
@@ -132,18 +135,7 @@ def _long(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], circle: Seq
     fewest = min(map(followers, links))
     odd = sorted({link[0] for link in links if followers(link) == fewest})
     rank, _, missed = next(link for link in links if link[0] == odd[0])
-    here = tuple(sorted(other for other, wait in waits.items() if wait.point == missed))
-    return Problem(
-        kind="cross",
-        group=groups[missed.group],
-        sequence=missed.sequence,
-        culprits=tuple(odd),
-        others=here,
-        expected=At(rank=here[0], position=waits[here[0]].position),
-        shown=At(rank=rank, position=waits[rank].position),
-        other_group=groups[waits[rank].point.group],
-        order=min(waits[here[0]].record, waits[rank].record),
-    )
+    return cross_problem(groups, waits, tuple(odd), missed, rank)
 
 
 def _is_first(groups: Sequence[ProcessGroup], rank: int, one: Point, other: Point) -> bool:
@@ -171,186 +163,7 @@ def _absent(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], point: Po
     )
 
 
-def mark_consequences(
-    problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables
-) -> list[Problem]:
-    """Return the problems without those that a circle explains; those that follow from another group are marked.
-
-    Of ranks that stay away from a call, those that wait elsewhere for somebody are not the cause: they are left out
-    where others of them wait for nobody.
-    """
-    circles = [problem for problem in problems if problem.kind == "cross"]
-    in_peers: frozenset[int] = frozenset()
-    if any(problem.kind in ("peer", "later") for problem in problems):
-        in_peers = _waiting_in_peers(groups, waits)
-    index = {id(group): number for number, group in enumerate(groups)}
-    differing = {
-        index[id(p.group)]: p.sequence for p in reversed(problems) if p.kind in _DIFFER and id(p.group) in index
-    }
-    kept = []
-    for problem in problems:
-        if problem.kind in ("behind", "never", "running") and _in_circle(problem, circles):
-            continue
-        if problem.kind in ("behind", "never"):
-            own = index[id(problem.group)]
-            free = tuple(
-                rank
-                for rank in problem.culprits
-                if rank not in in_peers and not _is_explained(waits.get(rank), own, groups, differing)
-            )
-            problem.is_consequence = not free
-            if free and len(free) < len(problem.culprits):
-                problem.culprits = free
-                if problem.shown is not None:
-                    problem.shown = _last_of(problem.group, free[0])
-        kept.append(problem)
-    _mark_peers(kept, waits, groups, in_peers)
-    for problem in kept:
-        if problem.kind == "peer" and not problem.is_consequence:
-            _by_habit(problem, waits, groups, tables)
-    return kept
-
-
-def _by_habit(problem: Problem, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables) -> None:
-    """Name the rank that waits, and not the one that lacks the call, where only the first leaves its usual order."""
-    (waiting,), (lacking,) = problem.others, problem.culprits
-    if problem.expected is None:
-        return
-    record = problem.group.peers[waiting].records[problem.expected.position]
-    stands = waits.get(lacking)
-    if stands is not None and is_unusual(lacking, stands.record, groups, tables):
-        return
-    if is_unusual(waiting, record, groups, tables):
-        problem.kind, problem.culprits, problem.others, problem.shown = "stray", (waiting,), (), None
-
-
-_DIFFER = frozenset(("op", "shape", "dtype", "exchange", "root", "no-root"))
-"""Problems for which ranks wait in a call to which all have come."""
-
-
-def _is_explained(wait: Wait | None, own: int, groups: Sequence[ProcessGroup], differing: Mapping[int, int]) -> bool:
-    """Whether a rank stands in another group, in a call that cannot end."""
-    if wait is None or wait.point.group == own:
-        return False
-    return _is_held(groups, wait.point) or differing.get(wait.point.group, 1 << 62) <= wait.point.sequence
-
-
-def _last_of(group: ProcessGroup, rank: int) -> At | None:
-    track = group.tracks.get(rank)
-    return At(rank=rank, position=len(track) - 1) if track is not None and len(track) else None
-
-
-def _mark_peers(
-    problems: list[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], in_peers: frozenset[int]
-) -> None:
-    """Mark sends and receives whose partner stands in a collective that some other rank never made, or in another send.
-
-    Where the partners go round in a circle, that is the problem, and the single waits follow from it; so they do from
-    a rank that waits for one it never talks to while its usual partner waits for it.
-    """
-    causes = [p for p in problems if p.kind in ("behind", "never", "op", "missing") and not p.is_consequence]
-    absent = {rank for problem in causes for rank in problem.culprits}
-    single = [p for p in problems if p.kind == "peer"]
-    for problem in single:
-        (partner,) = problem.culprits
-        wait = waits.get(partner)
-        waits_elsewhere = bool(causes) and wait is not None and _is_held(groups, wait.point)
-        problem.is_consequence = partner in absent or partner in in_peers or waits_elsewhere
-    counted = {rank for p in problems if p.kind == "count" for rank in (*p.culprits, *p.others)}
-    for problem in single:
-        problem.is_consequence |= counted.issuperset((*problem.culprits, *problem.others))
-    strays = [*_strays(single), *(p for p in problems if p.kind == "stray")]
-    linked = [p for p in problems if p.kind in ("peer", "later")]
-    edges: dict[int, set[int]] = {}
-    for problem in linked:
-        edges.setdefault(problem.others[0], set()).update(problem.culprits)
-    for circle in _rounds(edges):
-        inside = [p for p in linked if p.others[0] in circle and p.culprits[0] in circle]
-        lacking = [p for p in inside if p.kind == "peer"]
-        if any(stray.culprits[0] in circle for stray in strays) or counted & circle:
-            continue
-        if len(lacking) == 1 and len(inside) > 1:
-            lacking[0].is_consequence = False
-            continue
-        problems.append(
-            msgspec.structs.replace(
-                inside[0], kind="circle", culprits=tuple(sorted(circle)), others=(), shown=None, is_consequence=False
-            )
-        )
-    problems.extend(stray for stray in strays if stray not in problems)
-    _mark_explained(single)
-    problems[:] = [problem for problem in problems if problem.kind != "later"]
-
-
-def _strays(single: Sequence[Problem]) -> list[Problem]:
-    """Return the calls to a rank hardly ever talked to, by one for which a rank that it talks to makes the other half.
-
-    Who waits for the same half as the odd one (a receive behind a receive) waits for what it would pass on.
-    """
-    found = []
-    for problem in single:
-        if not 0 <= problem.exchanged <= SELDOM:
-            continue
-        (odd,) = problem.others
-        left = [
-            other.others[0]
-            for other in single
-            if other.culprits == (odd,) and other.exchanged > 2 * problem.exchanged and _sends(other) != _sends(problem)
-        ]
-        if left:
-            problem.is_consequence = True
-            found.append(
-                msgspec.structs.replace(
-                    problem, kind="stray", culprits=(odd,), others=tuple(left), shown=None, is_consequence=False
-                )
-            )
-    return found
-
-
-def _sends(problem: Problem) -> bool:
-    """Whether the call that waits is a send."""
-    return problem.detail["from"] == str(problem.others[0])
-
-
-def _mark_explained(single: Sequence[Problem]) -> None:
-    """Mark the partners for which only ranks wait that wait for another one too.
-
-    The calls of a batch end together, so one partner that is missing holds them all: the one for which most ranks wait,
-    and of these the one with the fewest calls.
-    """
-    open_ones = [problem for problem in single if not problem.is_consequence]
-    waiting: dict[tuple[int, int], set[int]] = {}
-    for problem in open_ones:
-        waiting.setdefault((id(problem.group), problem.culprits[0]), set()).add(problem.others[0])
-    calls = {(id(p.group), p.culprits[0]): _last_number(p.group.peers.get(p.culprits[0])) for p in open_ones}
-
-    def weight(key: tuple[int, int]) -> tuple[int, int]:
-        return -len(waiting[key]), calls[key]
-
-    kept: dict[int, list[tuple[int, int]]] = {}
-    for key in sorted(waiting, key=weight):
-        rivals = kept.setdefault(key[0], [])
-        if not any(waiting[key] <= waiting[one] and weight(key) != weight(one) for one in rivals):
-            rivals.append(key)
-    for problem in open_ones:
-        key = (id(problem.group), problem.culprits[0])
-        problem.is_consequence = key not in kept[key[0]]
-
-
-def _last_number(track: Track | None) -> int:
-    return track.sequence[-1] if track is not None and len(track) else -1
-
-
-def _rounds(edges: Mapping[int, set[int]]) -> list[set[int]]:
-    """Return the ranks that wait for one another in a circle, each circle once."""
-    found: list[set[int]] = []
-    for start in sorted(edges):
-        circle = None if any(start in one for one in found) else _circle(start, edges)
-        found += [] if circle is None else [set(circle)]
-    return found
-
-
-def _waiting_in_peers(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait]) -> frozenset[int]:
+def waiting_in_peers(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait]) -> frozenset[int]:
     """Return the ranks whose oldest open call is a send or receive: they come to nothing else before it."""
     found = set()
     for group in groups:
@@ -361,7 +174,7 @@ def _waiting_in_peers(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait])
     return frozenset(found)
 
 
-def _is_held(groups: Sequence[ProcessGroup], point: Point) -> bool:
+def is_held(groups: Sequence[ProcessGroup], point: Point) -> bool:
     """Whether some member has not come to a call, as far as its entries and its status tell."""
     group = groups[point.group]
     for rank in group.members:
@@ -370,11 +183,3 @@ def _is_held(groups: Sequence[ProcessGroup], point: Point) -> bool:
         if max(last, group.enqueued.get(rank, -1)) < point.sequence:
             return True
     return False
-
-
-def _in_circle(problem: Problem, circles: Sequence[Problem]) -> bool:
-    culprits = set(problem.culprits)
-    return any(
-        problem.group in (circle.group, circle.other_group) and culprits <= {*circle.culprits, *circle.others}
-        for circle in circles
-    )

@@ -1,0 +1,260 @@
+"""Says which problems only follow from another one, and of two sides that wait for each other which was the first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from distkb.evidence.readers.flight_recorder.dump import Tables, Track
+from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
+from distkb.evidence.readers.flight_recorder.habit import is_unusual
+from distkb.evidence.readers.flight_recorder.peers import SELDOM
+from distkb.evidence.readers.flight_recorder.problem import At, Problem, Wait
+from distkb.evidence.readers.flight_recorder.waits import circle_from, cross_problem, is_held, waiting_in_peers
+
+
+def mark_consequences(
+    problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables
+) -> list[Problem]:
+    """Return the problems without those that a circle explains; those that follow from another group are marked.
+
+    Of ranks that stay away from a call, those that wait elsewhere for somebody are not the cause: they are left out
+    where others of them wait for nobody.
+    """
+    circles = [problem for problem in problems if problem.kind == "cross"]
+    in_peers: frozenset[int] = frozenset()
+    if any(problem.kind in ("peer", "later") for problem in problems):
+        in_peers = waiting_in_peers(groups, waits)
+    index = {id(group): number for number, group in enumerate(groups)}
+    differing = {
+        index[id(p.group)]: p.sequence for p in reversed(problems) if p.kind in _DIFFER and id(p.group) in index
+    }
+    kept = []
+    for problem in problems:
+        if problem.kind in ("behind", "never", "running") and _in_circle(problem, circles):
+            continue
+        if problem.kind in ("behind", "never"):
+            own = index[id(problem.group)]
+            free = tuple(
+                rank
+                for rank in problem.culprits
+                if rank not in in_peers and not _is_explained(waits.get(rank), own, groups, differing)
+            )
+            problem.is_consequence = not free
+            if free and len(free) < len(problem.culprits):
+                problem.culprits = free
+                if problem.shown is not None:
+                    problem.shown = _last_of(problem.group, free[0])
+        kept.append(problem)
+    _mark_peers(kept, waits, groups, in_peers)
+    for number, problem in enumerate(kept):
+        if problem.kind == "peer" and not problem.is_consequence:
+            _by_habit(problem, waits, groups, tables)
+        elif problem.kind == "cross" and problem.other_group is not None:
+            kept[number] = _turned(problem, waits, groups, tables)
+        elif problem.kind == "op" and len(problem.culprits) == len(problem.others):
+            _halves_by_habit(problem, groups, tables)
+    return kept
+
+
+def _turned(problem: Problem, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables) -> Problem:
+    """Return two sides that wait for each other with the one as the culprit that alone left its usual order."""
+    odd = [rank for rank in problem.culprits if _strayed(rank, waits, groups, tables)]
+    others = [rank for rank in problem.others if rank in waits]
+    left = tuple(rank for rank in others if _strayed(rank, waits, groups, tables))
+    if odd or not left or len(left) > len(problem.culprits):
+        return problem
+    missed = waits[problem.culprits[0]].point
+    return cross_problem(groups, waits, left, missed, left[0])
+
+
+def _halves_by_habit(problem: Problem, groups: Sequence[ProcessGroup], tables: Tables) -> None:
+    """Of two halves that called different operations, name the one that alone never called its own there before."""
+    if problem.shown is None or problem.expected is None:
+        return
+    tracks = problem.group.tracks
+    is_odd = [
+        is_unusual(at.rank, tracks[at.rank].records[at.position], groups, tables)
+        for at in (problem.shown, problem.expected)
+    ]
+    if is_odd == [False, True]:
+        problem.culprits, problem.others = problem.others, problem.culprits
+        problem.shown, problem.expected = problem.expected, problem.shown
+        problem.left_out = -problem.left_out
+
+
+def _strayed(rank: int, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables) -> bool:
+    """Whether a rank waits in a collective that it never called at this point before."""
+    return rank in waits and is_unusual(rank, waits[rank].record, groups, tables)
+
+
+def _by_habit(problem: Problem, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables) -> None:
+    """Name the rank that waits, and not the one that lacks the call, where only the first leaves its usual order."""
+    (waiting,), (lacking,) = problem.others, problem.culprits
+    if problem.expected is None:
+        return
+    record = problem.group.peers[waiting].records[problem.expected.position]
+    stands = waits.get(lacking)
+    if stands is not None and is_unusual(lacking, stands.record, groups, tables):
+        return
+    if is_unusual(waiting, record, groups, tables):
+        problem.kind, problem.culprits, problem.others, problem.shown = "stray", (waiting,), (), None
+
+
+_DIFFER = frozenset(("op", "shape", "dtype", "exchange", "root", "no-root"))
+"""Problems for which ranks wait in a call to which all have come."""
+
+
+def _is_explained(wait: Wait | None, own: int, groups: Sequence[ProcessGroup], differing: Mapping[int, int]) -> bool:
+    """Whether a rank stands in another group, in a call that cannot end."""
+    if wait is None or wait.point.group == own:
+        return False
+    return is_held(groups, wait.point) or differing.get(wait.point.group, 1 << 62) <= wait.point.sequence
+
+
+def _last_of(group: ProcessGroup, rank: int) -> At | None:
+    track = group.tracks.get(rank)
+    return At(rank=rank, position=len(track) - 1) if track is not None and len(track) else None
+
+
+def _mark_peers(
+    problems: list[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], in_peers: frozenset[int]
+) -> None:
+    """Mark sends and receives whose partner stands in a collective that some other rank never made, or in another send.
+
+    Where the partners go round in a circle, that is the problem, and the single waits follow from it; so they do from
+    a rank that waits for one it never talks to while its usual partner waits for it.
+    """
+    causes = [p for p in problems if p.kind in ("behind", "never", "op", "missing") and not p.is_consequence]
+    absent = {rank for problem in causes for rank in problem.culprits}
+    single = [p for p in problems if p.kind == "peer"]
+    for problem in single:
+        (partner,) = problem.culprits
+        wait = waits.get(partner)
+        waits_elsewhere = bool(causes) and wait is not None and is_held(groups, wait.point)
+        problem.is_consequence = partner in absent or partner in in_peers or waits_elsewhere
+    counted = {rank for p in problems if p.kind == "count" for rank in (*p.culprits, *p.others)}
+    for problem in single:
+        problem.is_consequence |= counted.issuperset((*problem.culprits, *problem.others))
+    strays = [*_strays(single), *(p for p in problems if p.kind == "stray")]
+    linked = [p for p in problems if p.kind in ("peer", "later")]
+    edges: dict[int, set[int]] = {}
+    for problem in linked:
+        edges.setdefault(problem.others[0], set()).update(problem.culprits)
+    for circle in _rounds(edges):
+        inside = [p for p in linked if p.others[0] in circle and p.culprits[0] in circle]
+        lacking = [p for p in inside if p.kind == "peer"]
+        if any(stray.culprits[0] in circle for stray in strays) or counted & circle:
+            continue
+        if len(lacking) == 1 and len(inside) > 1:
+            lacking[0].is_consequence = False
+            continue
+        problems.append(
+            msgspec.structs.replace(
+                inside[0], kind="circle", culprits=tuple(sorted(circle)), others=(), shown=None, is_consequence=False
+            )
+        )
+    problems.extend(stray for stray in strays if stray not in problems)
+    problems.extend(_ahead_of_peers(problems, waits, groups, in_peers))
+    _mark_explained(single)
+    problems[:] = [problem for problem in problems if problem.kind != "later"]
+
+
+def _ahead_of_peers(
+    problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], in_peers: frozenset[int]
+) -> list[Problem]:
+    """Return the ranks that wait in a collective with one that waits in a send or receive of theirs before it."""
+    found = []
+    for problem in problems:
+        (waiting, partner) = (*problem.others, *problem.culprits) if problem.kind == "later" else (-1, -1)
+        wait = waits.get(partner)
+        if wait is None or partner in in_peers or waiting not in groups[wait.point.group].members:
+            continue
+        own = waits.get(waiting)
+        if waiting in in_peers and (own is None or own.point == wait.point):
+            found.append(
+                msgspec.structs.replace(
+                    problem,
+                    kind="cross",
+                    shown=At(rank=partner, position=wait.position),
+                    other_group=groups[wait.point.group],
+                )
+            )
+    return found
+
+
+def _strays(single: Sequence[Problem]) -> list[Problem]:
+    """Return the calls to a rank hardly ever talked to, by one for which a rank that it talks to makes the other half.
+
+    Who waits for the same half as the odd one (a receive behind a receive) waits for what it would pass on.
+    """
+    found = []
+    for problem in single:
+        if not 0 <= problem.exchanged <= SELDOM:
+            continue
+        (odd,) = problem.others
+        left = [
+            other.others[0]
+            for other in single
+            if other.culprits == (odd,) and other.exchanged > 2 * problem.exchanged and _sends(other) != _sends(problem)
+        ]
+        if left:
+            problem.is_consequence = True
+            found.append(
+                msgspec.structs.replace(
+                    problem, kind="stray", culprits=(odd,), others=tuple(left), shown=None, is_consequence=False
+                )
+            )
+    return found
+
+
+def _sends(problem: Problem) -> bool:
+    """Whether the call that waits is a send."""
+    return problem.detail["from"] == str(problem.others[0])
+
+
+def _mark_explained(single: Sequence[Problem]) -> None:
+    """Mark the partners for which only ranks wait that wait for another one too.
+
+    The calls of a batch end together, so one partner that is missing holds them all: the one for which most ranks wait,
+    and of these the one with the fewest calls.
+    """
+    open_ones = [problem for problem in single if not problem.is_consequence]
+    waiting: dict[tuple[int, int], set[int]] = {}
+    for problem in open_ones:
+        waiting.setdefault((id(problem.group), problem.culprits[0]), set()).add(problem.others[0])
+    calls = {(id(p.group), p.culprits[0]): _last_number(p.group.peers.get(p.culprits[0])) for p in open_ones}
+
+    def weight(key: tuple[int, int]) -> tuple[int, int]:
+        return -len(waiting[key]), calls[key]
+
+    kept: dict[int, list[tuple[int, int]]] = {}
+    for key in sorted(waiting, key=weight):
+        rivals = kept.setdefault(key[0], [])
+        if not any(waiting[key] <= waiting[one] and weight(key) != weight(one) for one in rivals):
+            rivals.append(key)
+    for problem in open_ones:
+        key = (id(problem.group), problem.culprits[0])
+        problem.is_consequence = key not in kept[key[0]]
+
+
+def _last_number(track: Track | None) -> int:
+    return track.sequence[-1] if track is not None and len(track) else -1
+
+
+def _rounds(edges: Mapping[int, set[int]]) -> list[set[int]]:
+    """Return the ranks that wait for one another in a circle, each circle once."""
+    found: list[set[int]] = []
+    for start in sorted(edges):
+        circle = None if any(start in one for one in found) else circle_from(start, edges)
+        found += [] if circle is None else [set(circle)]
+    return found
+
+
+def _in_circle(problem: Problem, circles: Sequence[Problem]) -> bool:
+    culprits = set(problem.culprits)
+    return any(
+        problem.group in (circle.group, circle.other_group) and culprits <= {*circle.culprits, *circle.others}
+        for circle in circles
+    )
