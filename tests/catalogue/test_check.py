@@ -81,6 +81,12 @@ def problems(kb: Path) -> list[str]:
         (OBSERVATIONS, ONE_QUIET, ONE_QUIET + "    excludes: [symptom=halt]\n", "'symptom' has no value 'halt'"),
         (OBSERVATIONS, ONE_QUIET, ONE_QUIET + "    implies: [symptom]\n", "'symptom' is no fact with its value"),
         (OBSERVATIONS, ONE_QUIET, ONE_QUIET + "    concludes: [sympton=hang]\n", "no fact is called 'sympton'"),
+        (
+            OBSERVATIONS,
+            ONE_QUIET,
+            ONE_QUIET + "    refuted_by: [logs.one]\n",
+            "no signature or finding is called 'logs.one'",
+        ),
         (OBSERVATIONS, "id: ask.symptom", "id: Ask", "id 'Ask' must be lower-case words joined by dots or hyphens"),
         (GLOSSARY, "see: [D2]", "see: [D2, X3]", "no entry or cause has the id 'X3'"),
         (GLOSSARY, "id: rank", "id: Rank", "id 'Rank' must be lower-case words joined by hyphens"),

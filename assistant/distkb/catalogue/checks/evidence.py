@@ -77,7 +77,10 @@ def _given(record: Located, names: _Names) -> Iterator[Problem]:
 
 
 def _facts_of(record: Located, names: _Names) -> Iterator[Problem]:
-    """Report what an observation says of facts, or of values of facts, that do not exist."""
+    """Report what an observation says of facts, values of facts or other observations that do not exist."""
+    for index, name in enumerate(getattr(record.value, "refuted_by", ())):
+        if fault := names.fault(name):
+            yield record.problem(fault, "refuted_by", index)
     for field in ("implies", "concludes", "excludes"):
         for index, name in enumerate(getattr(record.value, field, ())):
             fault = names.fault(name) if "=" in name else f"'{name}' is no fact with its value, as in `phase=init`"

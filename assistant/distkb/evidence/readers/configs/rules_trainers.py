@@ -68,7 +68,7 @@ def chosen_hosts(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding
         yield also(found, files[0], 1)
 
 
-_LAUNCHER = "The launcher of DeepSpeed"
+_LAUNCHER = "deepspeed"
 _SLOT = re.compile(r"\d{1,6}")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.flight_recorder.align import Aligner, first_open
-from distkb.evidence.readers.flight_recorder.consequences import mark_consequences
+from distkb.evidence.readers.flight_recorder.consequences import mark_consequences, name_by_habit
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, Track, total
 from distkb.evidence.readers.flight_recorder.exchange import uneven
 from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, CallWords, all_complete, observations
@@ -24,6 +24,8 @@ from distkb.evidence.text.ranks import listed
 
 _MAX_GROUPS_SHOWN = 64
 _MAX_PROBLEMS = 40
+_FIRST = 8
+"""Problems whose ranks' earlier calls are looked at, which takes as long as they are many."""
 _MAX_PEERS = 4
 """Sends and receives of one group without their other half that are shown."""
 
@@ -55,12 +57,13 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
         problems.extend(unmatched(group, dumps, tables, waits))
         problems.extend(p for p in (uneven(group, dumps, tables), wrong_root(group, tables)) if p is not None)
-    kept = mark_consequences(problems, waits, groups, tables)
+    kept = mark_consequences(problems, waits, groups)
     explained = any(p.kind not in (*_ON_DEVICE, *_UNSURE) and not p.is_consequence for p in kept)
     kept = [problem for problem in kept if not (explained and problem.kind in _ON_DEVICE)]
     if any(p.kind not in _UNSURE and not p.is_consequence for p in kept):
         kept = [problem for problem in kept if not (problem.is_consequence and problem.kind in _BETWEEN_TWO)]
     kept.sort(key=lambda problem: (problem.kind in _UNSURE, problem.is_consequence, problem.order))
+    kept[:_FIRST] = [name_by_habit(problem, waits, groups, tables) for problem in kept[:_FIRST]]
     return _folded(_joined(kept, tables))
 
 

@@ -175,10 +175,6 @@ def _is_void(shapes: Shape) -> bool:
     return all(0 in shape for shape in shapes)
 
 
-def _empty(shape: Shape) -> bool:
-    return not shape or not any(shape)
-
-
 def _wrong_size(call: Call, members: int) -> bool:
     """Whether what is gathered is not as large as the parts together."""
     if len(call.inputs) != 1 or len(call.outputs) != 1:
@@ -191,8 +187,8 @@ def _wrong_size(call: Call, members: int) -> bool:
 
 def _dtypes_differ(one: Call, other: Call) -> bool:
     """Whether dtypes differ where both have a tensor: the root alone fills what it sends or collects."""
-    inputs = one.op not in _ROOT_FILLS_INPUTS and not (_empty(one.inputs) or _empty(other.inputs))
-    outputs = one.op not in _ROOT_FILLS_OUTPUTS and not (_empty(one.outputs) or _empty(other.outputs))
+    inputs = one.op not in _ROOT_FILLS_INPUTS and not (_is_void(one.inputs) or _is_void(other.inputs))
+    outputs = one.op not in _ROOT_FILLS_OUTPUTS and not (_is_void(one.outputs) or _is_void(other.outputs))
     return (inputs and set(one.input_dtypes) != set(other.input_dtypes)) or (
         outputs and set(one.output_dtypes) != set(other.output_dtypes)
     )

@@ -15,7 +15,7 @@ from distkb.evidence.readers.flight_recorder.waits import circle_from, cross_pro
 
 
 def mark_consequences(
-    problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables
+    problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup]
 ) -> list[Problem]:
     """Return the problems without those that a circle explains; those that follow from another group are marked.
 
@@ -48,21 +48,32 @@ def mark_consequences(
                     problem.shown = _last_of(problem.group, free[0])
         kept.append(problem)
     _mark_peers(kept, waits, groups, in_peers)
-    for number, problem in enumerate(kept):
-        if problem.kind == "peer" and not problem.is_consequence:
-            _by_habit(problem, waits, groups, tables)
-        elif problem.kind == "cross" and problem.other_group is not None:
-            kept[number] = _turned(problem, waits, groups, tables)
-        elif problem.kind == "op" and len(problem.culprits) == len(problem.others):
-            _halves_by_habit(problem, groups, tables)
     return kept
+
+
+_COMPARED = 64
+"""Ranks of one problem whose earlier calls are looked at."""
+
+
+def name_by_habit(
+    problem: Problem, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables
+) -> Problem:
+    """Return a problem of two sides with the one as the culprit that alone left its usual order, if one did."""
+    if problem.is_consequence or len(problem.culprits) + len(problem.others) > _COMPARED:
+        return problem
+    if problem.kind == "peer":
+        _by_habit(problem, waits, groups, tables)
+    elif problem.kind == "cross" and problem.expected is not None and not problem.expected.is_peer:
+        return _turned(problem, waits, groups, tables)
+    elif problem.kind == "op" and len(problem.culprits) == len(problem.others):
+        _halves_by_habit(problem, groups, tables)
+    return problem
 
 
 def _turned(problem: Problem, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables) -> Problem:
     """Return two sides that wait for each other with the one as the culprit that alone left its usual order."""
-    odd = [rank for rank in problem.culprits if _strayed(rank, waits, groups, tables)]
-    others = [rank for rank in problem.others if rank in waits]
-    left = tuple(rank for rank in others if _strayed(rank, waits, groups, tables))
+    left = tuple(rank for rank in problem.others if _strayed(rank, waits, groups, tables))
+    odd = left and any(_strayed(rank, waits, groups, tables) for rank in problem.culprits)
     if odd or not left or len(left) > len(problem.culprits):
         return problem
     missed = waits[problem.culprits[0]].point

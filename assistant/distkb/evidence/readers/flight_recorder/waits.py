@@ -94,7 +94,8 @@ def _problem(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], one: Poi
     )
     culprits, _, right, at = fewer
     # Who waits for another one of them in a group of their own is not the first.
-    first = tuple(rank for rank in culprits if not set(_absent(groups, waits, waits[rank].point)) & set(culprits))
+    away = {point: set(_absent(groups, waits, point)) for point in {waits[rank].point for rank in culprits}}
+    first = tuple(rank for rank in culprits if away[waits[rank].point].isdisjoint(culprits))
     culprits = first or culprits
     shown = next((rank for rank in culprits if waits[rank].point == at), culprits[0])
     return cross_problem(groups, waits, culprits, right, shown)
@@ -126,31 +127,28 @@ def _long(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], circle: Seq
         for rank in _absent(groups, waits, point)
         if waits[rank].point == after
     ]
-
-    ranks = {rank for group in groups for rank in group.tracks}
-
-    def followers(link: tuple[int, Point, Point]) -> int:
-        return sum(_is_first(groups, rank, *link[1:]) for rank in ranks)
-
-    fewest = min(map(followers, links))
-    odd = sorted({link[0] for link in links if followers(link) == fewest})
+    followers = {(one, other): _count_first(groups, one, other) for _, one, other in links}
+    fewest = min(followers.values())
+    odd = sorted({link[0] for link in links if followers[link[1:]] == fewest})
     rank, _, missed = next(link for link in links if link[0] == odd[0])
     return cross_problem(groups, waits, tuple(odd), missed, rank)
 
 
-def _is_first(groups: Sequence[ProcessGroup], rank: int, one: Point, other: Point) -> bool:
-    """Whether a rank made the call of one point before that of another, each in its own group of that name."""
-    first, second = (_record(groups, rank, groups[point.group].key.desc, point.sequence) for point in (one, other))
-    return first is not None and (second is None or first < second)
+def _count_first(groups: Sequence[ProcessGroup], one: Point, other: Point) -> int:
+    """Return how many ranks made the call of one point before that of another, each in its own group of that name."""
+    second = _records(groups, other)
+    return sum(record < second.get(rank, 1 << 62) for rank, record in _records(groups, one).items())
 
 
-def _record(groups: Sequence[ProcessGroup], rank: int, desc: str, sequence: int) -> int | None:
+def _records(groups: Sequence[ProcessGroup], point: Point) -> dict[int, int]:
+    """Return the number that the call of a point has in each rank's own order."""
+    found: dict[int, int] = {}
     for group in groups:
-        track = group.tracks.get(rank) if group.key.desc == desc else None
-        at = -1 if track is None else bisect_left(track.sequence, sequence)
-        if track is not None and at < len(track) and track.sequence[at] == sequence:
-            return track.records[at]
-    return None
+        for rank, track in group.tracks.items() if group.key.desc == groups[point.group].key.desc else ():
+            at = bisect_left(track.sequence, point.sequence)
+            if at < len(track) and track.sequence[at] == point.sequence:
+                found.setdefault(rank, track.records[at])
+    return found
 
 
 def _absent(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], point: Point) -> tuple[int, ...]:
