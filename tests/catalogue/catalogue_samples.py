@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from distkb.catalogue.check import check_directories
+
 DATA = Path(__file__).parent / "data"
 KB = Path(__file__).resolve().parents[2] / "kb"
 QUIET = "entries/hangs/D2-quiet-rank/entry.yaml"
@@ -34,3 +36,9 @@ def overlay(directory: Path, entry_id: str = "ACME1", signature: str = "acme.ran
     (home / "entry.yaml").write_text(text, encoding="utf-8")
     (home / "repro.py").write_text("raise SystemExit(1)\n", encoding="utf-8")
     return directory / "overlay"
+
+
+def problems(kb: Path) -> list[str]:
+    """Return the messages of a knowledge base, warnings marked."""
+    found = check_directories([kb])
+    return [f"warning: {item.message}" if item.severity == "warning" else item.message for item in found]

@@ -20,8 +20,9 @@ def copied(home: Path, name: str) -> Path:
     """Put a copy of one entry, under another id, into a knowledge base; returns its folder."""
     folder = home / "entries" / "hangs" / f"{name}-copy"
     folder.mkdir(parents=True)
-    text = (ENTRY / "entry.yaml").read_text(encoding="utf-8")
-    (folder / "entry.yaml").write_text(text.replace("D21", name), encoding="utf-8")
+    for file in ("entry.yaml", "aliases.yaml", "signatures.yaml"):
+        text = (ENTRY / file).read_text(encoding="utf-8")
+        (folder / file).write_text(text.replace("D21", name), encoding="utf-8")
     return folder
 
 

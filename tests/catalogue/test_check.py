@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from catalogue_samples import OBSERVATIONS, QUIET, change, sound
+from catalogue_samples import OBSERVATIONS, QUIET, change, problems, sound
 
 from distkb.catalogue import patterns
 from distkb.catalogue.check import check_directories
@@ -19,13 +19,7 @@ from distkb.search.idle import idle_aliases
 GLOSSARY = "glossary.yaml"
 SIGNATURE_SEEN = "    seen_in:\n      - {component: torch, since: '2.10', how: run}\n"
 ONE_QUIET = "  - id: logs.one-quiet\n"
-EVIDENCE = "      - {observation: logs.one-quiet, likelihood: usually}\n"
-
-
-def problems(kb: Path) -> list[str]:
-    """Return the messages of a knowledge base, warnings marked."""
-    found = check_directories([kb])
-    return [f"warning: {item.message}" if item.severity == "warning" else item.message for item in found]
+EVIDENCE = "      usually: [logs.one-quiet]\n"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +102,7 @@ def test_a_cause_needs_a_fix_and_two_pieces_of_evidence(tmp_path: Path) -> None:
     text = (
         (text[:start] + "    fixes: []\n" + text[end:])
         .replace(EVIDENCE, "")
-        .replace("      - {observation: demo.rank-lost, likelihood: often}\n", "")
+        .replace("      often: [demo.rank-lost]\n", "")
     )
     (kb / QUIET).write_text(text, encoding="utf-8")
     assert problems(kb) == [
@@ -149,7 +143,7 @@ def test_files_that_nothing_reads_are_problems(tmp_path: Path) -> None:
         (kb / name).parent.mkdir(parents=True, exist_ok=True)
         (kb / name).write_text("terms: []\n", encoding="utf-8")
     messages = problems(kb)
-    assert messages.count("is not read: expected glossary.yaml, observations/*.yaml, settings/*.yaml") == 2
+    assert messages.count("is not read: expected glossary.yaml, traits.yaml, observations/*.yaml, settings/*.yaml") == 2
     assert "holds no entry.yaml" in messages
     assert any(message.startswith("'hang' is no family") for message in messages)
 
@@ -183,9 +177,7 @@ def test_an_answer_that_the_cause_rules_out_is_idle(tmp_path: Path) -> None:
     """A question that is asked only after an answer which the cause never has brings no evidence for it."""
     kb = sound(tmp_path)
     change(kb, "findings:\n", AFTER, OBSERVATIONS)
-    answers = [("symptom=crash", "never"), ("after=early", "often")]
-    lines = "".join(f"      - {{observation: {name}, likelihood: {word}}}\n" for name, word in answers)
-    change(kb, EVIDENCE, EVIDENCE + lines, QUIET)
+    change(kb, "often: [demo.rank-lost]", "often: [demo.rank-lost, after=early]\n      never: [symptom=crash]", QUIET)
     assert "'after' is asked only after symptom=crash, which this cause rules out" in problems(kb)
 
 

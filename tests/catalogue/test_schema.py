@@ -11,7 +11,7 @@ from catalogue_samples import DATA, KB, OBSERVATIONS, QUIET
 
 from distkb.catalogue import schema
 
-FILES = sorted([*KB.glob("entries/*/*/entry.yaml"), *KB.glob("observations/*.yaml"), *KB.glob("glossary.yaml")])
+FILES = sorted([*KB.glob("entries/*/*/*.yaml"), *KB.glob("observations/*.yaml"), *KB.glob("[gt]*.yaml")])
 
 
 def schema_of(path: Path) -> dict[str, Any]:
@@ -62,8 +62,9 @@ def test_docstrings_and_scales_reach_the_schema() -> None:
     parts = schema.schemas()["entry.schema.json"]["$defs"]
     assert parts["Fix"]["properties"]["verify"]["description"] == "What shows that it worked."
     assert "echo on a rank" in parts["Signature"]["properties"]["role"]["description"]
-    likelihood = parts["Cue"]["properties"]["likelihood"]
-    assert likelihood["enum"] == ["always", "usually", "often", "sometimes", "rarely", "never"]
+    words = ["always", "usually", "often", "sometimes", "rarely", "never"]
+    assert parts["Fix"]["properties"]["works"]["enum"] == words
+    assert parts["Cause"]["properties"]["evidence"]["propertyNames"]["enum"] == words
 
 
 def test_writing_changes_only_what_differs(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from distkb.catalogue.model import (
     Catalogue,
     Cause,
-    Cue,
     Entry,
     Fact,
     FactValue,
@@ -45,7 +44,7 @@ def cause(name: str, evidence: dict[str, Likelihood], prior: Prior = "common") -
         title=text(name),
         explanation=text(name),
         prior=prior,
-        evidence=tuple(Cue(observation=o, likelihood=p) for o, p in evidence.items()),
+        evidence={word: tuple(o for o, given in evidence.items() if given == word) for word in evidence.values()},
         fixes=(fix,),
     )
 

@@ -12,7 +12,6 @@ from distkb.catalogue.model import (
     Cause,
     CodeChange,
     Confusion,
-    Cue,
     Entry,
     Fact,
     FactValue,
@@ -83,15 +82,7 @@ CAUSE = Cause(
         "그룹의 모든 랭크가 같은 순서로 같은 호출을 해야 합니다.",
     ),
     prior="common",
-    evidence=(
-        Cue(observation="gloo.timeout", likelihood="usually"),
-        Cue(observation="symptom=hang", likelihood="always"),
-        Cue(
-            observation="logs.same-error",
-            likelihood="never",
-            why=text("Only one rank is elsewhere.", "한 랭크만 다른 곳에 있습니다."),
-        ),
-    ),
+    evidence={"always": ("symptom=hang",), "usually": ("gloo.timeout",), "never": ("logs.same-error",)},
     fixes=(FIX, WORKAROUND),
     confused_with=(
         Confusion(id="D9", how_to_tell=text("In D9 the step numbers differ.", "D9에서는 스텝 번호가 다릅니다.")),
@@ -102,7 +93,7 @@ OTHER_CAUSE = Cause(
     title=text("Ranks get different numbers of batches", "랭크마다 배치 수가 다릅니다"),
     explanation=text("One rank ends its loop early.", "한 랭크가 먼저 반복을 끝냅니다."),
     prior="very-common",
-    evidence=(Cue(observation="gloo.timeout", likelihood="often"),),
+    evidence={"often": ("gloo.timeout",)},
     fixes=(msgspec.structs.replace(FIX, id="D9.a.1"),),
 )
 REFERENCE = Reference(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distkb.catalogue.model import Catalogue, Cause, Cue, Entry, Fix, Signature, Term, Text, Words
+from distkb.catalogue.model import Catalogue, Cause, Entry, Fix, Signature, Term, Text, Words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ def entry(
         title=text,
         explanation=plain,
         prior="common",
-        evidence=tuple(Cue(observation=o, likelihood=word) for o, word in cited),
+        evidence={word: tuple(o for o, given in cited if given == word) for _, word in cited},
         fixes=(fix,),
     )
     return Entry(

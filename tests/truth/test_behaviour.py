@@ -59,8 +59,8 @@ def seen(program: str) -> dict[str, Any]:
 
 def told(where: str) -> str:
     """The text of an entry, by its id, or of a file of kb/, as one line."""
-    (path,) = (ROOT / "kb").glob(where if "/" in where else f"entries/*/{where}-*/entry.yaml")
-    return " ".join(path.read_text(encoding="utf-8").split()).replace("''", "'")
+    paths = sorted((ROOT / "kb").glob(where if "/" in where else f"entries/*/{where}-*/*.yaml"))
+    return " ".join(word for path in paths for word in path.read_text(encoding="utf-8").split()).replace("''", "'")
 
 
 @pytest.mark.torchrun

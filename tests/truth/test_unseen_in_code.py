@@ -22,7 +22,7 @@ def checked() -> set[str]:
     stated = {
         cause.id
         for cause in causes
-        for cue in cause.evidence
+        for cue in cause.cues
         if cue.observation.startswith(READERS) and cue.likelihood in PROVES
     }
     return pointed | given | stated

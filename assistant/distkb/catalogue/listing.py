@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+PARTS = ("aliases", "signatures")
+"""Fields of an entry that may stand in a file of their own beside it, `aliases.yaml`."""
+
+
 class SourceFile(NamedTuple):
     """One file of a knowledge base, with what tells whether it has changed."""
 
@@ -32,17 +36,18 @@ def human_order(text: str) -> tuple[tuple[int, str | int], ...]:
 def source_files(directory: Path) -> list[SourceFile]:
     """List the files of a knowledge base, cheaply and always in the same order.
 
-    They are `glossary.yaml`, `observations/*.yaml`, `settings/*.yaml`, `messages/*.yaml` and, in
-    `entries/<family>/<ID>-<slug>/`, `entry.yaml` and `accounts.yaml`.
+    They are `glossary.yaml`, `traits.yaml`, `observations/*.yaml`, `settings/*.yaml`, `messages/*.yaml` and, in
+    `entries/<family>/<ID>-<slug>/`, `entry.yaml`, `accounts.yaml` and the files of `PARTS`.
     What is not there or may not be read is left out: the loader says so.
     """
     root = str(directory)
-    found = [_file(root, "glossary.yaml")]
+    found = [_file(root, "glossary.yaml"), _file(root, "traits.yaml")]
     for part in ("observations", "settings", "messages"):
         found += [_file(root, f"{part}/{name}") for name in _names(f"{root}/{part}") if name.endswith(".yaml")]
     for family in _names(f"{root}/entries"):
         for name in _names(f"{root}/entries/{family}"):
-            found += [_file(root, f"entries/{family}/{name}/{file}") for file in ("entry.yaml", "accounts.yaml")]
+            files = ("entry", *PARTS, "accounts")
+            found += [_file(root, f"entries/{family}/{name}/{file}.yaml") for file in files]
     return [file for file in found if file is not None]
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from distkb.catalogue import account, draft, patterns, validate
 from distkb.catalogue.effort import slow
-from distkb.catalogue.listing import human_order, source_files
+from distkb.catalogue.listing import PARTS, human_order, source_files
 from distkb.catalogue.message import LibraryMessages
 from distkb.catalogue.model import (
     Catalogue,
@@ -23,9 +23,11 @@ from distkb.catalogue.model import (
     Step,
     Term,
     Timer,
+    Trait,
 )
 from distkb.catalogue.problem import Problem
 from distkb.catalogue.source import INVALID, Document, Key, read
+from distkb.catalogue.traits import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +45,7 @@ Kind = Literal[
     "refusal",
     "account",
     "messages",
+    "trait",
 ]
 
 _OBSERVATIONS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
@@ -52,6 +55,7 @@ _OBSERVATIONS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
     "steps": ("step", Step),
 }
 _GLOSSARY: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {"terms": ("term", Term)}
+_TRAITS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {"traits": ("trait", Trait)}
 _SETTINGS: Final[dict[str, tuple[Kind, type[msgspec.Struct]]]] = {
     "settings": ("setting", Setting),
     "names": ("names", KnownNames),
@@ -150,15 +154,42 @@ def load_located(directories: Sequence[Path]) -> Loaded:
             missing = "is not a directory" if not directory.is_dir() else "holds no entries, observations or glossary"
             loaded.problems.append(Problem(str(directory), 1, 1, missing))
         for file in files:
+            if _is_part(file.path):
+                continue
             document, problems = read(directory / file.path)
+            if file.path.endswith("/entry.yaml") and isinstance(document.value, dict):
+                problems += _parts(document)
             loaded.problems += problems
             if document.value is not INVALID:
                 _take_file(loaded, document, file.path, layer)
             elif file.path.startswith("entries/") and not file.path.endswith(account.FILE):
                 loaded.broken.add(document.path.parent.name.partition("-")[0])
     loaded.records.sort(key=lambda record: human_order(record.value.id))
+    traits = {record.value.id: record.value for record in loaded.of("trait")}
+    for record in loaded.of("entry"):
+        record.value = expanded(record.value, traits)
     loaded.problems = sorted(set(loaded.problems))
     return loaded
+
+
+def _is_part(path: str) -> bool:
+    return path.startswith("entries/") and path.rpartition("/")[2].removesuffix(".yaml") in PARTS
+
+
+def _parts(document: Document) -> list[Problem]:
+    """Read the fields of an entry that stand in files of their own beside it into its document."""
+    problems: list[Problem] = []
+    for name in PARTS:
+        path = document.path.with_name(f"{name}.yaml")
+        if not path.is_file():
+            continue
+        part, found = read(path)
+        problems += found
+        if name in document.value:
+            problems.append(document.problem((name,), f"'{name}' also stands in {path.name}", of_name=True))
+        else:
+            document.take_in(name, part)
+    return problems
 
 
 def _take_file(loaded: Loaded, document: Document, relative: str, layer: int) -> None:
@@ -169,8 +200,8 @@ def _take_file(loaded: Loaded, document: Document, relative: str, layer: int) ->
         _take_messages(loaded, document, layer)
     else:
         directory = relative.partition("/")[0]
-        lists = {"glossary.yaml": _GLOSSARY, "settings": _SETTINGS}.get(directory, _OBSERVATIONS)
-        _take_lists(loaded, document, lists, layer)
+        own = {"glossary.yaml": _GLOSSARY, "traits.yaml": _TRAITS, "settings": _SETTINGS}
+        _take_lists(loaded, document, own.get(directory, _OBSERVATIONS), layer)
 
 
 def _take_entry(loaded: Loaded, document: Document, layer: int) -> None:

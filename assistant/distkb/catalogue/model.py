@@ -7,7 +7,7 @@ They hold data only; nothing here reads a file or decides anything.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -267,13 +267,15 @@ class Step(Record, frozen=True, kw_only=True):
     """What it costs the user, waiting and typing together."""
 
 
-class Cue(Record, frozen=True, kw_only=True):
+class Cue(NamedTuple):
     """How likely an observation is if the cause is the true one."""
 
     observation: str
-    """Id of a signature or finding, or `fact=value`."""
     likelihood: Likelihood
-    why: Text | None = None
+
+
+Shown = Mapping[Likelihood, tuple[str, ...]]
+"""How likely observations are if the cause is the true one: word → ids of signatures and findings, or `fact=value`."""
 
 
 class CodeChange(Record, frozen=True, kw_only=True):
@@ -320,9 +322,25 @@ class Cause(Record, frozen=True, kw_only=True):
     title: Text
     explanation: Text
     prior: Prior
-    evidence: tuple[Cue, ...]
+    traits: tuple[str, ...] = ()
+    """Traits of `kb/traits.yaml`: what is said there holds for this cause too, where it says nothing else itself."""
+    evidence: Shown = msgspec.field(default_factory=dict)
     fixes: tuple[Fix, ...]
     confused_with: tuple[Confusion, ...] = ()
+
+    @property
+    def cues(self) -> tuple[Cue, ...]:
+        """What the cause shows, one observation at a time; in a loaded catalogue with that of its entry and traits."""
+        return tuple(Cue(name, word) for word, names in self.evidence.items() for name in names)
+
+
+class Trait(Record, frozen=True, kw_only=True):
+    """What causes of many entries have in common, and what they therefore show."""
+
+    id: str
+    means: str
+    """Of which causes it holds, in one sentence for authors."""
+    evidence: Shown
 
 
 class Repro(Record, frozen=True, kw_only=True):
@@ -400,6 +418,10 @@ class Entry(Record, frozen=True, kw_only=True):
     symptoms: tuple[Text, ...]
     """As the person at the keyboard would say it."""
     signatures: tuple[Signature, ...] = ()
+    traits: tuple[str, ...] = ()
+    """Traits that all its causes have."""
+    evidence: Shown = msgspec.field(default_factory=dict)
+    """What every cause shows that says nothing else of the same observation or fact itself or by its traits."""
     causes: tuple[Cause, ...]
     does_not_help: tuple[Text, ...] = ()
     """What people try that does not help, and why."""
@@ -430,6 +452,12 @@ class ObservationFile(Record, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     signatures: tuple[Signature, ...] = ()
     steps: tuple[Step, ...] = ()
+
+
+class TraitsFile(Record, frozen=True, kw_only=True):
+    """The content of `kb/traits.yaml`."""
+
+    traits: tuple[Trait, ...]
 
 
 class GlossaryFile(Record, frozen=True, kw_only=True):

@@ -115,8 +115,8 @@ causes:
         TODO 이 원인이 어떻게 실패로 이어지는지 씁니다.
     prior: uncommon
     evidence:
-      - {observation: todo.@SLUG, likelihood: often}
-      - {observation: 'TODO fact=value', likelihood: usually}
+      usually: ['TODO fact=value']
+      often: [todo.@SLUG]
     fixes:
       - id: @ID.a.1
         title:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from distkb.catalogue import account, message, model, records, settings
+from distkb.catalogue.listing import PARTS
 from distkb.catalogue.validate import in_order
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -20,6 +21,9 @@ FILES: Final[dict[str, tuple[Any, str]]] = {
     "messages.schema.json": (message.LibraryMessages, "Messages of a library that the distkb knowledge base knows"),
     "observations.schema.json": (model.ObservationFile, "Observations of the distkb knowledge base"),
     "settings.schema.json": (settings.SettingsFile, "Settings and timers of the distkb knowledge base"),
+    "aliases.schema.json": (records.Words, "Aliases of an entry of the distkb knowledge base"),
+    "signatures.schema.json": (tuple[model.Signature, ...], "Signatures of an entry of the distkb knowledge base"),
+    "traits.schema.json": (model.TraitsFile, "Traits of causes in the distkb knowledge base"),
     "glossary.schema.json": (model.GlossaryFile, "Glossary of the distkb knowledge base"),
 }
 """File name → the record, or list of records, that such a file holds, and the schema's title."""
@@ -30,7 +34,6 @@ _NARROWER: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("Entry", "symptoms"): {"minItems": 1},
     ("Entry", "causes"): {"minItems": 1},
     ("Entry", "references"): {"minItems": 1},
-    ("Cause", "evidence"): {"minItems": 2},
     ("Cause", "fixes"): {"minItems": 1},
     ("Fix", "steps"): {"minItems": 1},
     ("Reference", "url"): {"pattern": "^https://"},
@@ -71,10 +74,14 @@ def _schema(kind: Any, title: str) -> dict[str, Any]:
             shape.update(_NARROWER.get((name, field), {}))
             if notes.get((name, field)):
                 shape["description"] = notes[name, field]
+            if field in ("evidence", "given"):
+                shape["propertyNames"] = {"enum": list(model.PROBABILITY)}
             if "enum" in shape:
                 shape["enum"] = list(in_order(shape["enum"]))
             if shape.get("default") is None:
                 shape.pop("default", None)
+    if "Entry" in parts:
+        parts["Entry"]["required"] = [name for name in parts["Entry"]["required"] if name not in PARTS]
     return {"$schema": DIALECT, "title": title, **top, "$defs": dict(sorted(parts.items()))}
 
 

@@ -51,6 +51,16 @@ class Document:
     """Places of the field names; the key is the path of the value they name."""
     raw: dict[Key, str] = field(default_factory=dict)
     """Text of unquoted numbers, as written."""
+    parts: dict[str, Path] = field(default_factory=dict)
+    """Fields that stand in a file of their own."""
+
+    def take_in(self, name: str, part: Document) -> None:
+        """Make the content of another file a field of this one; its places stay those of that file."""
+        self.parts = {**self.parts, name: part.path}
+        self.value = {**self.value, name: part.value}
+        self.values = self.values | {(name, *key): place for key, place in part.values.items()}
+        self.keys = self.keys | {(name, *key): place for key, place in part.keys.items()}
+        self.raw = self.raw | {(name, *key): text for key, text in part.raw.items()}
 
     def place(self, key: Key, *, of_name: bool = False) -> Place:
         """Return where `key` is written, or its nearest parent that is written; `of_name` prefers the field's name."""
@@ -65,7 +75,8 @@ class Document:
     def problem(self, key: Key, message: str, *, of_name: bool = False, warning: bool = False) -> Problem:
         """Return a problem at the place of `key`."""
         line, column = self.place(key, of_name=of_name)
-        return Problem(str(self.path), line, column, plain(message), "warning" if warning else "error")
+        path = self.parts.get(str(key[0]), self.path) if key else self.path
+        return Problem(str(path), line, column, plain(message), "warning" if warning else "error")
 
 
 def read(path: Path) -> tuple[Document, list[Problem]]:

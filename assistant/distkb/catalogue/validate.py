@@ -87,7 +87,7 @@ class _Checker:
         elif isinstance(kind, types.VarTupleType):
             self._list(value, kind.item_type, key)
         elif isinstance(kind, types.DictType):
-            self._table(value, kind.value_type, key)
+            self._table(value, kind.key_type, kind.value_type, key)
         elif isinstance(kind, types.LiteralType):
             self._word(value, tuple(str(word) for word in kind.values), key)
         else:
@@ -125,11 +125,16 @@ class _Checker:
         for index, member in enumerate(value):
             self.check(member, item, (*key, index))
 
-    def _table(self, value: Any, item: types.Type, key: Key) -> None:
+    def _table(self, value: Any, names: types.Type, item: types.Type, key: Key) -> None:
         if not isinstance(value, dict):
             self._report(key, f"{_named(key)} must be a group of fields, not {_what(value)}")
             return
         for name, member in value.items():
+            if isinstance(names, types.LiteralType) and name not in names.values:
+                words = in_order(str(word) for word in names.values)
+                hint = did_you_mean(name, words)
+                message = f"{_named(key)} has no '{name}': its fields are {', '.join(words)}{hint}"
+                self._report((*key, name), message, of_name=True)
             self.check(member, item, (*key, name))
 
     def _word(self, value: Any, words: tuple[str, ...], key: Key) -> None:

@@ -71,9 +71,10 @@ def command(ctx: click.Context, entry: str, whole: bool, as_json: bool) -> ExitC
         return _show_setting(compiled, entry, current, as_json=as_json)
     found = next(known for known in compiled.entries() if known.id == identity)
     if as_json:
+        from distkb.report.entry_document import document
         from distkb.report.json import encode
 
-        output.write(encode(found))
+        output.write(encode(document(found)))
         return ExitCode.DONE
     from distkb.report import entry as view
 

@@ -68,7 +68,7 @@ class Guide:
     @cached_property
     def lines(self) -> tuple[Signature, ...]:
         """Signatures that a person can look for in the output: with an example, and named by some cause."""
-        stated = {e.observation for entry in self.catalogue.entries for c in entry.causes for e in c.evidence}
+        stated = {e.observation for entry in self.catalogue.entries for c in entry.causes for e in c.cues}
         return tuple(
             s
             for s in self.catalogue.signatures

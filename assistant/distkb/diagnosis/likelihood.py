@@ -115,7 +115,7 @@ class LikelihoodTable:
         }
         self.facts: dict[str, Fact] = {fact.id: fact for fact in facts}
         self._stated: dict[str, dict[str, float]] = {
-            h.id: {} if h.cause is None else {e.observation: PROBABILITY[e.likelihood] for e in h.cause.evidence}
+            h.id: {} if h.cause is None else {e.observation: PROBABILITY[e.likelihood] for e in h.cause.cues}
             for h in self.hypotheses
         }
         self.yields_to: dict[str, str] = {r.id: r.yields_to for r in tables if r.yields_to}

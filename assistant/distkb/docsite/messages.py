@@ -93,7 +93,7 @@ def lines(library: Library) -> dict[str, PrintedLine]:
             held[cause] = max(weight, held.get(cause, 0.0))
 
     for cause, (_, one) in owners.items():
-        for evidence in one.evidence:
+        for evidence in one.cues:
             note(evidence.observation, cause, evidence.likelihood)
     own: dict[str, Entry] = {}
     for entry in library.entries:

@@ -41,7 +41,7 @@ def pages(library: Library, lang: Language) -> Iterator[Page]:
 
 def _facets(shown: Entry, ways: Iterable[dict[str, Any]]) -> dict[str, str]:
     """Return, for each facet, the values that an entry has, with blanks between them."""
-    said = {e.observation: PROBABILITY[e.likelihood] for cause in shown.causes for e in cause.evidence}
+    said = {e.observation: PROBABILITY[e.likelihood] for cause in shown.causes for e in cause.cues}
     backends = [
         name
         for name, beginnings in BACKENDS.items()

@@ -259,7 +259,7 @@ def _causes(
     for cause in causes:
         fix = next(iter(cause.fixes), None)
         telling = max(
-            (e for e in cause.evidence if e.observation not in used and _can_be_seen(e, guide)),
+            (e for e in cause.cues if e.observation not in used and _can_be_seen(e, guide)),
             key=lambda e: (library.meanings.lift(e) * PROBABILITY[e.likelihood], e.observation),
             default=None,
         )

@@ -109,7 +109,7 @@ def row(told: SignsRow, library: Library, write: Writer, say: Say) -> dict[str, 
 
 def _cause(cause: Cause, shown: Entry, library: Library, write: Writer, say: Say) -> dict[str, Any]:
     meanings = library.meanings
-    ranked = sorted(cause.evidence, key=meanings.lift)
+    ranked = sorted(cause.cues, key=meanings.lift)
     shown_open = speaking_for(cause, meanings, shown.causes)[:OPEN]
     speaks_for = [one for one in reversed(ranked) if meanings.lift(one) >= TELLS and one not in shown_open][:MOST_FOR]
     speaks_against = [one for one in ranked if meanings.lift(one) <= 1.0 / TELLS][:MOST_AGAINST]
@@ -145,7 +145,6 @@ def _evidence(evidence: Cue, library: Library, write: Writer, say: Say) -> dict[
     return {
         "text": write.inline(library.meanings.sentence(evidence.observation, say)),
         "likelihood": say(f"site.sign.{evidence.likelihood}"),
-        "why": write.inline(say.text(evidence.why)) if evidence.why else "",
     }
 
 
@@ -223,7 +222,7 @@ def _shows(shown: Entry, observation: str) -> float:
     weights = [
         PROBABILITY[evidence.likelihood] * PRIOR[cause.prior]
         for cause in shown.causes
-        for evidence in cause.evidence
+        for evidence in cause.cues
         if evidence.observation == observation and PROBABILITY[evidence.likelihood] >= 0.5
     ]
     return max(weights, default=0.0)

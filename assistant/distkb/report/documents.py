@@ -9,10 +9,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from distkb.catalogue.model import Entry, Fix, Text
+from distkb.catalogue.model import Fix, Text
 from distkb.catalogue.settings import Setting
 from distkb.evidence.observation import RunState, State
 from distkb.report.digest.model import Digest
+from distkb.report.entry_document import Entry
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 

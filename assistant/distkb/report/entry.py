@@ -27,7 +27,7 @@ def write(
         page.item("-", say.text(symptom))
     _messages(page, entry, say)
     for cause in entry.causes:
-        _cause(page, cause, meanings, say, most=len(cause.evidence) if whole else SHOWN)
+        _cause(page, cause, meanings, say, most=len(cause.cues) if whole else SHOWN)
     if entry.does_not_help:
         page.heading(say("entry.does-not-help"))
         for text in entry.does_not_help:
@@ -61,8 +61,6 @@ def _cause(page: Page, cause: Cause, meanings: Meanings, say: Say, *, most: int)
             page.heading(say(name))
         for evidence in chosen[:most]:
             page.item("-", meanings.sentence(evidence.observation, say))
-            if evidence.why:
-                page.paragraph(say.text(evidence.why), "    ", "faint")
         if len(chosen) > most:
             page.paragraph(say.count("entry.more-signs", len(chosen) - most), role="faint")
     if cause.confused_with:

@@ -65,13 +65,13 @@ class SignsRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def speaking_for(cause: Cause, meanings: Meanings, beside: Sequence[Cause] = ()) -> list[Cue]:
     """Return what speaks for a cause, what tells most first; what causes beside it share tells less."""
-    shared = Counter(e.observation for other in beside for e in other.evidence if meanings.lift(e) >= TELLS)
+    shared = Counter(e.observation for other in beside for e in other.cues if meanings.lift(e) >= TELLS)
 
     def worth(evidence: Cue) -> float:
         said = SAID if meanings.kind(evidence.observation) == "said" else 1.0
         return telling(evidence, meanings) / math.sqrt(max(1, shared[evidence.observation])) * said
 
-    chosen = [one for one in cause.evidence if meanings.lift(one) >= TELLS]
+    chosen = [one for one in cause.cues if meanings.lift(one) >= TELLS]
     return sorted(chosen, key=lambda one: (-worth(one), one.observation))
 
 
@@ -82,7 +82,8 @@ def telling(evidence: Cue, meanings: Meanings) -> float:
 
 def speaking_against(cause: Cause, meanings: Meanings) -> list[Cue]:
     """Return what speaks against a cause, the strongest first."""
-    return sorted((one for one in cause.evidence if meanings.lift(one) <= 1.0 / TELLS), key=meanings.lift)
+    chosen = [one for one in cause.cues if meanings.lift(one) <= 1.0 / TELLS]
+    return sorted(chosen, key=lambda one: (meanings.lift(one), one.observation))
 
 
 def usual(cause: Cause, meanings: Meanings, beside: Sequence[Cause]) -> list[str]:
@@ -99,7 +100,7 @@ def rows(causes: Sequence[Cause], meanings: Meanings) -> Iterator[SignsRow]:
     used: set[str] = set()
     for cause in causes:
         ranked = sorted(usual(cause, meanings, causes), key=used.__contains__)
-        often = {e.observation for e in cause.evidence if PROBABILITY[e.likelihood] >= USUAL}
+        often = {e.observation for e in cause.cues if PROBABILITY[e.likelihood] >= USUAL}
         seen = next((o for o in ranked if _is_seen(o, meanings)), None)
         seen = seen or next((o for o in ranked if meanings.kind(o) == "said"), None)
         checks = [o for o in ranked if o != seen and meanings.kind(o) != "said"]

@@ -85,7 +85,7 @@ def cited(entry: Entry) -> dict[str, float]:
     """Map the signatures of an entry to how likely it shows them: the best word over its causes."""
     shares = {signature.id: 0.2 for signature in entry.signatures}
     for cause in entry.causes:
-        for evidence in cause.evidence:
+        for evidence in cause.cues:
             if "=" not in evidence.observation:
                 probability = PROBABILITY[evidence.likelihood]
                 shares[evidence.observation] = max(shares.get(evidence.observation, 0.0), probability)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from distkb.catalogue.model import PROBABILITY
-from distkb.catalogue.validate import did_you_mean
+from distkb.catalogue.validate import did_you_mean, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from distkb.catalogue.load import Loaded, Located
-    from distkb.catalogue.model import Cause, Entry, Fact, Repro, Step
+    from distkb.catalogue.model import Cause, Cue, Entry, Fact, Repro, Step, Trait
     from distkb.catalogue.problem import Problem
+    from distkb.catalogue.source import Key
 
 MOST_PER_FACT: Final = 1.15
 """Values of one fact exclude one another; the words are coarse, so their sum may pass 1 by a little."""
@@ -21,11 +22,17 @@ MOST_PER_FACT: Final = 1.15
 def check_evidence(loaded: Loaded) -> Iterator[Problem]:
     """Report observations that do not exist, contradictory likelihoods, and records that nothing uses."""
     names = _Names(loaded)
+    traits = {record.value.id for record in loaded.of("trait")}
+    used: set[str] = set()
     for record in loaded.of("entry"):
         entry: Entry = record.value
+        used.update(entry.traits, *(cause.traits for cause in entry.causes))
+        yield from _unknown_traits(record, entry, traits)
         yield from _complete(record, entry)
         for index, cause in enumerate(entry.causes):
             yield from _cause(record, cause, index, names)
+    for record in loaded.of("trait"):
+        yield from _trait(record, record.value, names, used)
     for record in loaded.of("fact"):
         yield from _fact(record, record.value)
     for record in loaded.of("step"):
@@ -113,15 +120,15 @@ def _cause(record: Located, cause: Cause, number: int, names: _Names) -> Iterato
     at = ("causes", number)
     if not cause.fixes:
         yield record.problem(f"cause {cause.id} has no fix", *at, "fixes")
-    if len(cause.evidence) < 2:
+    if len(cause.cues) < 2:
         yield record.problem(f"cause {cause.id} needs at least two pieces of evidence", *at, "evidence")
     sums: dict[str, float] = {}
     seen: set[str] = set()
-    for index, evidence in enumerate(cause.evidence):
-        place = (*at, "evidence", index)
+    for evidence in cause.cues:
+        place = _stated(record, number, evidence)
         fault = names.fault(evidence.observation)
-        if fault:
-            yield record.problem(fault, *place, "observation")
+        if fault and place != at:
+            yield record.problem(fault, *place)
         if evidence.observation in seen:
             yield record.problem(f"'{evidence.observation}' is already evidence of {cause.id}", *place)
             continue
@@ -131,10 +138,40 @@ def _cause(record: Located, cause: Cause, number: int, names: _Names) -> Iterato
             sums[fact] = sums.get(fact, 0.0) + PROBABILITY[evidence.likelihood]
             if sums[fact] > MOST_PER_FACT >= sums[fact] - PROBABILITY[evidence.likelihood]:
                 message = f"the likelihoods of '{fact}' add up to more than 1 here: only one of its values can hold"
-                yield record.problem(message, *place, "likelihood")
+                yield record.problem(message, *place)
     for index, fix in enumerate(cause.fixes):
         if not fix.steps:
             yield record.problem(f"fix {fix.id} has no steps", *at, "fixes", index)
+
+
+def _stated(record: Located, number: int, cue: Cue) -> Key:
+    """Return the key of what states a cause's cue: the cause or its entry; the cause itself where a trait does."""
+    for key in (("causes", number, "evidence"), ("evidence",)):
+        names = value_at(record.document, (*key, cue.likelihood))
+        if isinstance(names, list) and cue.observation in names:
+            return (*key, cue.likelihood, names.index(cue.observation))
+    return ("causes", number)
+
+
+def _trait(record: Located, trait: Trait, names: _Names, used: Collection[str]) -> Iterator[Problem]:
+    """Report what a trait says of observations that do not exist, or twice, and a trait that nothing has."""
+    seen: set[str] = set()
+    for word, shown in trait.evidence.items():
+        for index, name in enumerate(shown):
+            if fault := names.fault(name):
+                yield record.problem(fault, "evidence", word, index)
+            if name in seen:
+                yield record.problem(f"'{name}' already has a likelihood here", "evidence", word, index)
+            seen.add(name)
+    if trait.id not in used:
+        yield record.problem(f"no cause or entry has the trait '{trait.id}'", "id", warning=True)
+
+
+def _unknown_traits(record: Located, entry: Entry, known: Collection[str]) -> Iterator[Problem]:
+    for at, traits in ((), entry.traits), *((("causes", n), cause.traits) for n, cause in enumerate(entry.causes)):
+        for index, name in enumerate(traits):
+            if name not in known:
+                yield record.problem(f"no trait is called '{name}'{did_you_mean(name, known)}", *at, "traits", index)
 
 
 def _fact(record: Located, fact: Fact) -> Iterator[Problem]:
@@ -168,7 +205,7 @@ def _orphans(loaded: Loaded) -> Iterator[Problem]:
         evidence.observation
         for record in loaded.of("entry")
         for cause in record.value.causes
-        for evidence in cause.evidence
+        for evidence in cause.cues
     }
     for record in loaded.of("signature"):
         orphan = record.value.id not in used and not record.value.given and "unexplained" not in record.value.where

@@ -64,13 +64,13 @@ def _texts() -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
 
 def _answers(record: Located, cause: Cause, number: int, facts: dict[str, Fact]) -> Iterator[Problem]:
     """Report answers to a question that is asked only where this cause is ruled out."""
-    never = {evidence.observation for evidence in cause.evidence if evidence.likelihood == "never"}
-    for index, evidence in enumerate(cause.evidence):
+    never = {evidence.observation for evidence in cause.cues if evidence.likelihood == "never"}
+    for evidence in cause.cues:
         fact, is_fact, _ = evidence.observation.partition("=")
         asked = facts[fact].when if is_fact and fact in facts else ()
         if asked and set(asked) <= never:
             message = f"'{fact}' is asked only after {' or '.join(asked)}, which this cause rules out"
-            yield record.problem(message, "causes", number, "evidence", index, "observation")
+            yield record.problem(message, "causes", number, "evidence", evidence.likelihood)
 
 
 def _caution(record: Located, setting: Setting, caution: Caution, number: int) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final, get_args
 
 from distkb.catalogue.checks.texts import UNWRITTEN
-from distkb.catalogue.listing import ENTRY_ID
+from distkb.catalogue.listing import ENTRY_ID, PARTS
 from distkb.catalogue.model import Entry, Family
 from distkb.catalogue.problem import Problem
 from distkb.catalogue.validate import did_you_mean, fields_of
@@ -103,7 +103,7 @@ def _parts(record: Located) -> Iterator[Problem]:
 def _order(record: Located) -> Iterator[Problem]:
     order = fields_of(Entry)
     latest = -1
-    for name in record.document.value:
+    for name in (name for name in record.document.value if name not in record.document.parts):
         position = order.index(name)
         if position < latest:
             message = f"field '{name}' comes before '{order[latest]}': the order is {', '.join(order)}"
@@ -206,7 +206,12 @@ def _stray(directory: Path) -> Iterator[Problem]:
         for home in sorted(family.glob("*")):
             if not (home / "entry.yaml").is_file():
                 yield Problem(str(home), 1, 1, "holds no entry.yaml")
+            for path in sorted(home.glob("*.y*ml")):
+                if path.suffix != ".yaml" or path.stem not in ("entry", *PARTS, "accounts"):
+                    expected = ", ".join(f"{name}.yaml" for name in ("entry", *PARTS, "accounts"))
+                    yield Problem(str(path), 1, 1, f"is not read: expected {expected}")
     for path in sorted([*directory.glob("observations/*"), *directory.glob("settings/*"), *directory.glob("*.y*ml")]):
         is_list = path.parent != directory and path.suffix == ".yaml"
-        if not is_list and path not in (directory / "glossary.yaml", directory / EXPLAINED):
-            yield Problem(str(path), 1, 1, "is not read: expected glossary.yaml, observations/*.yaml, settings/*.yaml")
+        if not is_list and path.name not in ("glossary.yaml", "traits.yaml", EXPLAINED):
+            expected = "glossary.yaml, traits.yaml, observations/*.yaml, settings/*.yaml"
+            yield Problem(str(path), 1, 1, f"is not read: expected {expected}")
