@@ -26,6 +26,10 @@ def test_the_built_in_knowledge_base_has_no_errors() -> None:
         ("accelerate.rtx4000-p2p", "Using RTX 3090 or 4000 series doesn't support faster communication broadband via"),
         ("ofi.in-use", "NCCL INFO NET/OFI Selected Provider is efa (found 4 nics)"),
         ("ofi.no-provider", "NCCL WARN NET/OFI Couldn't find any optimal provider"),
+        ("torch.store.broken", "[rank1]: RuntimeError: Connection reset by peer"),
+        ("torch.store.broken", "[rank1]: torch.distributed.DistNetworkError: Connection reset by peer"),
+        ("torch.store.broken", "[rank1]: torch.distributed.DistNetworkError: Broken pipe"),
+        ("torch.store.broken", "[rank1]: torch.distributed.DistNetworkError: failed to recv, got 0 bytes"),
     ],
 )
 def test_older_and_newer_wordings_of_a_message_are_known(signature: str, line: str) -> None:

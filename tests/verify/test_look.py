@@ -98,6 +98,15 @@ def test_a_name_is_met_as_a_whole_word_only(tmp_path: Path) -> None:
     assert set(finder.look(wheel(tmp_path, "1.1", {"demo/run.py": b"'DEMO_TIMEOUT'"})).values()) == {"whole"}
 
 
+def test_a_key_is_found_by_the_name_that_a_configuration_uses(tmp_path: Path) -> None:
+    """DeepSpeed's fields have an alias, and it is the one that is written into the file."""
+    name = "deepspeed-config.zero_optimization.stage3_gather"
+    held = wheel(
+        tmp_path, "1.0", {"deepspeed/runtime/zero/config.py": b"    gather: bool = F(0, alias='stage3_gather')\n"}
+    )
+    assert Finder([Claim(name, ("demo",), name, ((name,),), name=True)]).look(held)
+
+
 def test_what_says_too_little_is_not_looked_up() -> None:
     """A short ordinary word stands in every package, and a report's words in none."""
     assert claims(catalogue(message("watchdog")), ["demo"]) == []
@@ -144,6 +153,15 @@ def test_packages_come_from_the_cache_where_they_are_there(tmp_path: Path) -> No
             {"training-arguments.ddp_timeout": "1800"},
         ),
         (
+            "deepspeed/runtime/zero/config.py",
+            b'    gather: bool = Field(False, alias="stage3_gather")\n    sequential: bool = Field(default=True)\n',
+            {
+                "deepspeed-config.zero_optimization.gather": "false",
+                "deepspeed-config.zero_optimization.stage3_gather": "false",
+                "deepspeed-config.zero_optimization.sequential": "true",
+            },
+        ),
+        (
             "torch/distributed/run.py",
             b'        "--monitor-interval",\n        type=float,\n        default=0.1,\n',
             {"torchrun.--monitor-interval": "0.1"},
@@ -177,3 +195,31 @@ def test_a_message_that_the_newest_package_lacks_is_told(tmp_path: Path) -> None
     found = msgspec.structs.replace(catalogue(), messages=(known,))
     assert gone_messages(path, "demo", found) == ["rank {} of {} came late"]
     assert gone_messages(path, "other", found) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"raise ValueError(f\"'device' cannot be {device} if it is {other}\")", "'device' cannot be {} if it is {}"),
+        (b"raise ValueError(f'\"path\" cannot be {path}')", '"path" cannot be {}'),
+        (
+            b"""raise ValueError("give an explicit 'plan' "\n    "for this model")""",
+            "give an explicit 'plan' for this model",
+        ),
+        (
+            b"""raise ValueError('it must have the keys "state"'\n    " to be valid")""",
+            'it must have the keys "state" to be valid',
+        ),
+        (
+            b'raise ValueError(f"unsupported mix of {model_dtype=} and {self.size=}")',
+            "unsupported mix of model_dtype={} and self.size={}",
+        ),
+        (b"""raise ValueError(f"use `device_map={{'': {device}}}` for it")""", "use `device_map={'': {}}` for it"),
+        (b"""raise ValueError(f"{count} must be more \\\nthan the stages")""", "{} must be more than the stages"),
+    ],
+)
+def test_a_message_is_not_gone_because_of_how_it_is_written(tmp_path: Path, content: bytes, text: str) -> None:
+    """Quotes within a text, names that Python prints with the value, doubled braces and broken lines change nothing."""
+    path = wheel(tmp_path, "1.0", {"demo/a.py": content})
+    known = LibraryMessages(component="demo", version="1.0", messages={"D21": (text,)})
+    assert gone_messages(path, "demo", msgspec.structs.replace(catalogue(), messages=(known,))) == []

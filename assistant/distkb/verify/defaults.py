@@ -47,7 +47,10 @@ _FIELDS: Final = {
     ),
     "deepspeed-config.zero_optimization.": (
         re.compile(r"(?:.*/)?deepspeed/runtime/zero/config\.py"),
-        re.compile(rb"^    ([a-z]\w*): [^=\n]*= (?:Field\()?([^\s,()#]+)", re.MULTILINE),
+        re.compile(
+            rb"""^    ([a-z]\w*): [^=\n]*= (?:Field\()?(?:default=)?([^\s,()#]+)(?:[^\n]*\balias=["'](\w+)["'])?""",
+            re.MULTILINE,
+        ),
     ),
     "torchrun.": (
         re.compile(r"torch/distributed/run\.py"),
@@ -84,8 +87,9 @@ def _declared(file: str, content: bytes) -> Iterator[tuple[str, bytes]]:
             yield f"deepspeed-config.{key.decode()}", value
     for prefix, (place, field) in _FIELDS.items():
         if place.fullmatch(file):
-            for name, value in field.findall(content):
-                yield prefix + name.decode() + ("_timeout" if prefix.endswith("conf.") else ""), value
+            for name, value, *aliases in field.findall(content):
+                for one in (name, *filter(None, aliases)):
+                    yield prefix + one.decode() + ("_timeout" if prefix.endswith("conf.") else ""), value
 
 
 def _compiled(header: str, content: bytes) -> Iterator[tuple[str, bytes]]:

@@ -17,8 +17,15 @@ SOURCES = re.compile(r".*\.(?:py|pyx|c|h|hpp|cpp|cc|cu|cuh|go)$")
 COMPILED = re.compile(r".*(?:/lib[^/]*\.(?:so[.\d]*|dylib)|/wandb-(?:core|service)|\.so)$")
 _ASIDE = re.compile(r"(?:^|/)(?:tests?|testing|benchmarks?|examples?)/")
 """Parts of a package whose texts no training prints."""
-_JOINED = re.compile(rb"""["'](?:\s|\\\n|\+)*[rbfuRBFU]{0,2}["']""")
-"""Where a text ends and the next begins, with nothing between them: one text to Python and C++."""
+_JOINED = re.compile(
+    rb"""(["'])(?:(?:\s|\\\n|\+)*[rbfuRBFU]{0,2}\1|[ \t]*(?:\n|\\\n|\+)(?:\s|\\\n|\+)*[rbfuRBFU]{0,2}["'])"""
+)
+"""Where a text ends and the next begins, with nothing between them: one text to Python and C++. On one line, a quote of
+the other kind beside one belongs to the text, as in `"'device' cannot be"`."""
+_NAMED = re.compile(rb"\{([\w.]+\s*=\s*)\}")
+"""Where a text of Python prints a value after the words of its expression: `f"{size=}"`."""
+_WRITTEN_TWICE = re.compile(rb"\{\{|\}\}")
+"""A brace of a text into which Python puts values."""
 _ESCAPED = re.compile(rb"""\\(["'`])""")
 _PARAMETER = re.compile(rb"""(NCCL|OFI_NCCL)_PARAM\w*\((?:[^()"]|\([^()]*\))*?"([A-Z0-9_]+)\"""")
 _PROVIDER = re.compile(rb"""fi_param_define\(\s*(?:&?(\w+?)_prov\w*|NULL)\s*,\s*"(\w+)\"""")
@@ -34,7 +41,7 @@ _FIELDS: Final = {
     ),
     re.compile(r"(?:.*/)?deepspeed/runtime/zero/config\.py"): (
         "deepspeed-config.zero_optimization",
-        re.compile(rb"^    ([a-z]\w*): ", re.MULTILINE),
+        re.compile(rb"""(?:^    |\balias=["'])([a-z]\w*)(?:: |["'])""", re.MULTILINE),
     ),
 }
 """Files that declare arguments or keys, one a line, and the id that a setting with the name has."""
@@ -117,9 +124,20 @@ def parts(path: Path) -> Iterator[tuple[bool, bytes]]:
         if COMPILED.match(name):
             yield True, content
         else:
-            sources += [_ESCAPED.sub(rb"\1", _JOINED.sub(b"", content)), _APART, f" {name} ".encode(), _APART]
+            said = of_python(content) if name.endswith(".py") else _plain(content)
+            sources += [said, _APART, f" {name} ".encode(), _APART]
             sources += [*_composed_names(name, content), _APART]
     yield False, b"".join(sources)
+
+
+def of_python(text: bytes) -> bytes:
+    """Return a text of Python, or a source with texts, as `parts` yields it: nearly as it is printed."""
+    text = _NAMED.sub(rb"\1{}", _plain(text).replace(b"\\\n", b""))
+    return _WRITTEN_TWICE.sub(lambda brace: brace[0][:1], text)
+
+
+def _plain(text: bytes) -> bytes:
+    return _ESCAPED.sub(rb"\1", _JOINED.sub(b"", text))
 
 
 def _composed_names(file: str, content: bytes) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from distkb.verify.claims import Claim
-from distkb.verify.look import Finder, parts
+from distkb.verify.look import Finder, of_python, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def gone_messages(path: Path, component: str, catalogue: Catalogue) -> list[str]
 
 
 def _pieces(message: str) -> tuple[str, ...]:
-    pieces = [piece.strip() for piece in message.split("{}")]
+    pieces = [of_python(piece.strip().encode()).decode() for piece in message.split("{}")]
     return tuple(piece for piece in pieces if len(piece) >= _SHORTEST) or (max(pieces, key=len),)
 
 
