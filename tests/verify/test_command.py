@@ -74,6 +74,22 @@ def test_ranges_are_held_against_tags_and_rewritten(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8") == OURS.replace("2.18", "2.18.5")
 
 
+def test_what_cannot_be_had_leaves_the_rest(tmp_path: Path) -> None:
+    """A package that cannot be brought is told of, with what was found in it before; the others are looked into."""
+    (file := tmp_path / "kb/observations/ours.yaml").parent.mkdir(parents=True)
+    file.write_text(OURS, encoding="utf-8")
+    repository(tmp_path, {"2.18.3": 'WARN("Ring lost at rank %d", rank)'})
+    verify(tmp_path)
+    (tmp_path / "nccl.git").rename(tmp_path / "away.git")
+    (tmp_path / "nccl.git").write_text("no repository")
+    after = verify(tmp_path)
+    assert after.exit_code == 3
+    assert "nccl could not be looked into, what was found before stands:" in after.stderr
+    held = msgspec.json.decode((tmp_path / "kb/verified.json").read_bytes(), type=Verified)
+    assert held.packages["nccl"].versions == ("2.18.3",)
+    assert held.claims["acme.lost"].found
+
+
 def test_a_report_gives_way_to_what_a_machine_found(tmp_path: Path) -> None:
     """Where a tag holds the text, a range that stands on a report differs, and becomes one of sources, gaps and all."""
     (file := tmp_path / "kb/observations/ours.yaml").parent.mkdir(parents=True)

@@ -119,12 +119,12 @@ def test_results_are_written_by_wording_and_those_of_other_packages_kept(tmp_pat
     wheel(tmp_path, "1.0", {"demo/run.py": b'"rank 1 never came to the barrier"'})
     wheel(tmp_path, "1.1", {"demo/run.py": b'"rank 1 never reached the barrier"'})
     held = catalogue(message("never (?:came to|reached) the barrier"))
-    first = look_up(held, [LATE], tmp_path, lambda *_: None, None)
+    first = look_up(held, [LATE], tmp_path, lambda *_: None, lambda *_: None, None)
     spans = {text: one.whole for text, one in first.claims["demo.said"].found["demo"].items()}
     assert spans == {"never came to the barrier": ("1.0",), "never reached the barrier": ("1.1",)}
     write(tmp_path, first)
     before = (tmp_path / "verified.json").read_bytes()
-    second = look_up(held, [], tmp_path, lambda *_: None, first)
+    second = look_up(held, [], tmp_path, lambda *_: None, lambda *_: None, first)
     write(tmp_path, second)
     assert (tmp_path / "verified.json").read_bytes() == before
 
@@ -193,8 +193,8 @@ def test_a_message_that_the_newest_package_lacks_is_told(tmp_path: Path) -> None
     listed = ("rank {} of {} left the barrier", "rank {} of {} came late")
     known = LibraryMessages(component="demo", version="1.0", messages={"D21": listed})
     found = msgspec.structs.replace(catalogue(), messages=(known,))
-    assert gone_messages(path, "demo", found) == ["rank {} of {} came late"]
-    assert gone_messages(path, "other", found) == []
+    assert gone_messages(path, "demo", "1.0", found) == ["rank {} of {} came late"]
+    assert gone_messages(path, "other", "1.0", found) == []
 
 
 @pytest.mark.parametrize(
@@ -222,4 +222,4 @@ def test_a_message_is_not_gone_because_of_how_it_is_written(tmp_path: Path, cont
     """Quotes within a text, names that Python prints with the value, doubled braces and broken lines change nothing."""
     path = wheel(tmp_path, "1.0", {"demo/a.py": content})
     known = LibraryMessages(component="demo", version="1.0", messages={"D21": (text,)})
-    assert gone_messages(path, "demo", msgspec.structs.replace(catalogue(), messages=(known,))) == []
+    assert gone_messages(path, "demo", "1.0", msgspec.structs.replace(catalogue(), messages=(known,))) == []

@@ -15,12 +15,13 @@ from distkb.cli.session import session
 from distkb.report.layout import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from distkb.catalogue.load import Loaded
     from distkb.catalogue.model import Catalogue
     from distkb.catalogue.verified import Verified
     from distkb.locale import Say
+    from distkb.verify.packages import Kind, PackageError
 
 
 @click.command(
@@ -37,7 +38,7 @@ def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None, 
     from distkb.catalogue.places import builtin, cache_directory, checkout
     from distkb.catalogue.verified import read
     from distkb.verify.mend import mend
-    from distkb.verify.packages import KINDS, PackageError
+    from distkb.verify.packages import KINDS
     from distkb.verify.run import look_up, write
 
     current = session(ctx)
@@ -50,16 +51,15 @@ def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None, 
     home = current.overlays[0] if current.overlays else builtin()
     loaded = load_located([home])
     before = read(home)
-    try:
-        verified = look_up(
-            loaded.catalogue(),
-            [kind for kind in KINDS if not component or kind.component in component],
-            cache or cache_directory() / "packages",
-            lambda path, found: diagnostics.echo(current.say("kb.verify.package", name=path.name, found=found)),
-            before,
-        )
-    except PackageError as problem:
-        raise Failure("error.verify-pip", code=ExitCode.UNABLE, reason=problem) from problem
+    missing: dict[str, PackageError] = {}
+    verified = look_up(
+        loaded.catalogue(),
+        [kind for kind in KINDS if not component or kind.component in component],
+        cache or cache_directory() / "packages",
+        lambda path, found: diagnostics.echo(current.say("kb.verify.package", name=path.name, found=found)),
+        lambda kind, problem: missing.update({kind.name: problem}),
+        before,
+    )
     write(home, verified)
     if mended:
         for name in mend(loaded, verified):
@@ -68,30 +68,32 @@ def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None, 
     here = Path.cwd()
     problems = list(check_verified(loaded))
     lines = [clean(problem.shown(here)) for problem in problems]
-    lines += _news(loaded.catalogue(), component, verified, cache or cache_directory() / "packages", current.say)
+    looked = [kind for kind in KINDS if (not component or kind.component in component) and kind.name not in missing]
+    lines += _news(loaded.catalogue(), looked, verified, cache or cache_directory() / "packages", current.say)
     lines += _changes(verified, component, current.say)
     lines += _defaults(before, verified, current.say)
     lines += _sum(loaded, verified, home, current.say)
     lines.append(current.say.count("kb.verify.differs", len(problems)) if problems else current.say("kb.verify.sound"))
     output.write("\n".join(lines) + "\n")
+    for name, problem in missing.items():
+        diagnostics.echo(current.say("error.verify-pip", component=name, reason=clean(str(problem))))
+    if missing:
+        return ExitCode.UNABLE
     return ExitCode.FINDINGS if problems else ExitCode.DONE
 
 
-def _news(
-    catalogue: Catalogue, components: tuple[str, ...], verified: Verified, cache: Path, say: Say
-) -> Iterator[str]:
+def _news(catalogue: Catalogue, kinds: Sequence[Kind], verified: Verified, cache: Path, say: Say) -> Iterator[str]:
     """Yield the variables that only the newest package of each kind knows, and the messages that it has lost."""
     from distkb.verify.news import gone_messages, unknown_names
-    from distkb.verify.packages import KINDS, package
+    from distkb.verify.packages import package
 
-    for kind in KINDS:
-        if not components or kind.component in components:
-            version = verified.packages[kind.name].versions[-1]
-            newest = package(kind, version, cache)
-            if names := unknown_names(newest, catalogue):
-                yield say("kb.verify.news", component=kind.name, version=version, names=", ".join(names))
-            gone = gone_messages(newest, kind.component, catalogue) if kind.declares else []
-            yield from (clean(say("kb.verify.gone", component=kind.name, version=version, text=text)) for text in gone)
+    for kind in kinds:
+        version = verified.packages[kind.name].versions[-1]
+        newest = package(kind, version, cache)
+        if names := unknown_names(newest, catalogue):
+            yield say("kb.verify.news", component=kind.name, version=version, names=", ".join(names))
+        gone = gone_messages(newest, kind.component, version, catalogue) if kind.declares else []
+        yield from (clean(say("kb.verify.gone", component=kind.name, version=version, text=text)) for text in gone)
 
 
 def _changes(verified: Verified, components: tuple[str, ...], say: Say) -> list[str]:

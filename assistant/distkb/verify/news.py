@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from distkb.catalogue.versions import is_after
 from distkb.verify.claims import Claim
 from distkb.verify.look import Finder, of_python, parts
 
@@ -39,9 +40,10 @@ def unknown_names(path: Path, catalogue: Catalogue) -> list[str]:
     return sorted(name for name in found - known if not name.startswith(prefixes) and not _CONSTANTS.fullmatch(name))
 
 
-def gone_messages(path: Path, component: str, catalogue: Catalogue) -> list[str]:
-    """Return the messages listed for a component that one package of it does not hold."""
-    listed = [library for library in catalogue.messages if library.component == component]
+def gone_messages(path: Path, component: str, version: str, catalogue: Catalogue) -> list[str]:
+    """Return the messages listed for a component that a package of it lacks, unless they are of a newer version."""
+    own = [library for library in catalogue.messages if library.component == component]
+    listed = [library for library in own if not is_after(library.version, version)]
     texts = sorted({text for library in listed for of_cause in library.messages.values() for text in of_cause})
     claims = [Claim(text, (component,), text, (_pieces(text),)) for text in texts]
     found = Finder(claims).look(path) if claims else {}

@@ -54,6 +54,8 @@ KINDS: Final = (
     ),
     Kind("lightning", "lightning", "lightning", "1.8"),
     Kind("trl", "trl", "trl", "0.8"),
+    Kind("datasets", "datasets", "datasets", "2.14"),
+    Kind("megatron-core", "megatron-core", "https://github.com/NVIDIA/Megatron-LM", "0.10", tag=r"core_v([\d.]+)"),
     Kind("huggingface_hub", "huggingface_hub", "huggingface_hub", "0.10"),
     Kind("wandb", "wandb", "wandb", "0.12", platforms=_LINUX),
     Kind("nccl", "nccl", "https://github.com/NVIDIA/nccl", "2.3", tag=r"v([\d.]+)-\d+", each=True),

@@ -10,7 +10,7 @@ from distkb.catalogue.verified import FILE, Looked, Packages, Spans, Verified, m
 from distkb.verify.claims import DECLARED, claims
 from distkb.verify.defaults import declared
 from distkb.verify.look import Finder
-from distkb.verify.packages import package, versions
+from distkb.verify.packages import PackageError, package, versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,9 +27,17 @@ BETWEEN = " … "
 
 
 def look_up(
-    catalogue: Catalogue, kinds: Sequence[Kind], cache: Path, told: Callable[[Path, int], None], before: Verified | None
+    catalogue: Catalogue,
+    kinds: Sequence[Kind],
+    cache: Path,
+    told: Callable[[Path, int], None],
+    failed: Callable[[Kind, PackageError], None],
+    before: Verified | None,
 ) -> Verified:
-    """Look into packages of these kinds; of other kinds what was found before is kept."""
+    """Look into packages of these kinds; of others, and of those that cannot be had, what was found before is kept.
+
+    Of a kind that no claim is about only the newest package is listed: there are messages to look for in it.
+    """
     names = {kind.name for kind in kinds}
     packages = {name: held for name, held in (before.packages if before else {}).items() if name not in names}
     wanted = claims(catalogue, [held.component for held in packages.values()] + [kind.component for kind in kinds])
@@ -40,14 +48,21 @@ def look_up(
         own = [claim for claim in wanted if kind.component in claim.components]
         if not kind.declares:
             own = [claim for claim in own if not claim.id.startswith(DECLARED)]
+        try:
+            listed = versions(kind, cache)[0 if own else -1 :]
+            seen = _look_into(kind, listed, own, cache, told)
+            declares = _declared(kind, listed, cache) if own and kind.declares else None
+        except PackageError as problem:
+            failed(kind, problem)
+            if before and kind.name in before.packages:
+                packages[kind.name] = before.packages[kind.name]
+            continue
+        packages[kind.name] = Packages(component=kind.component, versions=tuple(listed))
         if own:
-            listed = versions(kind, cache)
-            found[kind.name] = _look_into(kind, listed, own, cache, told)
-            packages[kind.name] = Packages(component=kind.component, versions=tuple(listed))
-            if kind.declares:
-                declares = _declared(kind, listed, cache)
-                for name in known & (declares.keys() | defaults.keys()):
-                    defaults.setdefault(name, {})[kind.name] = declares.get(name, {})
+            found[kind.name] = seen
+        if declares is not None:
+            for name in known & (declares.keys() | defaults.keys()):
+                defaults.setdefault(name, {})[kind.name] = declares.get(name, {})
     old = before.claims if before else {}
     return Verified(
         packages=dict(sorted(packages.items())),
@@ -80,11 +95,11 @@ def _json(value: object) -> str:
 def _look_into(
     kind: Kind, listed: Sequence[str], own: Sequence[Claim], cache: Path, told: Callable[[Path, int], None]
 ) -> Held:
-    finder = Finder(own)
+    finder = Finder(own) if own else None
     held: Held = {}
     for version in listed:
         path = package(kind, version, cache)
-        held[version] = finder.look(path)
+        held[version] = finder.look(path) if finder else {}
         told(path, sum(found == "whole" for found in held[version].values()))
     return held
 
