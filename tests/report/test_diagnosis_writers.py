@@ -117,7 +117,7 @@ def test_json_has_the_shape_of_the_contract() -> None:
     document = stdlib_json.loads(json.write(diagnosis("leading", 0.5), MEANINGS))
     assert list(document) == [
         "schema", "causes", "other", "decided", "next", "fix", "skipped", "verdict", "headline", "ranks", "runs",
-        "endings",
+        "endings", "remedy",
     ]  # fmt: skip
     assert document["schema"] == "distkb.diagnosis/1"
     cause = document["causes"][0]

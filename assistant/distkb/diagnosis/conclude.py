@@ -32,6 +32,9 @@ COMMON = 0.1
 SEVERAL = 2
 """Least number of described symptoms and surroundings that name a cause: many failures look like any one of them."""
 
+EDITED = frozenset({"script", "config"})
+"""Readers of files that the user writes and can change."""
+
 Verdict = Literal["named", "leading", "undecided", "unknown", "no-evidence"]
 
 
@@ -42,7 +45,19 @@ def conclude(table: LikelihoodTable, belief: Belief, evidence: Evidence) -> Diag
     verdict = _verdict(table, causes, other, evidence)
     lead = causes[0] if causes and verdict in ("named", "leading") else None
     fix = lead.cause.fixes[0] if lead and lead.cause.fixes else None
-    return Diagnosis(causes=causes, other=other, verdict=verdict, next=None, fix=fix, evidence=evidence)
+    remedy = _remedy(table, causes[0]) if causes else None
+    return Diagnosis(causes=causes, other=other, verdict=verdict, next=None, fix=fix, evidence=evidence, remedy=remedy)
+
+
+def _remedy(table: LikelihoodTable, first: RankedCause) -> Observation | None:
+    """Return the finding that speaks most for a cause, of those in the user's files that say what to change."""
+    edits = (c for c in first.evidence if c.weight >= FITS and c.observation.present and c.observation.reader in EDITED)
+    return next((c.observation for c in edits if _remedies(table, c.observation)), None)
+
+
+def _remedies(table: LikelihoodTable, observation: Observation) -> bool:
+    kind = table.kinds.get(observation.id)
+    return kind is not None and kind.remedies
 
 
 def entry_probabilities(diagnosis: Diagnosis) -> dict[str, float]:

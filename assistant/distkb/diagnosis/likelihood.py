@@ -73,6 +73,8 @@ class Kind(msgspec.Struct, frozen=True):
     """True where it tells how the run was ended from outside."""
     definite: bool = False
     """True for a finding that by itself points to an entry: an error or a warning of a reader or a probe."""
+    remedies: bool = False
+    """True for an error or a warning that says itself what repairs it."""
     settles: bool = False
     """True for an error found by a reader or a probe that no other failure shows by chance: what was inferred beside it
     does not speak against it."""
@@ -309,6 +311,7 @@ def _finding_kind(finding: Finding) -> Kind:
         from_launcher=False,
         telling=finding.telling,
         definite=finding.entry is not None and finding.severity in {"error", "warning"},
+        remedies=finding.fix is not None and finding.severity in {"error", "warning"},
         refuted_by=finding.refuted_by,
     )
 

@@ -55,5 +55,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     fix: Fix | None
     """The first fix of the first cause, where the verdict names or leads."""
     evidence: Evidence
+    remedy: Observation | None = None
+    """The finding behind the first cause that says itself what to change, and where."""
     collect: Step | None = None
     """What to collect, where the next step is a question that not everybody can answer at once."""

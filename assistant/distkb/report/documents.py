@@ -84,6 +84,13 @@ class Ending(Place):
     observation: str
 
 
+class Remedy(Place):
+    """What a finding behind the first cause says to change, and where it was found."""
+
+    observation: str
+    text: Text
+
+
 class Diagnosis(msgspec.Struct):
     """The document of `distkb diagnose --json`."""
 
@@ -99,6 +106,7 @@ class Diagnosis(msgspec.Struct):
     ranks: list[Rank]
     runs: list[RunState]
     endings: list[Ending]
+    remedy: Remedy | None = None
 
 
 class DigestDocument(Digest, frozen=True, kw_only=True):

@@ -68,6 +68,7 @@ def document(diagnosis: Diagnosis, meanings: Meanings) -> dict[str, Any]:
             if o.present and meanings.is_ending(o)
             for quote in o.quotes[:1]
         ],
+        "remedy": _remedy(diagnosis, meanings),
     }
 
 
@@ -103,6 +104,18 @@ def _evidence(contribution: Contribution) -> dict[str, Any]:
         "present": observation.present,
         "weight": round(contribution.weight, 4),
         **_place(observation.quotes[0] if observation.quotes else None),
+    }
+
+
+def _remedy(diagnosis: Diagnosis, meanings: Meanings) -> dict[str, Any] | None:
+    """Return what the finding behind the first cause says to change."""
+    found = diagnosis.remedy
+    if found is None:
+        return None
+    return {
+        "observation": found.id,
+        "text": {lang: meanings.remedy(found, Say(lang)) for lang in LANGUAGES},
+        **_place(found.quotes[0] if found.quotes else None),
     }
 
 

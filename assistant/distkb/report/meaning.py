@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Literal
 
 from distkb.catalogue.model import BACKGROUND, PROBABILITY, Catalogue, Cue, Finding, Role, Signature
@@ -30,6 +31,7 @@ class Meanings:
         known: list[Signature | Finding] = [*catalogue.signatures, *catalogue.findings]
         self._means = {item.id: item.means for item in known}
         self._says = {finding.id: finding.says for finding in catalogue.findings if finding.says is not None}
+        self._fixes = {finding.id: finding.fix for finding in catalogue.findings if finding.fix is not None}
         self._settles = {
             finding.id for finding in catalogue.findings if finding.severity == "error" and finding.concludes
         }
@@ -77,6 +79,17 @@ class Meanings:
         if observation.id in self._values:
             return say("report.derived", meaning=meaning)
         return meaning if observation.present else say("report.absent", meaning=meaning)
+
+    def remedy(self, observation: Observation, say: Say) -> str:
+        """Return what a finding says to change, with the values of this case and its place; empty where it does not."""
+        text = self._fixes.get(observation.id)
+        if text is None:
+            return ""
+        told = put_in(say.text(text), observation.values)
+        quote = observation.quotes[0] if observation.quotes else None
+        if quote is None or quote.path is None or quote.line is None:
+            return told
+        return say("report.at-place", text=told, place=f"{PurePath(quote.path).name}:{quote.line}")
 
     def lift(self, evidence: Cue) -> float:
         """Return how many times as likely the observation is under the cause as it is anywhere."""

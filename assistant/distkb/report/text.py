@@ -76,8 +76,12 @@ class _Writer:
         page.blank()
         page.title(say.text(first.entry.title), first=f"{first.entry.id}  ")
         page.item(f"{first.cause.id} ", self._form(first))
+        remedy = self._remedy()
+        if remedy:
+            page.item(say("report.fix-in-short"), remedy)
         if self.diagnosis.fix:
-            page.item(say("report.fix-in-short"), _fix_title(self.diagnosis.fix, say))
+            short = "report.fix-in-general" if remedy else "report.fix-in-short"
+            page.item(say(short), _fix_title(self.diagnosis.fix, say))
         page.blank()
         page.paragraph(say.text(first.cause.explanation))
         self._why(first)
@@ -87,6 +91,10 @@ class _Writer:
             write_fix(page, self.diagnosis.fix, say)
             self._other_fixes(first, self.diagnosis.fix)
         self._next()
+
+    def _remedy(self) -> str:
+        """Return what the finding behind the first cause says to change; empty without one."""
+        return self.meanings.remedy(self.diagnosis.remedy, self.say) if self.diagnosis.remedy else ""
 
     def _form(self, ranked: RankedCause) -> str:
         """Return the cause's title, with its own probability where the entry has several causes."""
@@ -108,8 +116,9 @@ class _Writer:
             page.item(f"{ranked.cause.id} ", say.text(ranked.cause.title))
             self._contributions(_for(ranked)[:2], indent="  ")
             self._contributions(_against(ranked)[:1], indent="  ")
+            remedy = self._remedy() if ranked is self.diagnosis.causes[0] else ""
             for fix in ranked.cause.fixes[:1]:
-                page.item(say("report.fix-if"), _fix_title(fix, say))
+                page.item(say("report.fix-if"), remedy or _fix_title(fix, say))
         self._events()
         self._tell_apart()
         self._next()
