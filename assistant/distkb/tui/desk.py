@@ -11,8 +11,10 @@ from textual.message import Message
 from distkb.tui import saved
 
 if TYPE_CHECKING:
+    from distkb.catalogue.model import Cause
     from distkb.diagnosis.session import Event, Session
     from distkb.diagnosis.view import SessionView
+    from distkb.locale import Say
     from distkb.tui.knowledge import ScreenKnowledge
 
 
@@ -62,6 +64,13 @@ class Desk:
 
         with self._one_at_a_time:
             return view(session, self.knowledge.guide) if session is self.session else None
+
+    def remedy(self, cause: Cause, say: Say) -> str:
+        """Return the edit that a finding in the user's own files asks for; empty where that is of no such cause."""
+        answer = self.view.diagnosis if self.view is not None else None
+        if answer is None or answer.remedy is None or answer.causes[0].cause.id != cause.id:
+            return ""
+        return self.knowledge.meanings.remedy(answer.remedy, say)
 
     def show(self, session: Session, view: SessionView) -> bool:
         """Take a view that was computed; whether it is of the session as it is now."""

@@ -96,7 +96,7 @@ class FixScreen(Screen[None]):
         entry, cause, fix = self._found
         self._put("#fix-title", Content.assemble((f"{fix.id}  ", "bold $accent"), (say.text(fix.title), "bold")))
         self._put("#fix-cause", Content.assemble((f"{entry.id}  ", "bold"), say.text(cause.title)))
-        here = self._here(cause)
+        here = self.app.desk.remedy(cause, say) if self.app.desk is not None else ""
         self._put("#fix-here", prose(here))
         self.query_one("#fix-here").display = bool(here)
         warnings = []
@@ -121,14 +121,6 @@ class FixScreen(Screen[None]):
             for name, outcome in _OUTCOMES
         )
         refill(self.query_one("#fix-outcomes", OptionList), options, highlighted=0)
-
-    def _here(self, cause: Cause) -> str:
-        """Return what a finding in the user's own files says to change, where this is a fix of what it points to."""
-        desk, known = self.app.desk, self.app.knowledge
-        answer = desk.view.diagnosis if desk is not None and desk.view is not None else None
-        if answer is None or known is None or answer.remedy is None or answer.causes[0].cause.id != cause.id:
-            return ""
-        return known.meanings.remedy(answer.remedy, voice(self))
 
     def _put(self, selector: str, content: Content) -> None:
         self.query_one(selector, Static).update(content)

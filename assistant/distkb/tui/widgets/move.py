@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from distkb.catalogue.model import Step, Text
     from distkb.locale import Say
+    from distkb.tui.app import DistkbApp
     from distkb.watching.look import LocalJob
 
 
@@ -83,6 +84,7 @@ class Answers(OptionList):
 class MovePanel(Vertical):
     """Shows one move and turns keys into what was decided about it."""
 
+    app: DistkbApp
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(str(n), f"choose({n})", show=False) for n in range(10)),
         *(Binding(letter, f"choose({n})", show=False) for n, letter in enumerate(LETTERS, 10)),
@@ -187,8 +189,9 @@ class MovePanel(Vertical):
                 return say.text(question.text)
             case Take(step=step):
                 return say.text(step.text)
-            case TryFix(entry=entry, fix=fix) | Done(entry=entry, fix=fix):
-                return f"{entry.id}  {say.text(fix.title)}"
+            case TryFix(entry=entry, cause=cause, fix=fix) | Done(entry=entry, cause=cause, fix=fix):
+                here = self.app.desk.remedy(cause, say) if self.app.desk is not None else ""
+                return f"{entry.id}  {here or say.text(fix.title)}"
             case Look(job=job):
                 return offer(job, say)
         return say("tui.move.nothing-fits.text")
