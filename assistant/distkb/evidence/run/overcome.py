@@ -1,0 +1,53 @@
+"""Hindrances that a run got over: their lines tell of no failure where the steps went on behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distkb.evidence.run.lines import Lines
+from distkb.evidence.run.processes import assemble
+from distkb.evidence.run.reached import learnt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from distkb.catalogue.model import Signature
+    from distkb.evidence.run.processes import Run
+    from distkb.evidence.scanner.scan import FileScan
+
+WENT_ON = 5
+"""Lines of steps behind a hindrance that show that the run got over it."""
+
+
+def without_overcome(scans: Sequence[FileScan], signatures: Iterable[Signature]) -> Sequence[FileScan]:
+    """Return the files without what a program tries again or lives with, where its steps went on behind it."""
+    names = {signature.id for signature in signatures if signature.passing}
+    last = {scan.file.name: {hit.signature: hit.line for hit in scan.hits if hit.signature in names} for scan in scans}
+    if not any(last.values()):
+        return scans
+    steps = _steps(assemble(scans), {name for name, hits in last.items() if hits})
+    return [_without(scan, last[scan.file.name], steps.get(scan.file.name, ())) for scan in scans]
+
+
+def _steps(run: Run, wanted: set[str]) -> Mapping[str, Sequence[int]]:
+    """File → numbers of the lines that tell of one step after another."""
+    found: dict[str, list[int]] = {}
+    for process in run.processes:
+        for lines in (process.opening, process.tail):
+            parts = Lines([part for part in Lines.given(lines).parts if part.path in wanted])
+            for line in learnt(parts):
+                found.setdefault(line.path, []).append(line.number)
+    return found
+
+
+def _without(scan: FileScan, last: Mapping[str, int], steps: Sequence[int]) -> FileScan:
+    gone = {name for name, line in last.items() if len({number for number in steps if number > line}) >= WENT_ON}
+    if not gone:
+        return scan
+    return msgspec.structs.replace(
+        scan,
+        hits=[hit for hit in scan.hits if hit.signature not in gone],
+        counts={name: count for name, count in scan.counts.items() if name not in gone},
+    )
