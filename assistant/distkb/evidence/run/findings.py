@@ -13,7 +13,7 @@ from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.run.reached import finished, last_steps, steps_made
 from distkb.evidence.run.steps import ends_run, last_progress, reaches_its_end
 from distkb.evidence.run.timeline import Event, Timeline, line_quote, quote
-from distkb.evidence.run.watchdog import different_ops
+from distkb.evidence.run.watchdog import different_ops, rank_behind
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.lines import head
 from distkb.evidence.text.ranks import MOST_RANKS
@@ -51,6 +51,7 @@ def derive(
         steps_made(run, timeline, work),
         _only_rank_zero(run),
         different_ops(run),
+        *rank_behind(run),
     ]
     return [item for item in found if item is not None]
 
