@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 WENT_ON = 5
 """Lines of steps behind a hindrance that show that the run got over it."""
 
+Step = tuple[int, tuple[int, int]]
+"""Number of a line, and the epoch and step that it tells of."""
+
 
 def without_overcome(scans: Sequence[FileScan], signatures: Iterable[Signature]) -> Sequence[FileScan]:
     """Return the files without what a program tries again or lives with, where its steps went on behind it."""
@@ -31,19 +34,26 @@ def without_overcome(scans: Sequence[FileScan], signatures: Iterable[Signature])
     return [_without(scan, last[scan.file.name], steps.get(scan.file.name, ())) for scan in scans]
 
 
-def _steps(run: Run, wanted: set[str]) -> Mapping[str, Sequence[int]]:
-    """File → numbers of the lines that tell of one step after another."""
-    found: dict[str, list[int]] = {}
+def _steps(run: Run, wanted: set[str]) -> Mapping[str, Sequence[Step]]:
+    """File → the lines that tell of one step after another."""
+    found: dict[str, list[Step]] = {}
     for process in run.processes:
         for lines in (process.opening, process.tail):
             parts = Lines([part for part in Lines.given(lines).parts if part.path in wanted])
-            for line in learnt(parts):
-                found.setdefault(line.path, []).append(line.number)
-    return found
+            for count, line in learnt(parts):
+                found.setdefault(line.path, []).append((line.number, count))
+    return {path: sorted(steps) for path, steps in found.items()}
 
 
-def _without(scan: FileScan, last: Mapping[str, int], steps: Sequence[int]) -> FileScan:
-    gone = {name for name, line in last.items() if len({number for number in steps if number > line}) >= WENT_ON}
+def _went_on(line: int, steps: Sequence[Step]) -> bool:
+    """Whether steps follow a line, and follow those before it: a run that was started again begins further back."""
+    before = [count for number, count in steps if number < line]
+    behind = [(number, count) for number, count in steps if number > line]
+    return len({number for number, _ in behind}) >= WENT_ON and not (before and behind[0][1] < before[-1])
+
+
+def _without(scan: FileScan, last: Mapping[str, int], steps: Sequence[Step]) -> FileScan:
+    gone = {name for name, line in last.items() if _went_on(line, steps)}
     if not gone:
         return scan
     return msgspec.structs.replace(

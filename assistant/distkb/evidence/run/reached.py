@@ -73,20 +73,20 @@ def steps_made(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Obser
     for process in run.processes:
         made = list(islice(learnt(work.get(process.key, Lines()), _MADE), _MADE))
         if len(made) == _MADE:
-            quotes = tuple(line_quote(line, process, timeline) for line in made)
+            quotes = tuple(line_quote(line, process, timeline) for _, line in made)
             return _found("run.steps-made", quotes)
     return None
 
 
-def learnt(lines: Lines, row: int = 1) -> Iterator[Line]:
-    """Yield the lines that tell of one step after another, from the first row of this length on."""
+def learnt(lines: Lines, row: int = 1) -> Iterator[tuple[tuple[int, int], Line]]:
+    """Yield epoch and step of the lines that tell of one step after another, from the first row of this length on."""
     made: list[tuple[tuple[int, int], Line]] = []
     for count, part, at in counted(lines.where(_is_learning)):
         if made and made[-1][0] >= count:
             made = []
         made.append((count, part.line(at)))
         if len(made) >= row:
-            yield from (line for _, line in (made if len(made) == row else made[-1:]))
+            yield from made if len(made) == row else made[-1:]
 
 
 def _is_learning(text: str) -> bool:
