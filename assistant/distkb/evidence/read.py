@@ -152,8 +152,8 @@ def _derived(
     """What the logs show together, and the scans that it is of: those that cannot be put together are left out."""
 
     def put(given: Sequence[FileScan]) -> tuple[Sequence[FileScan], Derived]:
-        scans = without_overcome(before_endings(given, signatures), signatures)
-        scans = without_explained(scans, signatures)
+        scans = without_explained(before_endings(given, signatures), signatures)
+        scans = without_overcome(scans, signatures)
         return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging, wish=wish)
 
     found = guarded_together(put, logs.scans, lambda scan: scan.file.name, skipped)
