@@ -46,16 +46,6 @@ def test_a_hindrance_that_the_run_did_not_leave_behind_counts(tmp_path: Path, te
     assert "tracker.retry-loop" in _seen(tmp_path, text)
 
 
-ENDED = "slurmstepd: error: *** JOB 11 ON gpu-1 CANCELLED AT 2026-08-22T20:49:40 DUE TO PREEMPTION ***\n"
-
-
-@pytest.mark.parametrize(("first", "counts"), [(5, False), (1, True)])
-def test_a_run_that_was_ended_and_resumed(tmp_path: Path, first: int, *, counts: bool) -> None:
-    """That it was preempted counts no more where it resumed, and does where it began anew."""
-    again = "".join(f"step {step} | loss {9 - step / 10:.3f}\n" for step in range(first, 14))
-    assert ("ending.preempted" in _seen(tmp_path, STEPS + ENDED + again)) == counts
-
-
 def test_bars_that_prepare_are_no_steps(tmp_path: Path) -> None:
     """Shards that were loaded say nothing of the training."""
     assert "run.steps-made" in _seen(tmp_path, BARS)

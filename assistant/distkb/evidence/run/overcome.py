@@ -11,7 +11,7 @@ from distkb.evidence.run.processes import assemble
 from distkb.evidence.run.reached import learnt
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.run.processes import Run
@@ -24,17 +24,12 @@ Step = tuple[int, tuple[int, int]]
 """Number of a line, and the epoch and step that it tells of."""
 
 
-def without_overcome(scans: Sequence[FileScan], signatures: Iterable[Signature]) -> Sequence[FileScan]:
-    """Return the files without what a program tries again or lives with, where its steps went on behind it.
-
-    That it was ended from outside counts no more either, where it was started again and resumed.
-    """
-    signatures = tuple(signatures)
-    endings = {signature.id for signature in signatures if signature.ending}
-    names = {signature.id for signature in signatures if signature.passing} | endings
+def without_overcome(scans: Sequence[FileScan], signatures: Iterable[Signature]) -> list[FileScan]:
+    """Return the files without what a program tries again or lives with, where its steps went on behind it."""
+    names = {signature.id for signature in signatures if signature.passing}
     last = {scan.file.name: {hit.signature: hit.line for hit in scan.hits if hit.signature in names} for scan in scans}
     steps = _steps(assemble([scan for scan in scans if last[scan.file.name]])) if any(last.values()) else {}
-    return [_without(scan, last[scan.file.name], endings, steps.get(scan.file.name, ())) for scan in scans]
+    return [_without(scan, last[scan.file.name], steps.get(scan.file.name, ())) for scan in scans]
 
 
 def _steps(run: Run) -> Mapping[str, Sequence[Step]]:
@@ -47,20 +42,15 @@ def _steps(run: Run) -> Mapping[str, Sequence[Step]]:
     return {path: sorted(steps) for path, steps in found.items()}
 
 
-def _went_on(line: int, steps: Sequence[Step], *, ended: bool) -> bool:
-    """Whether steps follow a line, and follow those before it: a run that was started again begins further back.
-
-    A run that was ended from outside has gone on where it did not begin anew.
-    """
+def _went_on(line: int, steps: Sequence[Step]) -> bool:
+    """Whether steps follow a line, and follow those before it: a run that was started again begins further back."""
     before = [count for number, count in steps if number < line]
     behind = [(number, count) for number, count in steps if number > line]
-    if len({number for number, _ in behind}) < WENT_ON:
-        return False
-    return not before or (behind[0][1] > before[0] if ended else behind[0][1] >= before[-1])
+    return len({number for number, _ in behind}) >= WENT_ON and not (before and behind[0][1] < before[-1])
 
 
-def _without(scan: FileScan, last: Mapping[str, int], endings: Collection[str], steps: Sequence[Step]) -> FileScan:
-    gone = {name for name, line in last.items() if _went_on(line, steps, ended=name in endings)}
+def _without(scan: FileScan, last: Mapping[str, int], steps: Sequence[Step]) -> FileScan:
+    gone = {name for name, line in last.items() if _went_on(line, steps)}
     if not gone:
         return scan
     return msgspec.structs.replace(
