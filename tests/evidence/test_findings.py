@@ -198,3 +198,31 @@ def test_saving_is_a_common_end(tmp_path: Path) -> None:
     """A healthy run whose last line tells of saving is not frozen."""
     last = "2026-11-21 10:01:00,000 [rank0] INFO saving the model to out/final.pt\n"
     assert findings(read(_tree(tmp_path, _steps(0, 4) + last, _steps(1, 4)))) == set()
+
+
+def _table(others: str) -> str:
+    raised = (
+        '[rank0]: Traceback (most recent call last):\n[rank0]:   File "/w/train.py", line 7, in <module>\n'
+        "[rank0]:     check(args)\n[rank0]: AssertionError: 8 * 8 != 32\n"
+    )
+    entry = (
+        "  time      : 2025-10-10_10:10:{0}\n  host      : a\n  rank      : {1} (local_rank: {1})\n  exitcode  : {2}\n"
+    )
+    rest = "  error_file: <N/A>\n  traceback : To enable traceback see: https://pytorch.org/docs\n"
+    first = entry.format(11, 0, "1 (pid: 140)") + rest
+    second = entry.format(*others.split("|")) + rest
+    rule = "-" * 60
+    return (
+        f"{raised}torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n{'=' * 60}\ntrain.py FAILED\n"
+        f"{rule}\nFailures:\n[1]:\n{second}{rule}\nRoot Cause (first observed failure):\n[0]:\n{first}{'=' * 60}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "alone"), [("11|1|1 (pid: 141)", False), ("19|1|1 (pid: 141)", True), ("11|1|-6 (pid: 141)", True)]
+)
+def test_an_error_of_which_only_one_rank_is_shown(tmp_path: Path, others: str, *, alone: bool) -> None:
+    """Ranks that ended alike in the same second and whose output is not here raised it too, as far as one can tell."""
+    log = tmp_path / "console.log"
+    log.write_text(_table(others))
+    assert ("one-rank-failed-first" in findings(read(log))) == alone

@@ -10,7 +10,7 @@ from evidence_samples import FINDINGS
 
 from distkb.catalogue.places import cache_directory
 from distkb.evidence.read import read_evidence
-from distkb.evidence.run.watchdog import FINDING, UNSURE, different_ops_told
+from distkb.evidence.run.watchdog import ALIVE, BEHIND, FINDING, UNSURE, different_ops_told
 from distkb.evidence.walk import take_stock
 
 if TYPE_CHECKING:
@@ -61,6 +61,30 @@ def test_what_may_well_differ(tmp_path: Path, other: str, group: str) -> None:
     """Equal collectives, other numbers, other groups and point-to-point calls say nothing."""
     one = "SeqNum=7, OpType=ALLREDUCE, NumelIn=8, NumelOut=8"
     assert _certainty(tmp_path, _line(0, one), _line(1, other, group)) is None
+
+
+def _behind(tmp_path: Path, called: int, done: int, group: str = "default_pg") -> set[str]:
+    one = "SeqNum=7, OpType=ALLREDUCE, NumelIn=8, NumelOut=8"
+    dumped = (
+        f"[rank2]:[E1118 10:00:02.000000000 ProcessGroupNCCL.cpp:1725] [PG ID 0 PG GUID 0({group}) Rank 2] Received a "
+        "dump signal due to a collective timeout from rank 0 and we will try our best to dump the debug info. Last "
+        f"enqueued NCCL work: {called}, last completed NCCL work: {done}.This is most likely caused by incorrect\n"
+    )
+    log = tmp_path / "console.log"
+    log.write_text(_line(0, one) + _line(1, one) + dumped)
+    found = read_evidence(SIGNATURES, (), FINDINGS, take_stock([log]), cache_dir=cache_directory()).observations
+    return {o.id for o in found} & {BEHIND, ALIVE}
+
+
+def test_a_rank_that_never_called_what_others_wait_in(tmp_path: Path) -> None:
+    """Its own watchdog says that it was done with all that it had called, which was less."""
+    assert _behind(tmp_path, 6, 6) == {BEHIND, ALIVE}
+
+
+@pytest.mark.parametrize(("called", "done", "group"), [(7, 6, "default_pg"), (9, 9, "default_pg"), (6, 6, "mesh_tp")])
+def test_a_rank_that_came_as_far_is_not_behind(tmp_path: Path, called: int, done: int, group: str) -> None:
+    """It waits in the same call, came further, or counts in another group."""
+    assert _behind(tmp_path, called, done, group) == set()
 
 
 def test_a_report_that_quotes_two_ranks() -> None:

@@ -170,6 +170,10 @@ class Signature(Record, frozen=True, kw_only=True):
     """False where it says by itself nothing about a failure, so that a run with nothing else is a healthy one."""
     ending: bool = False
     """True where the line tells that the run was ended from outside: never what was wrong before it."""
+    passing: bool = False
+    """True where the program tries again or lives with it: nothing failed where the steps went on behind the line."""
+    refuted_by: tuple[str, ...] = ()
+    """Observations beside which it counts for nothing."""
     given: Given = msgspec.field(default_factory=dict)
     yields_to: str | None = None
     """Group of observations that say more exactly what this one says: beside one of them it does not count."""

@@ -72,7 +72,7 @@ class Belief(msgspec.Struct, frozen=True, kw_only=True):
 
 def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
     """Posterior over all hypotheses of the table given the evidence."""
-    known = _unabsorbed(table, [o for o in evidence.observations if table.knows(o.id)])
+    known = unabsorbed(table, [o for o in evidence.observations if table.knows(o.id)])
     certainty = _certainties(table, known)
     strongest = _strongest_primary(table, known, certainty)
     scores: dict[str, float] = {}
@@ -95,8 +95,9 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
     return Belief(posterior=_normalised(scores), contributions=contributions)
 
 
-def _unabsorbed(table: LikelihoodTable, known: list[Observation]) -> list[Observation]:
+def unabsorbed(table: LikelihoodTable, known: Iterable[Observation]) -> list[Observation]:
     """Leave out what another observation says more exactly, or shows not to have happened."""
+    known = tuple(known)
     kinds = table.kinds
     present = {o.id for o in known if o.present}
     groups = {kinds[name].group for name in present if name in kinds}

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Literal
 
-from distkb.diagnosis.belief import Belief
+from distkb.diagnosis.belief import Belief, unabsorbed
 from distkb.diagnosis.likelihood import OTHER, Kind, LikelihoodTable
 from distkb.diagnosis.model import Diagnosis, RankedCause
 from distkb.evidence.observation import Evidence, Observation, Source
@@ -86,7 +86,7 @@ def _ranked(table: LikelihoodTable, belief: Belief) -> tuple[RankedCause, ...]:
 
 
 def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: float, evidence: Evidence) -> Verdict:
-    if not evidence.affinity and not any(_tells(table, o) for o in evidence.observations):
+    if not evidence.affinity and not any(_tells(table, o) for o in unabsorbed(table, evidence.observations)):
         return "no-evidence"
     if not causes:
         return "unknown"

@@ -298,6 +298,7 @@ def _signature_kind(signature: Signature) -> Kind:
         from_launcher=signature.printed_by == "launcher",
         telling=signature.telling,
         ending=signature.ending,
+        refuted_by=signature.refuted_by,
     )
 
 

@@ -20,6 +20,7 @@ from distkb.evidence.run.derive import Derived, derive
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.frames import stack_frames
 from distkb.evidence.run.launches import newest
+from distkb.evidence.run.overcome import without_overcome
 from distkb.evidence.run.timeline import waited
 from distkb.evidence.run.unexplained import first_unexplained, general, without_explained, without_raised
 from distkb.evidence.scanner.scan import FileScan, LineMatch, Scanner, hit_quote
@@ -152,6 +153,7 @@ def _derived(
 
     def put(given: Sequence[FileScan]) -> tuple[Sequence[FileScan], Derived]:
         scans = without_explained(before_endings(given, signatures), signatures)
+        scans = without_overcome(scans, signatures)
         return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging, wish=wish)
 
     found = guarded_together(put, logs.scans, lambda scan: scan.file.name, skipped)

@@ -13,7 +13,7 @@ from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.run.reached import finished, last_steps, steps_made
 from distkb.evidence.run.steps import ends_run, last_progress, reaches_its_end
 from distkb.evidence.run.timeline import Event, Timeline, line_quote, quote
-from distkb.evidence.run.watchdog import different_ops
+from distkb.evidence.run.watchdog import different_ops, rank_behind
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.lines import head
 from distkb.evidence.text.ranks import MOST_RANKS
@@ -37,7 +37,7 @@ def derive(
     `hanging`: the user says that it freezes. `failed`: an error was printed that nothing in the timeline stands for.
     """
     found = [
-        _failed_first(run, timeline),
+        _failed_first(run, timeline, work),
         _same_error(timeline),
         _only_echoes(timeline),
         *_calls(run, timeline),
@@ -51,6 +51,7 @@ def derive(
         steps_made(run, timeline, work),
         _only_rank_zero(run),
         different_ops(run),
+        *rank_behind(run),
     ]
     return [item for item in found if item is not None]
 
@@ -68,7 +69,7 @@ def _causes(timeline: Timeline) -> dict[str, Event]:
     return first
 
 
-def _failed_first(run: Run, timeline: Timeline) -> Observation | None:
+def _failed_first(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
     causes = {
         key: event
         for key, event in _causes(timeline).items()
@@ -80,6 +81,8 @@ def _failed_first(run: Run, timeline: Timeline) -> Observation | None:
         return None
     ordered = sorted(causes.values(), key=timeline.events.index)
     first = ordered[0]
+    if _failed_unheard(first, run, timeline, work):
+        return None
     certainty = 1.0
     if len(ordered) > 1:
         times = [timeline.time(event) for event in ordered[:2]]
@@ -89,6 +92,24 @@ def _failed_first(run: Run, timeline: Timeline) -> Observation | None:
         certainty = 0.7
     echoes = [event for event in timeline.events if event.kind == "echo" and event.process != first.process]
     return _finding("one-rank-failed-first", [quote(event, timeline) for event in (first, *echoes)], certainty)
+
+
+def _failed_unheard(first: Event, run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> bool:
+    """Whether other ranks ended by themselves in the same moment and the same way, and their output is not here.
+
+    A launcher that shows the output of some ranks only, as torchrun's `--local-ranks-filter` does, lets an error of all
+    of them look like that of one.
+    """
+    own = next((failure for failure in timeline.failures if failure.rank == first.rank), None)
+    heard = {process.rank for process in run.ranked if work.get(process.key) or process.traces or process.hits}
+    return (
+        own is not None
+        and own.stamp is not None
+        and any(
+            failure.rank not in heard and failure.exitcode == own.exitcode > 0 and failure.stamp == own.stamp
+            for failure in timeline.failures
+        )
+    )
 
 
 _NEVER_MET = re.compile(r"clients joined|wait timeout after|waiting for key|Timed out after \d+ seconds waiting")

@@ -55,6 +55,8 @@ def _place_hits(places: Sequence[Position], signatures: Sequence[Signature]) -> 
             yield from ((name, place.quote) for name, pattern in own if pattern.search(text))
         if place.went_on:
             yield "run.went-on-after-wait", place.quote
+        if place.broke:
+            continue
         calls = "\n".join(f"{f.path}, line {f.line}, in {f.function.rpartition('.')[2]}" for f in place.calls)
         if calls not in seen:  # most ranks stand in few places
             seen[calls] = tuple(name for name, pattern in any_frame if pattern.search(calls))

@@ -58,7 +58,9 @@ class Owner:
         self.said = said is not None
         self.rank: int | None = scan.file.rank
         if scan.file.rank is not None:
-            if said is not None or collide:
+            if len(strong) > 1 and 2 * strong[scan.file.rank] < strong.total():
+                self.console, self.rank = True, None  # the number is that of a node, a pod or a worker of several ranks
+            elif said is not None or collide:
                 self.rank = said
         elif len(weak) > 1 and (labels := _labelled(heads)) is not None:
             self.console = True

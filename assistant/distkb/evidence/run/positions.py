@@ -54,6 +54,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a function around it computes without gradients, so that this is no step of the training."""
     died: bool = False
     """Whether it ended there of an error that no peer's end explains: the others may have come further since."""
+    broke: bool = False
+    """Whether the communication library itself failed there: a call that fails for any reason is no wait in it."""
     went_on: bool = False
     """Whether it waited there and gave up in another wait: its own code went on when the first had failed."""
     quote: Quote
@@ -169,6 +171,7 @@ def _of_trace(process: Process, trace: Trace, event: Event | None) -> Position |
         waits=waited or (interrupted and stage(frames, place) in WAITS),
         inference=_is_inference(frames),
         died=event is not None and event.kind != "echo",
+        broke=event is not None and event.kind != "echo" and raised.type.rpartition(".")[2].startswith("Dist"),
         quote=quote,
     )
 

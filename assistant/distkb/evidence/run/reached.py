@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Observation, Quote
@@ -12,7 +13,7 @@ from distkb.evidence.run.steps import Progress, counted, last_progress, says_fin
 from distkb.evidence.run.timeline import Timeline, line_quote
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from distkb.evidence.run.lines import Line
     from distkb.evidence.run.processes import Process, Run
@@ -55,8 +56,14 @@ def last_steps(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Obser
 
 
 _LEARNS = re.compile(
-    r"(?i)loss|\blr\b|learning.rate|grad|reward|acc(?:uracy)?\b|ppl|perplexity|tok(?:en)?s?/s|samples/s|it/s"
+    r"(?i)loss|\blr\b|learning.rate|grad|reward|acc(?:uracy)?\b|ppl|perplexity|tok(?:en)?s?/s|samples/s|it/s|s/it"
 )
+_BAR = re.compile(r"\| *\d+/\d+ *\[\d")
+_PREPARES = re.compile(
+    r"(?i)^\W*(?:load|fetch|download|map|filter|token|generat|cast|sav|sort|group|pack|cach|process|prepar|convert|inferenc"
+    r"|eval|validat|test|index|build|creat|compil|captur|materializ|read|writ|upload|unpack|extract|sharding|resolv|import)"
+)
+"""What bars are called that count something before or beside the steps of the training."""
 _MADE = 3
 """Steps or epochs that a rank printed with what it learnt in them, after which the run is past its first step."""
 
@@ -64,17 +71,26 @@ _MADE = 3
 def steps_made(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
     """Whether a rank printed one step after another."""
     for process in run.processes:
-        made: list[tuple[tuple[int, int], Line]] = []
-        for count, part, at in counted(work.get(process.key, Lines()).where(_is_learning)):
-            made = [*made, (count, part.line(at))] if not made or made[-1][0] < count else [(count, part.line(at))]
-            if len(made) == _MADE:
-                quotes = tuple(line_quote(line, process, timeline) for _, line in made)
-                return _found("run.steps-made", quotes)
+        made = list(islice(learnt(work.get(process.key, Lines()), _MADE), _MADE))
+        if len(made) == _MADE:
+            quotes = tuple(line_quote(line, process, timeline) for _, line in made)
+            return _found("run.steps-made", quotes)
     return None
 
 
+def learnt(lines: Lines, row: int = 1) -> Iterator[tuple[tuple[int, int], Line]]:
+    """Yield epoch and step of the lines that tell of one step after another, from the first row of this length on."""
+    made: list[tuple[tuple[int, int], Line]] = []
+    for count, part, at in counted(lines.where(_is_learning)):
+        if made and made[-1][0] >= count:
+            made = []
+        made.append((count, part.line(at)))
+        if len(made) >= row:
+            yield from made if len(made) == row else made[-1:]
+
+
 def _is_learning(text: str) -> bool:
-    return _LEARNS.search(text) is not None
+    return _LEARNS.search(text) is not None and not (_BAR.search(text) and _PREPARES.search(text))
 
 
 def _alike(work: Mapping[str, Lines]) -> dict[str, Lines]:

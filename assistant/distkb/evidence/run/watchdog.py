@@ -19,12 +19,18 @@ if TYPE_CHECKING:
 SIGNATURE = "torch.nccl.watchdog-timeout"
 FINDING = "flight-recorder.ranks-called-different-ops"
 """The watchdog's lines tell the same as the flight recorder's dump, for the one collective that timed out."""
+BEHIND = "flight-recorder.rank-behind"
+"""What a rank says of the last collective that it called, beside the one in which others timed out, tells this too."""
+ALIVE = "run.behind-and-alive"
 UNSURE = 0.7
 """Certainty where old versions do not print the process group: sequence numbers count within a group."""
 
 _GROUP = re.compile(r"\bPG (?:ID \d+ PG GUID )?\d+ ?\((?P<name>\w+)\)")
 _RANK = re.compile(r"[Rr]ank ?(?P<rank>\d{1,9})\b")
 _WORK = re.compile(r"SeqNum=(?P<seq>\d{1,9}), OpType=(?P<op>\w+)(?:, NumelIn=(?P<numel>\d{1,18}))?")
+_CALLED = re.compile(
+    r"(?i)last enqueued(?: NCCL)? work: (?P<called>\d{1,9}), last completed(?: NCCL)? work: (?P<done>\d{1,9})"
+)
 _ALONE = frozenset({"SEND", "RECV", "COALESCED", "UNKNOWN"})
 _ONE_SIZE = frozenset({"ALLREDUCE", "BROADCAST", "REDUCE", "ALLGATHER", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE"})
 """Collectives to which every rank has to come with a tensor of the same size."""
@@ -45,6 +51,34 @@ class Waited(msgspec.Struct, frozen=True, kw_only=True):
 def different_ops(run: Run) -> Observation | None:
     """Ranks of one group that timed out at one sequence number in different collectives or sizes."""
     return _differing((one for process in run.ranked if (one := _waited(process)) is not None), "log")
+
+
+def rank_behind(run: Run) -> tuple[Observation, ...]:
+    """A rank whose watchdog says that it was done with all it had called, short of where others timed out.
+
+    It had not called what they waited in, and was still there to say so.
+    """
+    waiting = [one for process in run.ranked if (one := _waited(process)) is not None and one.group]
+    for process in run.ranked:
+        for line in process.tail.where(_says_called):
+            called, group = _CALLED.search(line.text), _GROUP.search(line.text)
+            if called is None or group is None or called["called"] != called["done"]:
+                continue
+            others = [
+                one
+                for one in waiting
+                if one.group == group["name"] and one.rank != process.rank and one.seq > int(called["called"])
+            ]
+            if others and all(one.rank != process.rank for one in waiting):
+                text = quote_text(line.text, *called.span())
+                quote = Quote(text=text, path=line.path, line=line.number, rank=process.rank)
+                quotes = (quote, *(one.quote for one in others))[:6]
+                return tuple(Observation(id=name, source="log", quotes=quotes) for name in (BEHIND, ALIVE))
+    return ()
+
+
+def _says_called(text: str) -> bool:
+    return "ast enqueued" in text and "last completed" in text
 
 
 def different_ops_told(lines: Sequence[str], path: str | None) -> Observation | None:

@@ -1,0 +1,60 @@
+"""Hindrances that a run got over: their lines tell of no failure where the steps went on behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distkb.evidence.run.lines import Lines
+from distkb.evidence.run.processes import assemble
+from distkb.evidence.run.reached import learnt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from distkb.catalogue.model import Signature
+    from distkb.evidence.run.processes import Run
+    from distkb.evidence.scanner.scan import FileScan
+
+WENT_ON = 5
+"""Lines of steps behind a hindrance that show that the run got over it."""
+
+Step = tuple[int, tuple[int, int]]
+"""Number of a line, and the epoch and step that it tells of."""
+
+
+def without_overcome(scans: Sequence[FileScan], signatures: Iterable[Signature]) -> list[FileScan]:
+    """Return the files without what a program tries again or lives with, where its steps went on behind it."""
+    names = {signature.id for signature in signatures if signature.passing}
+    last = {scan.file.name: {hit.signature: hit.line for hit in scan.hits if hit.signature in names} for scan in scans}
+    steps = _steps(assemble([scan for scan in scans if last[scan.file.name]])) if any(last.values()) else {}
+    return [_without(scan, last[scan.file.name], steps.get(scan.file.name, ())) for scan in scans]
+
+
+def _steps(run: Run) -> Mapping[str, Sequence[Step]]:
+    """File → the lines that tell of one step after another."""
+    found: dict[str, list[Step]] = {}
+    for process in run.processes:
+        for lines in (process.opening, process.tail):
+            for count, line in learnt(Lines.given(lines)):
+                found.setdefault(line.path, []).append((line.number, count))
+    return {path: sorted(steps) for path, steps in found.items()}
+
+
+def _went_on(line: int, steps: Sequence[Step]) -> bool:
+    """Whether steps follow a line, and follow those before it: a run that was started again begins further back."""
+    before = [count for number, count in steps if number < line]
+    behind = [(number, count) for number, count in steps if number > line]
+    return len({number for number, _ in behind}) >= WENT_ON and not (before and behind[0][1] < before[-1])
+
+
+def _without(scan: FileScan, last: Mapping[str, int], steps: Sequence[Step]) -> FileScan:
+    gone = {name for name, line in last.items() if _went_on(line, steps)}
+    if not gone:
+        return scan
+    return msgspec.structs.replace(
+        scan,
+        hits=[hit for hit in scan.hits if hit.signature not in gone],
+        counts={name: count for name, count in scan.counts.items() if name not in gone},
+    )
