@@ -133,6 +133,7 @@
           fenced = !fenced;
           line = "";
         }
+        if (rules.switchedOff.test((fenced ? "    " + line : line).slice(0, numbers.row))) line = "";
         var clean = line.replace(/`/g, "");
         lines.push(clean);
         traced = clean.includes("Traceback (most recent") || (traced && /^[ \t[]/.test(clean));

@@ -33,6 +33,13 @@ def test_places() -> None:
     assert "log.only" not in _ids("printed in logs only")
 
 
+def test_what_is_commented_out_is_not_set() -> None:
+    """A call or a setting behind a comment's mark is no part of the set-up; a remark and a heading stay."""
+    fenced = "```\ntrainer(\n    # device_map = 'auto',\n    #use(model)\n# loss = nan\n```"
+    report = fenced + "\n#export A=1\n# strategy = 'ddp'"
+    assert take_apart(report).lines == ("", "trainer(", "", "", "# loss = nan", "", "", "# strategy = 'ddp'")
+
+
 def test_words_and_their_certainty() -> None:
     """Facts are inferred from prose, and with less trust where several values of one fact are said."""
     observations = by_id(read(report="Training hangs on two nodes with FSDP2, started by torchrun."))

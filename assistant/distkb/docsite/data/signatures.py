@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from distkb.docsite.views import Library
 
 RULES: Mapping[ModuleType, tuple[str, ...]] = {
-    report: ("_QUOTED", "_FENCE", "_OUTPUT", "_SPOKEN", "_COMMAND", "_CODE"),
+    report: ("_QUOTED", "_FENCE", "_SWITCHED_OFF", "_OUTPUT", "_SPOKEN", "_COMMAND", "_CODE"),
     watchdog: ("_GROUP", "_RANK", "_WORK"),
     telling: ("_SETTING", "_ERROR", "_FOOTER"),
     words: ("_NEGATED_EN", "_NEGATED_KO", "_ASIDE_EN", "_ASIDE_KO"),

@@ -51,6 +51,12 @@ class Parts(msgspec.Struct, frozen=True):
 
 _QUOTED = re.compile(r"^(?:\s{0,3}>\s?)+")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
+_SWITCHED_OFF = re.compile(
+    r"^#export [A-Z]"
+    r"|^(?: {4}|\t)\s{0,40}#\s?[a-z_][\w.]{0,40}"
+    r"(?: ?= ?(?:['\"][^'\"]{0,80}['\"]|True|False|None|[a-z_][\w.]{0,40}\([^)]{0,80}\))|\([^)]{0,80}\)),?\s{0,4}$"
+)
+"""A setting or a call that is commented out; outside of a fence only where it cannot be a heading."""
 _OUTPUT = re.compile(
     r"^\s*(?:Traceback \(|File \"|\[(?:rank|default)?\d+\]|\[\d{4}-|\d{4}-\d\d-\d\d[T ]\d"
     r"|Setting OMP_NUM_THREADS environment variable|[IWEF]\d{4} \d\d:"
@@ -84,6 +90,8 @@ def take_apart(text: str) -> Parts:
         line = _QUOTED.sub("", strip_escapes(raw))
         if _FENCE.match(line):
             fenced = not fenced
+            line = ""
+        if _SWITCHED_OFF.match((f"    {line}" if fenced else line)[:ROW]):
             line = ""
         clean = line.replace("`", "")
         lines.append(clean)
