@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
+from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.calls import Call, Shape
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, RankDump, Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
@@ -29,9 +31,12 @@ def uneven(group: ProcessGroup, dumps: Mapping[int, RankDump], tables: Tables) -
         number: (_elements(tables.calls[number].inputs), _elements(tables.calls[number].outputs)) for number in numbers
     }
     made: dict[int, dict[int, int]] = defaultdict(dict)
+    opened = [track.sequence[at] for track in group.tracks.values() if (at := first_open(track)) is not None]
+    oldest = min(opened, default=0)
     depth = max(16, _BUDGET // len(group.members))
-    for rank, track in group.tracks.items():
-        for at in range(max(0, len(track) - depth), len(track)):
+    for rank, track in group.tracks.items() if opened else ():
+        # What has completed on all ranks had sizes that agree.
+        for at in range(max(bisect_left(track.sequence, oldest), len(track) - depth), len(track)):
             if track.calls[at] in numbers:
                 made[track.sequence[at]][rank] = at
     is_first = True
