@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from distkb.evidence.readers.flight_recorder.calls import Difference, difference
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, SCHEDULED, STARTED, RankDump, Tables, Track
@@ -103,10 +103,10 @@ class Aligner:
     def _vote(self, sequence: int, classes: list[list[int]]) -> Problem | None:
         """Return the mismatch at a sequence number: those in the minority differ; of two halves, the later ranks."""
         parties: list[tuple[int, list[int]]] = []
-        for ranks in classes:
-            call = self._mismatching_call(sequence, ranks[0], [party[0] for party in parties])
-            if call is None:
-                continue
+        made = [(calls, ranks) for ranks in classes if (calls := self._calls_at(sequence, ranks[0]))]
+        offset = self._first_differing([calls for calls, _ in made])
+        for calls, ranks in made:
+            call = calls[min(offset, len(calls) - 1)]
             for number, party in parties:
                 if self.difference(number, call) is None:
                     party.extend(ranks)
@@ -124,17 +124,17 @@ class Aligner:
                 culprits = [*culprits, *party]
         return self._mismatch(kind, sequence, tuple(sorted(culprits)), tuple(sorted(others)))
 
-    def _mismatching_call(self, sequence: int, rank: int, known: list[int]) -> int | None:
-        """Return the rank's call at a sequence number; within a coalesced group the first that no other has."""
+    def _calls_at(self, sequence: int, rank: int) -> Sequence[int]:
+        """Return the rank's calls with a sequence number: several where they are a coalesced group."""
         track = self.group.tracks[rank]
-        at, end = bisect_left(track.sequence, sequence), bisect_right(track.sequence, sequence)
-        calls = track.calls[at:end]
-        if not calls:
-            return None
-        for offset, call in enumerate(calls):
-            if known and offset < len(calls) and all(self.difference(call, other) for other in known):
-                return call
-        return calls[0]
+        return track.calls[bisect_left(track.sequence, sequence) : bisect_right(track.sequence, sequence)]
+
+    def _first_differing(self, made: Sequence[Sequence[int]]) -> int:
+        """Return the place within a coalesced group at which not all ranks agree."""
+        for offset, calls in enumerate(zip(*made, strict=False)):
+            if any(self.difference(calls[0], call) is not None for call in calls[1:]):
+                return offset
+        return min(map(len, made), default=0)
 
     def _mismatch(self, kind: Difference, sequence: int, culprits: tuple[int, ...], others: tuple[int, ...]) -> Problem:
         one, other = self.group.tracks[others[0]], self.group.tracks[culprits[0]]

@@ -9,6 +9,7 @@ from typing import Any
 from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.flight_recorder.align import Aligner, first_open
+from distkb.evidence.readers.flight_recorder.blame import WaitGraph, by_departure
 from distkb.evidence.readers.flight_recorder.consequences import mark_consequences, name_by_habit
 from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, Track, total
 from distkb.evidence.readers.flight_recorder.exchange import uneven
@@ -57,6 +58,7 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
         problems.extend(unmatched(group, dumps, tables, waits))
         problems.extend(p for p in (uneven(group, dumps, tables), wrong_root(group, tables)) if p is not None)
+    graph = WaitGraph(groups, waits, problems)
     kept = mark_consequences(problems, waits, groups)
     explained = any(p.kind not in (*_ON_DEVICE, *_UNSURE) and not p.is_consequence for p in kept)
     kept = [problem for problem in kept if not (explained and problem.kind in _ON_DEVICE)]
@@ -64,12 +66,16 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         kept = [problem for problem in kept if not (problem.is_consequence and problem.kind in _BETWEEN_TWO)]
     kept.sort(key=lambda problem: (problem.kind in _UNSURE, problem.is_consequence, problem.order))
     kept[:_FIRST] = [name_by_habit(problem, waits, groups, tables) for problem in kept[:_FIRST]]
+    if kept and kept[0].kind in _CIRCULAR:
+        kept[:0] = by_departure([p for p in kept[:_FIRST] if p.kind in _CIRCULAR], graph, tables)
     return _folded(_joined(kept, tables))
 
 
 _ON_DEVICE = ("running", "transfer")
 """What all have called and has not ended."""
 _BETWEEN_TWO = ("peer", "transfer")
+_CIRCULAR = frozenset(("peer", "circle", "cross", "transfer", "behind", "never"))
+"""Problems behind which all may wait for each other."""
 _UNSURE = frozenset(("not-at-once", "too-short"))
 """What the recording does not show, rather than what is wrong in the run."""
 
@@ -96,7 +102,7 @@ def _alike(problem: Problem, tables: Tables) -> object | None:
         return "missing"
     if problem.kind == "transfer":
         return "transfer", problem.is_consequence, id(problem.group)
-    if problem.kind not in ("behind", "never", "peer") or problem.expected is None:
+    if problem.kind not in ("behind", "never", "peer", "unusual") or problem.expected is None:
         return None
     tracks = problem.group.peers if problem.expected.is_peer else problem.group.tracks
     track, at = tracks[problem.expected.rank], problem.expected.position

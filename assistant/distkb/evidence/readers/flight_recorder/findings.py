@@ -27,6 +27,7 @@ IDS = {
     "peer-size": "flight-recorder.p2p-sizes-differ",
     "stray": "flight-recorder.p2p-other-rank",
     "count": "flight-recorder.p2p-counts-differ",
+    "unusual": "flight-recorder.unusual-call",
     "transfer": "flight-recorder.p2p-not-finished",
     "circle": "flight-recorder.p2p-circle",
     "root": "flight-recorder.roots-differ",

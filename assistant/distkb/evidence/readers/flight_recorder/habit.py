@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from distkb.evidence.readers.flight_recorder.dump import Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
+from distkb.evidence.readers.flight_recorder.problem import At
 
 _CONTEXTS = (3, 2, 1)
 """Calls before one that must be the same for it to be expected again: the longest that occurred decides."""
@@ -16,9 +18,17 @@ _Call = tuple[str, str, int, int]
 """Name of the group, operation, and the ranks of a send or receive."""
 
 
+class Departure(NamedTuple):
+    """The first call with which a rank left its usual order."""
+
+    group: ProcessGroup
+    at: At
+    place: int
+
+
 def is_unusual(rank: int, record: int, groups: Sequence[ProcessGroup], tables: Tables) -> bool:
     """Return whether the call with this number of the rank's own order never came behind what it came behind now."""
-    calls = _history(rank, record, groups, tables)
+    calls = [call for number, call, _ in _history(rank, groups, tables) if number <= record][-_MOST:]
     for length in _CONTEXTS:
         before = calls[-1 - length : -1]
         seen = [
@@ -31,15 +41,40 @@ def is_unusual(rank: int, record: int, groups: Sequence[ProcessGroup], tables: T
     return False
 
 
-def _history(rank: int, record: int, groups: Sequence[ProcessGroup], tables: Tables) -> list[_Call]:
-    """Return what a rank called up to one of its calls, in its own order."""
-    found: list[tuple[int, _Call]] = []
+def departure(rank: int, groups: Sequence[ProcessGroup], tables: Tables) -> Departure | None:
+    """Return the first call that never came behind what it came behind now, though the rank had been there before.
+
+    What it came behind is as many calls, from the same places, as were the same once before. A rank has no habit before
+    it has made every kind of call that it makes.
+    """
+    history = _history(rank, groups, tables)[-_MOST:]
+    first: dict[_Call, int] = {}
+    numbers: dict[tuple[_Call, int], str] = {}
+    calls = ""
+    for at, (_, call, where) in enumerate(history):
+        first.setdefault(call, at)
+        calls += numbers.setdefault((call, where.place), chr(len(numbers)))
+    known = max(first.values(), default=0)
+    same = 0
+    for at in range(len(calls)):
+        was_there = same > 0
+        while same >= 0 and calls.find(calls[at - same : at + 1], 0, at) < 0:
+            if was_there and at > known:
+                return history[at][2]
+            same -= 1
+        same += 1
+    return None
+
+
+def _history(rank: int, groups: Sequence[ProcessGroup], tables: Tables) -> list[tuple[int, _Call, Departure]]:
+    """Return what a rank called, in its own order, with the numbers of the entries."""
+    found: list[tuple[int, _Call, Departure]] = []
     for group in groups:
         name = group.key.desc or group.key.name
-        for track in (group.tracks.get(rank), group.peers.get(rank)):
+        for is_peer, track in ((False, group.tracks.get(rank)), (True, group.peers.get(rank))):
             if track is not None:
-                for at, number in zip(track.records, track.calls, strict=True):
-                    if at <= record:
-                        call = tables.calls[number]
-                        found.append((at, (name, call.op, call.source, call.target)))
-    return [call for _, call in sorted(found)[-_MOST:]]
+                for at, number in enumerate(track.calls):
+                    call = tables.calls[number]
+                    where = Departure(group, At(rank=rank, position=at, is_peer=is_peer), track.places[at])
+                    found.append((track.records[at], (name, call.op, call.source, call.target), where))
+    return sorted(found, key=lambda one: one[0])

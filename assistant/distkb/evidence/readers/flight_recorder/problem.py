@@ -23,6 +23,7 @@ Kind = Literal[
     "transfer",
     "later",
     "count",
+    "unusual",
     "circle",
     "root",
     "no-root",

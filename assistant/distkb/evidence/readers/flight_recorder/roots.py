@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from distkb.evidence.readers.flight_recorder.align import first_open
@@ -13,6 +14,8 @@ from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Kind, Problem
 
 _ROOTED = frozenset(("gather", "scatter"))
+_Key = tuple[int, str]
+"""Number and operation of a call."""
 
 
 class _Rooted(NamedTuple):
@@ -25,14 +28,13 @@ class _Rooted(NamedTuple):
 def wrong_root(group: ProcessGroup, tables: Tables) -> Problem | None:
     """Return the first open call of which more than one rank, or none of all, holds the list that only its root has.
 
-    Who is the root elsewhere in the recording is taken for right. A broadcast does not show its root.
+    Who should be the root is told by the calls before. A broadcast does not show its root.
     """
     opened = [(track, at) for track in group.tracks.values() if (at := first_open(track)) is not None]
     if len(group.members) < 3 or not any(tables.calls[track.calls[at]].op in _ROOTED for track, at in opened):
         return None
-    rooted: dict[tuple[int, str], _Rooted] = {}
-    waiting: set[tuple[int, str]] = set()
-    usual: Counter[int] = Counter()
+    rooted: dict[_Key, _Rooted] = {}
+    waiting: set[_Key] = set()
     for rank, track in group.tracks.items():
         for position, number in enumerate(track.calls):
             call = tables.calls[number]
@@ -44,17 +46,32 @@ def wrong_root(group: ProcessGroup, tables: Tables) -> Problem | None:
             waiting.update([key] if track.states[position] != COMPLETED else ())
             if _is_root(call, len(group.members)):
                 one.held.append(one.made[rank])
-                usual[rank] += 1
     for key in sorted(waiting):
         made, held = rooted[key]
         if len(held) > 1:
-            right = max(held, key=lambda at: (usual[at.rank], -at.rank))
+            likely = _likely_roots(group, rooted, key)
+            right = max(held, key=lambda at: (likely[at.rank], -at.rank))
             return _problem(group, key[0], "root", [at for at in held if at is not right], right)
         if not held and len(made) == len(group.members):
-            (rank, _), *_ = usual.most_common(1) or [(-1, 0)]
+            (rank, _), *_ = _likely_roots(group, rooted, key).most_common(1) or [(-1, 0)]
             lacking = [made[rank]] if rank in made else []
             return _problem(group, key[0], "no-root", lacking, next(at for at in made.values() if at.rank != rank))
     return None
+
+
+def _likely_roots(group: ProcessGroup, rooted: Mapping[_Key, _Rooted], key: _Key) -> Counter[int]:
+    """Return how much speaks for each rank as the root of a call: it is that of others, or its turn has come.
+
+    Where the root goes round, what counts is how many ranks further it was from the call before it to one like this.
+    """
+    likely = Counter(at.rank for one in rooted if one != key for at in rooted[one].held)
+    place = {rank: number for number, rank in enumerate(group.members)}
+    before = [(one[1], place[at.rank]) for one in sorted(rooted) if one < key for at in rooted[one].held]
+    for (op, root), (after, turned) in pairwise(before):
+        if (op, after) == (before[-1][0], key[1]):
+            turn = (before[-1][1] + turned - root) % len(place)
+            likely[group.members[turn]] += len(rooted)
+    return likely
 
 
 def _problem(group: ProcessGroup, sequence: int, kind: Kind, wrong: Sequence[At], right: At) -> Problem:
