@@ -8,8 +8,11 @@ import os
 import pickle
 import random
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -442,6 +445,20 @@ def worker_past_its_time() -> str:
     return error_of(
         lambda: next(iter(DataLoader(Worker("wait"), num_workers=1, timeout=1, multiprocessing_context="fork")))
     )
+
+
+def output_that_nobody_reads() -> list[Any]:
+    """What a process is doing that prints into a pipe which nobody reads, and whether it ends once somebody does."""
+    code = "for line in range(2000): print('x' * 99, flush=True)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as job:
+        time.sleep(3)
+        ended, state = job.poll(), Path(f"/proc/{job.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        where = Path(f"/proc/{job.pid}/wchan").read_text()
+        known = where in {"", "0"} or where.endswith("pipe_write")  # a sandbox may hide it
+        with open(f"/proc/{job.pid}/fd/1", "rb") as read:
+            job.stdout.close()
+            lines = len(read.read().splitlines())
+    return [ended, state, known, lines, job.returncode]
 
 
 SHOWN = [one for one in list(globals().values()) if inspect.isfunction(one) and one.__module__ == "__main__"]

@@ -378,6 +378,34 @@ def microbatches_below_stages() -> str:
     return error_of(lambda: Schedule1F1B(stage, 1))
 
 
+def converted_after_wrapping() -> list[float]:
+    """The gradients of a wrapped model whose dtype changed."""
+    model = line()
+    model.double()
+    model(mine().double()).sum().backward()
+    return gradients(model)
+
+
+def assigned_after_wrapping() -> list[float]:
+    """The gradients of a wrapped model whose parameters were replaced by those of a state dict."""
+    model = line()
+    model.module.load_state_dict({"weight": torch.ones(1, 1)}, assign=True)
+    model(mine()).sum().backward()
+    return gradients(model)
+
+
+def unfrozen_after_wrapping() -> list[list[float]]:
+    """The gradients of a layer that was frozen while DDP wrapped the model, and of one that was not."""
+    inner = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False))
+    for weight in inner.parameters():
+        nn.init.ones_(weight)
+    inner[0].requires_grad_(False)
+    model = DistributedDataParallel(inner)
+    inner[0].requires_grad_(True)
+    model(mine()).sum().backward()
+    return [gradients(inner[0]), gradients(inner[1])]
+
+
 AIDS = {"everywhere", "line", "mine", "gradients"}
 SHOWN = [one for one in list(globals().values()) if inspect.isfunction(one) and one.__module__ == "__main__"]
 
