@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from shown import error_of, see, tell
 from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.utils.checkpoint import checkpoint
-from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, random_split
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, RandomSampler, random_split
 
 
 def order(sampler: Any) -> list[int]:
@@ -408,6 +409,16 @@ def gradients_that_are_zeroed() -> list[bool]:
     return left
 
 
+class Fields(Dataset[Any]):
+    """Samples of four tensors."""
+
+    def __len__(self) -> int:
+        return 80
+
+    def __getitem__(self, index: int) -> list[torch.Tensor]:
+        return [torch.ones(2)] * 4
+
+
 class Worker(torch.utils.data.Dataset[int]):
     """Samples that say which process read them, wait, or end it."""
 
@@ -459,6 +470,23 @@ def output_that_nobody_reads() -> list[Any]:
             job.stdout.close()
             lines = len(read.read().splitlines())
     return [ended, state, known, lines, job.returncode]
+
+
+def batches_that_are_kept() -> list[Any]:
+    """The error of keeping batches of four tensors with 128 files, without one, and of keeping copies."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def go(keep: Any) -> int:
+        held = []
+        for batch in DataLoader(Fields(), batch_size=2, num_workers=2, multiprocessing_context="fork"):
+            held.append([keep(field) for field in batch])
+        return len(held)
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        return [error_of(lambda: go(lambda field: field)).partition(".")[0], go(torch.Tensor.clone)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 SHOWN = [one for one in list(globals().values()) if inspect.isfunction(one) and one.__module__ == "__main__"]
