@@ -489,6 +489,18 @@ def batches_that_are_kept() -> list[Any]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def config_before_the_group() -> str:
+    """The error of DeepSpeed's config under a launcher that started two ranks, before there is a process group."""
+    os.environ.update({"DS_ACCELERATOR": "cpu", "WORLD_SIZE": "2"})
+    try:
+        from deepspeed.runtime.config import DeepSpeedConfig  # type: ignore[import-not-found,unused-ignore]
+
+        numbers = {"train_batch_size": 16, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}
+        return error_of(lambda: DeepSpeedConfig(numbers))
+    finally:
+        del os.environ["WORLD_SIZE"]
+
+
 SHOWN = [one for one in list(globals().values()) if inspect.isfunction(one) and one.__module__ == "__main__"]
 AIDS = {"order", "half"}
 

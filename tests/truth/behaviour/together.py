@@ -17,6 +17,7 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim.swa_utils import AveragedModel
 
 LONG = timedelta(seconds=90)
 
@@ -404,6 +405,16 @@ def unfrozen_after_wrapping() -> list[list[float]]:
     inner[0].requires_grad_(True)
     model(mine()).sum().backward()
     return [gradients(inner[0]), gradients(inner[1])]
+
+
+def names_under_wrappers() -> list[Any]:
+    """The keys under DDP and an average, what a forgiving load takes of them, and of what the prefix was taken off."""
+    model = line()
+    names = [next(iter(model.state_dict())), list(AveragedModel(nn.Linear(1, 1, bias=False)).state_dict())]
+    plain = nn.Linear(1, 1, bias=False)
+    taken = plain.load_state_dict(model.state_dict(), strict=False)
+    state = {key.removeprefix("module."): value for key, value in model.state_dict().items()}
+    return [*names, taken.missing_keys, taken.unexpected_keys, str(plain.load_state_dict(state, strict=True))]
 
 
 AIDS = {"everywhere", "line", "mine", "gradients"}
