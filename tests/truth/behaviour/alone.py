@@ -466,7 +466,8 @@ def output_that_nobody_reads() -> list[Any]:
         ended, state = job.poll(), Path(f"/proc/{job.pid}/stat").read_text().rpartition(")")[2].split()[0]
         where = Path(f"/proc/{job.pid}/wchan").read_text()
         known = where in {"", "0"} or where.endswith("pipe_write")  # a sandbox may hide it
-        with open(f"/proc/{job.pid}/fd/1", "rb") as read:
+        assert job.stdout is not None
+        with Path(f"/proc/{job.pid}/fd/1").open("rb") as read:
             job.stdout.close()
             lines = len(read.read().splitlines())
     return [ended, state, known, lines, job.returncode]
@@ -477,10 +478,8 @@ def batches_that_are_kept() -> list[Any]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     def go(keep: Any) -> int:
-        held = []
-        for batch in DataLoader(Fields(), batch_size=2, num_workers=2, multiprocessing_context="fork"):
-            held.append([keep(field) for field in batch])
-        return len(held)
+        loader: Any = DataLoader(Fields(), batch_size=2, num_workers=2, multiprocessing_context="fork")
+        return len([[keep(field) for field in batch] for batch in loader])
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
     try:

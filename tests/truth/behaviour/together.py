@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import random
 import socket
 import sys
 import warnings
@@ -18,6 +19,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 LONG = timedelta(seconds=90)
 
@@ -415,6 +417,34 @@ def names_under_wrappers() -> list[Any]:
     taken = plain.load_state_dict(model.state_dict(), strict=False)
     state = {key.removeprefix("module."): value for key, value in model.state_dict().items()}
     return [*names, taken.missing_keys, taken.unexpected_keys, str(plain.load_state_dict(state, strict=True))]
+
+
+class Drawn(Dataset[Any]):
+    """Samples with their number and a random one of torch, of NumPy and of Python."""
+
+    def __len__(self) -> int:
+        return 16
+
+    def __getitem__(self, index: int) -> list[float]:
+        import numpy as np
+
+        return [float(index), torch.rand(()).item(), float(np.random.rand()), random.random()]
+
+
+def numbers_from_one_seed() -> list[list[bool]]:
+    """Whether the samples, the numbers that workers draw for them, and a dropout mask are the same on both ranks."""
+    import numpy as np
+
+    seen = []
+    for seed in (7, 7 + dist.get_rank()):
+        for draw in (torch.manual_seed, np.random.seed, random.seed):
+            draw(seed)
+        samples: Any = Drawn()
+        sampler: Any = DistributedSampler(samples)
+        loader = DataLoader(samples, 8, sampler=sampler, num_workers=1, multiprocessing_context="fork")
+        drawn = [*torch.stack(next(iter(loader))).tolist(), nn.Dropout(0.5)(torch.ones(64)).tolist()]
+        seen.append([here == there for here, there in zip(*everywhere(drawn), strict=True)])
+    return seen
 
 
 AIDS = {"everywhere", "line", "mine", "gradients"}
