@@ -7,6 +7,7 @@ import os
 import random
 import socket
 import sys
+import time
 import warnings
 from datetime import timedelta
 from typing import Any
@@ -444,6 +445,44 @@ def numbers_from_one_seed() -> list[list[bool]]:
         loader = DataLoader(samples, 8, sampler=sampler, num_workers=1, multiprocessing_context="fork")
         drawn = [*torch.stack(next(iter(loader))).tolist(), nn.Dropout(0.5)(torch.ones(64)).tolist()]
         seen.append([here == there for here, there in zip(*everywhere(drawn), strict=True)])
+    return seen
+
+
+def request_that_is_let_go() -> str:
+    """The error of a recv whose message was sent with a request that nobody kept."""
+    group = dist.new_group(timeout=timedelta(seconds=3))
+    error = ""
+    if dist.get_rank() == 0:
+        dist.isend(torch.ones(2), 1, group=group)
+    else:
+        time.sleep(1)
+        error = error_of(lambda: dist.recv(torch.zeros(2), 0, group=group))
+    return str(everywhere(error)[1])
+
+
+def request_of_a_tensor_that_is_written() -> list[float]:
+    """What arrives of a tensor that is written again before its request is waited for."""
+    tensor = torch.zeros(2)
+    if dist.get_rank() == 0:
+        request = dist.isend(tensor.fill_(1), 1)
+        tensor.fill_(7)
+        request.wait()
+    else:
+        time.sleep(1)
+        dist.recv(tensor, 0)
+    return list(everywhere(tensor.tolist())[1])
+
+
+def message_smaller_than_its_place() -> list[list[float]]:
+    """What a recv of four numbers holds after two, and after two of twice the width."""
+    seen = []
+    for dtype in (torch.float32, torch.float64):
+        tensor = torch.zeros(4)
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(2, dtype=dtype), 1)
+        else:
+            dist.recv(tensor, 0)
+        seen.append(everywhere(tensor.tolist())[1])
     return seen
 
 
