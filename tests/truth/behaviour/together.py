@@ -464,7 +464,7 @@ def request_of_a_tensor_that_is_written() -> list[float]:
     """What arrives of a tensor that is written again before its request is waited for."""
     tensor = torch.zeros(2)
     if dist.get_rank() == 0:
-        request = dist.isend(tensor.fill_(1), 1)
+        request: Any = dist.isend(tensor.fill_(1), 1)
         tensor.fill_(7)
         request.wait()
     else:
