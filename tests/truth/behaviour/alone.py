@@ -7,9 +7,13 @@ import multiprocessing
 import os
 import pickle
 import random
+import resource
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,7 +23,7 @@ from shown import error_of, see, tell
 from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.utils.checkpoint import checkpoint
-from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, random_split
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, RandomSampler, random_split
 
 
 def order(sampler: Any) -> list[int]:
@@ -405,6 +409,16 @@ def gradients_that_are_zeroed() -> list[bool]:
     return left
 
 
+class Fields(Dataset[Any]):
+    """Samples of four tensors."""
+
+    def __len__(self) -> int:
+        return 80
+
+    def __getitem__(self, index: int) -> list[torch.Tensor]:
+        return [torch.ones(2)] * 4
+
+
 class Worker(torch.utils.data.Dataset[int]):
     """Samples that say which process read them, wait, or end it."""
 
@@ -442,6 +456,55 @@ def worker_past_its_time() -> str:
     return error_of(
         lambda: next(iter(DataLoader(Worker("wait"), num_workers=1, timeout=1, multiprocessing_context="fork")))
     )
+
+
+def output_that_nobody_reads() -> list[Any]:
+    """What a process is doing that prints into a pipe which nobody reads, and whether it ends once somebody does."""
+    code = "for line in range(2000): print('x' * 99, flush=True)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as job:
+        time.sleep(3)
+        ended, state = job.poll(), Path(f"/proc/{job.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        where = Path(f"/proc/{job.pid}/wchan").read_text()
+        known = where in {"", "0"} or where.endswith("pipe_write")  # a sandbox may hide it
+        assert job.stdout is not None
+        with Path(f"/proc/{job.pid}/fd/1").open("rb") as read:
+            job.stdout.close()
+            lines = len(read.read().splitlines())
+    return [ended, state, known, lines, job.returncode]
+
+
+def batches_that_are_kept() -> list[Any]:
+    """The error of keeping batches of four tensors with 128 files, without one, and of keeping copies."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def go(keep: Any) -> int:
+        loader: Any = DataLoader(Fields(), batch_size=2, num_workers=2, multiprocessing_context="fork")
+        return len([[keep(field) for field in batch] for batch in loader])
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        return [error_of(lambda: go(lambda field: field)).partition(".")[0], go(torch.Tensor.clone)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def config_before_the_group() -> str:
+    """The error of DeepSpeed's config under a launcher that started two ranks, before there is a process group."""
+    os.environ.update({"DS_ACCELERATOR": "cpu", "WORLD_SIZE": "2"})
+    try:
+        from deepspeed.runtime.config import DeepSpeedConfig  # type: ignore[import-not-found,unused-ignore]
+
+        numbers = {"train_batch_size": 16, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}
+        return error_of(lambda: DeepSpeedConfig(numbers))
+    finally:
+        del os.environ["WORLD_SIZE"]
+
+
+def commands_over_ssh() -> list[str]:
+    """Where each part of a command runs that is given to ssh without and with quotes; a function stands for ssh."""
+    stand_in = 'ssh() { shift; here=there eval "$@"; }; here=here; torchrun() { echo $here; }; '
+    lines = ("ssh node cd / && torchrun", "ssh node cd / ; torchrun", "ssh node 'cd / && torchrun'")
+    return [subprocess.check_output(["bash", "-c", stand_in + line], text=True).strip() for line in lines]
 
 
 SHOWN = [one for one in list(globals().values()) if inspect.isfunction(one) and one.__module__ == "__main__"]

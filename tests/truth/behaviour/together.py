@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import random
 import socket
 import sys
+import time
 import warnings
 from datetime import timedelta
 from typing import Any
@@ -17,6 +19,8 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim.swa_utils import AveragedModel
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 LONG = timedelta(seconds=90)
 
@@ -376,6 +380,110 @@ def microbatches_below_stages() -> str:
         nn.Linear(1, 1), dist.get_rank(), 2, torch.device("cpu"), input_args=(example,), output_args=(example,)
     )
     return error_of(lambda: Schedule1F1B(stage, 1))
+
+
+def converted_after_wrapping() -> list[float]:
+    """The gradients of a wrapped model whose dtype changed."""
+    model = line()
+    model.double()
+    model(mine().double()).sum().backward()
+    return gradients(model)
+
+
+def assigned_after_wrapping() -> list[float]:
+    """The gradients of a wrapped model whose parameters were replaced by those of a state dict."""
+    model = line()
+    model.module.load_state_dict({"weight": torch.ones(1, 1)}, assign=True)
+    model(mine()).sum().backward()
+    return gradients(model)
+
+
+def unfrozen_after_wrapping() -> list[list[float]]:
+    """The gradients of a layer that was frozen while DDP wrapped the model, and of one that was not."""
+    inner = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False))
+    for weight in inner.parameters():
+        nn.init.ones_(weight)
+    inner[0].requires_grad_(False)
+    model = DistributedDataParallel(inner)
+    inner[0].requires_grad_(True)
+    model(mine()).sum().backward()
+    return [gradients(inner[0]), gradients(inner[1])]
+
+
+def names_under_wrappers() -> list[Any]:
+    """The keys under DDP and an average, what a forgiving load takes of them, and of what the prefix was taken off."""
+    model = line()
+    names = [next(iter(model.state_dict())), list(AveragedModel(nn.Linear(1, 1, bias=False)).state_dict())]
+    plain = nn.Linear(1, 1, bias=False)
+    taken = plain.load_state_dict(model.state_dict(), strict=False)
+    state = {key.removeprefix("module."): value for key, value in model.state_dict().items()}
+    return [*names, taken.missing_keys, taken.unexpected_keys, str(plain.load_state_dict(state, strict=True))]
+
+
+class Drawn(Dataset[Any]):
+    """Samples with their number and a random one of torch, of NumPy and of Python."""
+
+    def __len__(self) -> int:
+        return 16
+
+    def __getitem__(self, index: int) -> list[float]:
+        import numpy as np
+
+        return [float(index), torch.rand(()).item(), float(np.random.rand()), random.random()]
+
+
+def numbers_from_one_seed() -> list[list[bool]]:
+    """Whether the samples, the numbers that workers draw for them, and a dropout mask are the same on both ranks."""
+    import numpy as np
+
+    seen = []
+    for seed in (7, 7 + dist.get_rank()):
+        for draw in (torch.manual_seed, np.random.seed, random.seed):
+            draw(seed)
+        samples: Any = Drawn()
+        sampler: Any = DistributedSampler(samples)
+        loader = DataLoader(samples, 8, sampler=sampler, num_workers=1, multiprocessing_context="fork")
+        drawn = [*torch.stack(next(iter(loader))).tolist(), nn.Dropout(0.5)(torch.ones(64)).tolist()]
+        seen.append([here == there for here, there in zip(*everywhere(drawn), strict=True)])
+    return seen
+
+
+def request_that_is_let_go() -> str:
+    """The error of a recv whose message was sent with a request that nobody kept."""
+    group = dist.new_group(timeout=timedelta(seconds=3))
+    error = ""
+    if dist.get_rank() == 0:
+        dist.isend(torch.ones(2), 1, group=group)
+    else:
+        time.sleep(1)
+        error = error_of(lambda: dist.recv(torch.zeros(2), 0, group=group))
+    return str(everywhere(error)[1])
+
+
+def request_of_a_tensor_that_is_written() -> list[float]:
+    """What arrives of a tensor that is written again before its request is waited for."""
+    tensor = torch.zeros(2)
+    if dist.get_rank() == 0:
+        request: Any = dist.isend(tensor.fill_(1), 1)
+        tensor.fill_(7)
+        request.wait()
+    else:
+        time.sleep(1)
+        dist.recv(tensor, 0)
+    return list(everywhere(tensor.tolist())[1])
+
+
+def message_smaller_than_its_place() -> list[list[float]]:
+    """What a recv of four numbers holds after two, and after two of twice the width."""
+    seen = []
+    for dtype in (torch.float32, torch.float64):
+        tensor = torch.zeros(4)
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(2, dtype=dtype), 1)
+        else:
+            dist.recv(tensor, 0)
+        seen.append(everywhere(tensor.tolist())[1])
+    return seen
 
 
 AIDS = {"everywhere", "line", "mine", "gradients"}
