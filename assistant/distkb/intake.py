@@ -63,9 +63,9 @@ def read(  # noqa: PLR0913 - all that can be given
         wish=wish,
     )
     evidence = _with_artifacts(evidence, catalogue, paths, artifacts)
-    implies = {s.id: s.implies for s in catalogue.signatures} | {f.id: f.implies for f in catalogue.findings}
-    concludes = {s.id: s.concludes for s in catalogue.signatures} | {f.id: f.concludes for f in catalogue.findings}
     printed = {s.id: s.implies for s in catalogue.signatures}
+    implies = printed | {f.id: f.implies for f in catalogue.findings}
+    concludes = {s.id: s.concludes for s in catalogue.signatures} | {f.id: f.concludes for f in catalogue.findings}
     seen = (*evidence.observations, *concluded_facts(evidence.observations, concludes, printed))
     evidence = msgspec.structs.replace(evidence, observations=(*seen, *implied_facts(seen, implies)))
     said = bool(report and report.strip())

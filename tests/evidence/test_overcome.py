@@ -46,6 +46,18 @@ def test_a_hindrance_that_the_run_did_not_leave_behind_counts(tmp_path: Path, te
     assert "tracker.retry-loop" in _seen(tmp_path, text)
 
 
+def test_the_steps_of_another_rank_do_not_leave_a_rank_behind_its_error(tmp_path: Path) -> None:
+    """Rank 1 stops at its error while rank 0 goes on; where only rank 0 ever prints, its steps stand for all."""
+    error, alone = (
+        "[rank1]: ValueError: record 8812 has no field\n",
+        "".join(f"[rank0]: step {step} | loss {9 - step / 10:.3f}\n" for step in range(1, 20)),
+    )
+    both = "".join(f"[rank{rank}]: step {step} | loss {9 - step / 10:.3f}\n" for step in range(1, 9) for rank in (0, 1))
+    rest = "".join(alone.splitlines(keepends=True)[8:])
+    assert "error.raised" in _seen(tmp_path, both + error + rest)
+    assert "error.raised" not in _seen(tmp_path, error + alone)
+
+
 def test_bars_that_prepare_are_no_steps(tmp_path: Path) -> None:
     """Shards that were loaded say nothing of the training."""
     assert "run.steps-made" in _seen(tmp_path, BARS)

@@ -51,11 +51,13 @@ def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None, 
     home = current.overlays[0] if current.overlays else builtin()
     loaded = load_located([home])
     before = read(home)
+    kinds = [kind for kind in KINDS if not component or kind.component in component]
+    cache = cache or cache_directory() / "packages"
     missing: dict[str, PackageError] = {}
     verified = look_up(
         loaded.catalogue(),
-        [kind for kind in KINDS if not component or kind.component in component],
-        cache or cache_directory() / "packages",
+        kinds,
+        cache,
         lambda path, found: diagnostics.echo(current.say("kb.verify.package", name=path.name, found=found)),
         lambda kind, problem: missing.update({kind.name: problem}),
         before,
@@ -68,8 +70,8 @@ def command(ctx: click.Context, component: tuple[str, ...], cache: Path | None, 
     here = Path.cwd()
     problems = list(check_verified(loaded))
     lines = [clean(problem.shown(here)) for problem in problems]
-    looked = [kind for kind in KINDS if (not component or kind.component in component) and kind.name not in missing]
-    lines += _news(loaded.catalogue(), looked, verified, cache or cache_directory() / "packages", current.say)
+    looked = [kind for kind in kinds if kind.name not in missing]
+    lines += _news(loaded.catalogue(), looked, verified, cache, current.say)
     lines += _changes(verified, component, current.say)
     lines += _defaults(before, verified, current.say)
     lines += _sum(loaded, verified, home, current.say)

@@ -2,79 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import msgspec
 
-from distkb.catalogue.model import (
-    Confusion,
-    Diagram,
-    Family,
-    Fix,
-    Likelihood,
-    Prior,
-    Repro,
-    Signature,
-    Status,
-)
-from distkb.catalogue.records import Reference, Text, Version, Words
+from distkb.catalogue import model
+from distkb.catalogue.records import Text
 
-if TYPE_CHECKING:
-    from distkb.catalogue import model
+AUTHORS: Final = frozenset({"traits", "evidence"})
+"""Fields by which authors say once what several causes show; the document says it at each cause."""
 
 
 class Cue(msgspec.Struct):
     """How likely an observation is if the cause is the true one."""
 
     observation: str
-    likelihood: Likelihood
+    likelihood: model.Likelihood
     why: Text | None = None
     """Nothing any more: kept for those who read it."""
 
 
-class Cause(msgspec.Struct):
-    """One way in which the failure comes about."""
-
-    id: str
-    title: Text
-    explanation: Text
-    prior: Prior
-    evidence: tuple[Cue, ...]
-    fixes: tuple[Fix, ...]
-    confused_with: tuple[Confusion, ...]
+def _published(record: type[msgspec.Struct], **instead: Any) -> type[msgspec.Struct]:
+    """Return the type of a record as it is published: without what is for authors, and some fields of other types."""
+    kept = {field.name: field.type for field in msgspec.structs.fields(record) if field.name not in AUTHORS}
+    return msgspec.defstruct(record.__name__, list((kept | instead).items()), namespace={"__doc__": record.__doc__})
 
 
-class Entry(msgspec.Struct):
-    """One failure with one name: its symptoms, its causes, and what repairs each."""
-
-    id: str
-    slug: str
-    family: Family
-    status: Status
-    since: str
-    title: Text
-    aliases: Words
-    summary: Text
-    diagram: Diagram | None
-    symptoms: tuple[Text, ...]
-    signatures: tuple[Signature, ...]
-    causes: tuple[Cause, ...]
-    does_not_help: tuple[Text, ...]
-    related: tuple[str, ...]
-    references: tuple[Reference, ...]
-    applies_to: tuple[Version, ...]
-    repro: Repro | None
+Cause = _published(model.Cause, evidence=tuple[Cue, ...])
+Entry = _published(model.Entry, causes=tuple[Cause, ...])  # type: ignore[valid-type] # made at run time
 
 
-def document(entry: model.Entry) -> Entry:
+def document(entry: model.Entry) -> dict[str, Any]:
     """Return an entry as it is published."""
-    return Entry(**_fields(entry, Entry, "causes"), causes=tuple(map(_cause, entry.causes)))
+    return {**_plain(entry), "causes": [{**_plain(one), "evidence": _cues(one)} for one in entry.causes]}
 
 
-def _cause(cause: model.Cause) -> Cause:
-    return Cause(**_fields(cause, Cause, "evidence"), evidence=tuple(Cue(*cue) for cue in cause.cues))
+def _plain(record: msgspec.Struct) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(record)
+    return {name: value for name, value in fields.items() if name not in AUTHORS}
 
 
-def _fields(record: msgspec.Struct, kind: type[msgspec.Struct], other: str) -> dict[str, Any]:
-    """Return the fields of a record that another kind has too, but for one."""
-    return {name: getattr(record, name) for name in kind.__struct_fields__ if name != other}
+def _cues(cause: model.Cause) -> list[Cue]:
+    return [Cue(*cue) for cue in cause.cues]

@@ -68,7 +68,7 @@ def _found(diagnosis: Diagnosis, first: RankedCause, meanings: Meanings, say: Sa
         title = prose(say.text(rival.cause.title))
         blocks.append(f"### {say('report.runner-up')}")
         blocks.append(f"**{rival.cause.id}** {title} ({percent(rival.probability)})")
-    if remedy := meanings.remedy(diagnosis.remedy, say) if diagnosis.remedy else "":
+    if remedy := meanings.remedy(diagnosis.remedy, say):
         blocks.append(f"**{say('report.fix-in-short')}** {prose(remedy)}")
     if diagnosis.fix is not None:
         blocks += _fix(diagnosis.fix, say)

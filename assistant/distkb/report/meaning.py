@@ -80,10 +80,10 @@ class Meanings:
             return say("report.derived", meaning=meaning)
         return meaning if observation.present else say("report.absent", meaning=meaning)
 
-    def remedy(self, observation: Observation, say: Say) -> str:
+    def remedy(self, observation: Observation | None, say: Say) -> str:
         """Return what a finding says to change, with the values of this case and its place; empty where it does not."""
-        text = self._fixes.get(observation.id)
-        if text is None:
+        text = self._fixes.get(observation.id) if observation is not None else None
+        if observation is None or text is None:
             return ""
         told = put_in(say.text(text), observation.values)
         quote = observation.quotes[0] if observation.quotes else None

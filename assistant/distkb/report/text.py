@@ -94,7 +94,7 @@ class _Writer:
 
     def _remedy(self) -> str:
         """Return what the finding behind the first cause says to change; empty without one."""
-        return self.meanings.remedy(self.diagnosis.remedy, self.say) if self.diagnosis.remedy else ""
+        return self.meanings.remedy(self.diagnosis.remedy, self.say)
 
     def _form(self, ranked: RankedCause) -> str:
         """Return the cause's title, with its own probability where the entry has several causes."""

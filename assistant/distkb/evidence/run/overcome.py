@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from distkb.catalogue.model import Signature
-    from distkb.evidence.run.processes import Run
+    from distkb.evidence.run.processes import Process
     from distkb.evidence.scanner.scan import FileScan
 
 WENT_ON = 5
@@ -27,15 +27,28 @@ Step = tuple[int, tuple[int, int]]
 def without_overcome(scans: Sequence[FileScan], signatures: Iterable[Signature]) -> list[FileScan]:
     """Return the files without what a program tries again or lives with, where its steps went on behind it."""
     names = {signature.id for signature in signatures if signature.passing}
-    last = {scan.file.name: {hit.signature: hit.line for hit in scan.hits if hit.signature in names} for scan in scans}
-    steps = _steps(assemble([scan for scan in scans if last[scan.file.name]])) if any(last.values()) else {}
-    return [_without(scan, last[scan.file.name], steps.get(scan.file.name, ())) for scan in scans]
+    hindered = [scan for scan in scans if any(hit.signature in names for hit in scan.hits)]
+    if not hindered:
+        return list(scans)
+    left: dict[str, set[str]] = {}
+    gone: dict[str, set[str]] = {}
+    run = assemble(hindered)
+    own = {process.key: _steps([process]) for process in run.processes}
+    every = _steps(run.processes)
+    for process in run.processes:
+        # A rank that prints no steps goes on with those of the others, which wait for it in every step.
+        steps = own[process.key] or every
+        for scan, hit in process.hits:
+            if hit.signature in names:
+                over = _went_on(hit.line, steps.get(scan.file.name, ()))
+                (gone if over else left).setdefault(scan.file.name, set()).add(hit.signature)
+    return [_without(scan, gone.get(scan.file.name, set()) - left.get(scan.file.name, set())) for scan in scans]
 
 
-def _steps(run: Run) -> Mapping[str, Sequence[Step]]:
+def _steps(processes: Sequence[Process]) -> Mapping[str, Sequence[Step]]:
     """File → the lines that tell of one step after another."""
     found: dict[str, list[Step]] = {}
-    for process in run.processes:
+    for process in processes:
         for lines in (process.opening, process.tail):
             for count, line in learnt(Lines.given(lines)):
                 found.setdefault(line.path, []).append((line.number, count))
@@ -49,8 +62,7 @@ def _went_on(line: int, steps: Sequence[Step]) -> bool:
     return len({number for number, _ in behind}) >= WENT_ON and not (before and behind[0][1] < before[-1])
 
 
-def _without(scan: FileScan, last: Mapping[str, int], steps: Sequence[Step]) -> FileScan:
-    gone = {name for name, line in last.items() if _went_on(line, steps)}
+def _without(scan: FileScan, gone: set[str]) -> FileScan:
     if not gone:
         return scan
     return msgspec.structs.replace(

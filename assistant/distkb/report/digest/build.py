@@ -252,7 +252,7 @@ class _Writer:
             supporting = [c for c in ordered if c.weight > 0][: REASONS if place == 0 or self.whole else 2]
             opposing = [c for c in reversed(ordered) if c.weight < 0][: AGAINST if place == 0 or self.whole else 1]
             yield from map(self._reason, (*supporting, *opposing))
-        if remedy := self.meanings.remedy(self.diagnosis.remedy, say) if self.diagnosis.remedy else "":
+        if remedy := self.meanings.remedy(self.diagnosis.remedy, say):
             yield self._sentence(say("digest.remedy", text=remedy))
         if self.diagnosis.fix is not None:
             yield self._sentence(say("digest.fix", id=self.diagnosis.fix.id, title=say.text(self.diagnosis.fix.title)))
