@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.scanner.needs import Sought
 from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _TRACES = 20
 
 def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
     """Signatures of frames, matched on the user's frames of the first exception of each traceback, and of stacks."""
-    wanted = _for("frame", signatures) if any(p.traces for p in run.processes) else []
+    wanted = Frames("frame", signatures)
     shown: list[tuple[str, Quote]] = []
     for process in run.processes:
         for trace in process.traces[:_TRACES]:
@@ -41,25 +42,34 @@ def stack_frames(places: Sequence[Position], signatures: Sequence[Signature]) ->
     return _together(_place_hits(places, signatures))
 
 
-def _for(place: Place, signatures: Sequence[Signature]) -> list[tuple[str, re.Pattern[str]]]:
-    return [(s.id, re.compile(s.pattern)) for s in signatures if place in s.where]
+class Frames:
+    """Signatures of frames, looked for in texts of one kind of place."""
+
+    def __init__(self, place: Place, signatures: Sequence[Signature]) -> None:
+        """Take those that may stand there."""
+        self._wanted = [(signature.id, signature.pattern) for signature in signatures if place in signature.where]
+        self._sought = Sought([pattern for _, pattern in self._wanted])
+
+    def seen(self, text: str) -> list[str]:
+        """Return the ids of those that stand in a text."""
+        return [name for name, pattern in self._wanted if self._sought.finds(pattern, text)]
 
 
 def _place_hits(places: Sequence[Position], signatures: Sequence[Signature]) -> Iterator[tuple[str, Quote]]:
-    own, any_frame = (_for("frame", signatures), _for("stack", signatures)) if places else ((), ())
+    own, any_frame = Frames("frame", signatures), Frames("stack", signatures)
     seen: dict[str, tuple[str, ...]] = {}
     for place in places:
         if place.how == "stack":
             text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
             text += f"\n{place.place.op}("  # the call that the user's innermost frame makes
-            yield from ((name, place.quote) for name, pattern in own if pattern.search(text))
+            yield from ((name, place.quote) for name in own.seen(text))
         if place.went_on:
             yield "run.went-on-after-wait", place.quote
         if place.broke:
             continue
         calls = "\n".join(f"{f.path}, line {f.line}, in {f.function.rpartition('.')[2]}" for f in place.calls)
         if calls not in seen:  # most ranks stand in few places
-            seen[calls] = tuple(name for name, pattern in any_frame if pattern.search(calls))
+            seen[calls] = tuple(any_frame.seen(calls))
         yield from ((name, place.quote) for name in seen[calls])
 
 
@@ -73,17 +83,13 @@ def _together(shown: Iterable[tuple[str, Quote]]) -> list[Observation]:
     ]
 
 
-def frame_hits(
-    trace: Trace, wanted: Sequence[tuple[str, re.Pattern[str]]], rank: int | None
-) -> dict[str, tuple[Quote, ...]]:
-    """Innermost user frame of a traceback that each pattern matches."""
+def frame_hits(trace: Trace, wanted: Frames, rank: int | None) -> dict[str, tuple[Quote, ...]]:
+    """Innermost user frame of a traceback that each signature matches."""
     found: dict[str, tuple[Quote, ...]] = {}
     for frame in trace.chain.first.frames:
         if not frame.user:
             continue
-        for name, pattern in wanted:
-            if pattern.search(frame.text):
-                found[name] = (_quoted(frame, trace, rank),)
+        found.update((name, (_quoted(frame, trace, rank),)) for name in wanted.seen(frame.text))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,6 +28,7 @@ from distkb.evidence.run.sayings import (
 from distkb.evidence.run.series import IN_TROUBLE, RELATIONS, Cell, Column, columns
 from distkb.evidence.run.steps import counts_on
 from distkb.evidence.run.timeline import line_quote, quote
+from distkb.evidence.scanner.needs import Sought
 from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
@@ -131,10 +132,11 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
     ]
     counting = [(process, line) for process, line in words[-1:] if counts_on(bare(line))]
     related = [one.pattern for one in signatures if not RELATIONS.keys().isdisjoint(one.where)]
+    sought = Sought([one.pattern for one in signatures if not _PLACES.isdisjoint(one.where)])
     numbers = [
         one
         for side in sides
-        for one in columns(side, lambda context: any(_compiled(pattern).search(context) for pattern in related))
+        for one in columns(side, lambda context: any(sought.finds(pattern, context) for pattern in related))
     ]
     differing = last_differ(compared) if model.troubled else ()
     uneven = unequal(compared) if model.troubled else ()
@@ -149,7 +151,7 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         relations = [relation for place, relation in RELATIONS.items() if place in places]
         if not relations and places.isdisjoint(LINES):
             continue
-        mine = partial(_speaks, signature, spoken_for)
+        mine = partial(_speaks, signature, spoken_for, sought)
         said = [one for one in few if "alone" in signature.where and mine(one.saying.line)]
         found += _said(signature.id, said, timeline)
         often = [one for one in uneven if mine(one[1].line)] if "unequal" in signature.where else []
@@ -164,17 +166,17 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         apart = differing if "last-differs" in signature.where else ()
         if "last-renamed" in signature.where and renamed(differing):
             apart = differing
-        if apart and all(_compiled(signature.pattern).search(line.text) for _, line in apart):
+        if apart and all(sought.finds(signature.pattern, line.text) for _, line in apart):
             quotes = tuple(line_quote(line, process, timeline) for process, line in apart[:QUOTES])
             found.append(Observation(id=signature.id, source="log", quotes=quotes))
         for relation in relations:
             shown = [
-                column for column in numbers if _compiled(signature.pattern).search(column.context) and relation(column)
+                column for column in numbers if sought.finds(signature.pattern, column.context) and relation(column)
             ]
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
     for name, otherwise in _OTHERWISE.items():
         found += _lines(name, otherwise(compared), timeline)
-    found += _other_words(signatures, compared, timeline)
+    found += _other_words(signatures, sought, compared, timeline)
     found += _lines("run.slows-down", slower(model.spoken), timeline)
     if not model.completed:
         found += _lines("run.decided-apart", decided_apart(compared), timeline)
@@ -211,15 +213,14 @@ LINES = frozenset({"alone", "last", "last-differs", "last-renamed", "unequal"})
 """Where signatures look at lines of several ranks."""
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Return an expression that is compiled when the first line is there to be looked at."""
-    return re.compile(pattern)
+_PLACES = LINES | RELATIONS.keys() | {"other-word"}
 
 
-def _speaks(signature: Signature, spoken_for: dict[tuple[str | None, str, int], str], line: Line) -> bool:
+def _speaks(
+    signature: Signature, spoken_for: dict[tuple[str | None, str, int], str], sought: Sought, line: Line
+) -> bool:
     """Whether a line is of this kind: it is of one kind of a group only, the first that was asked."""
-    if not _compiled(signature.pattern).search(line.text):
+    if not sought.finds(signature.pattern, line.text):
         return False
     return signature.group is None or (
         spoken_for.setdefault((signature.group, line.path, line.number), signature.id) == signature.id
@@ -321,14 +322,16 @@ def _lines(name: str, lines: Sequence[tuple[Process, Line]], timeline: Timeline)
     return [Observation(id=name, source="log", quotes=quotes)] if quotes else []
 
 
-def _other_words(signatures: Sequence[Signature], spoken: Sequence[Talk], timeline: Timeline) -> list[Observation]:
+def _other_words(
+    signatures: Sequence[Signature], sought: Sought, spoken: Sequence[Talk], timeline: Timeline
+) -> list[Observation]:
     """What the words are that ranks say otherwise."""
     other = other_words(spoken)
     return [
         found
         for signature in signatures
         for words in other
-        if "other-word" in signature.where and all(_compiled(signature.pattern).search(one.word) for one in words)
+        if "other-word" in signature.where and all(sought.finds(signature.pattern, one.word) for one in words)
         for found in _lines(signature.id, [(one.process, one.line) for one in words], timeline)
     ]
 

@@ -1,24 +1,26 @@
 """Tells on which rows of a text each of many patterns may match, from all the literals that its matches need.
 
-One pass over each row finds the literals in it, however many patterns there are; a pattern is then tried only where
-every part of it that is not left out has one of its literals. Nothing has to be compiled before a short text is done.
+One pass over each row finds the literals in it, however many patterns there are; a pattern is then tried, and compiled,
+only where every part of it that is not left out has one of its literals.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import add
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.catalogue.kept import keep, read_kept
+from distkb.catalogue.places import cache_directory
 from distkb.evidence.scanner.literals import Need, needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 _FORMAT = "1"
@@ -56,9 +58,12 @@ class _Tables(msgspec.Struct, frozen=True, array_like=True):
 class Needs:
     """What the matches of all patterns need; whether one really matches is left to the caller and `re`."""
 
-    def __init__(self, patterns: Sequence[str], *, cache_dir: Path | None = None) -> None:
-        """Take patterns whose letters match regardless of case by their `(?i)` or not at all."""
-        self._tables = _tables(tuple(patterns), cache_dir)
+    def __init__(self, patterns: Sequence[str], *, cache_dir: Path | None = None, alike: bool = False) -> None:
+        """Take patterns whose letters match regardless of case by their `(?i)` or not at all.
+
+        `alike`: rows come with all their digits as `digits_alike` writes them, so that one answer serves many rows.
+        """
+        self._tables = _tables(tuple(patterns), cache_dir, alike)
 
     def candidates(self, rows: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield each pattern with each row on which it may match, row by row."""
@@ -78,27 +83,66 @@ class Needs:
         return {one for piece in holders.keys() & pieces for one in holders[piece] if literals[one] in row}
 
 
-@lru_cache(maxsize=2)
-def _tables(patterns: tuple[str, ...], cache_dir: Path | None) -> _Tables:
+class Sought:
+    """Patterns of which few occur in what is read: each is compiled where a text holds what its matches need."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        """Take the patterns."""
+        self._patterns = patterns
+        self._compiled: dict[str, re.Pattern[str]] = {}
+        self._held: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def _needs(self) -> Needs:
+        return Needs(self._patterns, cache_dir=cache_directory())
+
+    def may(self, text: str) -> frozenset[str]:
+        """Return the patterns that may match in a text."""
+        if text not in self._held:
+            self._held[text] = frozenset(self._patterns[index] for index, _ in self._needs.candidates([text]))
+        return self._held[text]
+
+    def finds(self, pattern: str, text: str) -> bool:
+        """Whether one of the patterns matches in a text."""
+        if pattern not in self.may(text):
+            return False
+        if pattern not in self._compiled:
+            self._compiled[pattern] = re.compile(pattern)
+        return self._compiled[pattern].search(text) is not None
+
+
+def digits_alike(text: str) -> str:
+    """Return the text with every digit as 0."""
+    return text.translate(_ALIKE)
+
+
+_ALIKE = str.maketrans("123456789", "000000000")
+
+
+@lru_cache(maxsize=8)
+def _tables(patterns: tuple[str, ...], cache_dir: Path | None, alike: bool) -> _Tables:
     """Tables for the patterns, from the cache directory where they were kept; those of the last report are at hand."""
     path = None
     if cache_dir is not None:
-        key = hashlib.sha256("\0".join((_FORMAT, *patterns)).encode()).hexdigest()[:24]
+        key = hashlib.sha256("\0".join((_FORMAT, str(alike), *patterns)).encode()).hexdigest()[:24]
         path = cache_dir / f"needs-{key}.msgpack"
         if (body := read_kept(path)) is not None:
             try:
                 return msgspec.msgpack.decode(body, type=_Tables)
             except msgspec.DecodeError:
                 pass
-    tables = _made([needed(pattern) for pattern in patterns])
+    tables = _made([needed(pattern) for pattern in patterns], digits_alike if alike else str)
     if path is not None:
         keep(path, msgspec.msgpack.encode(tables))
     return tables
 
 
-def _made(needs: Sequence[Need | None]) -> _Tables:
+def _made(needs: Sequence[Need | None], written: Callable[[str], str]) -> _Tables:
+    """Work the tables out; `written` says how a literal stands in the rows."""
     numbers: dict[str, int] = {}
-    ways = [(i, _test(one, numbers)) for i, need in enumerate(needs) if need is not None for one in _ways(need)]
+    ways = [
+        (i, _test(one, numbers, written)) for i, need in enumerate(needs) if need is not None for one in _ways(need)
+    ]
     literals = list(numbers)
     wanted: dict[int, list[int]] = {}
     for way, (_, test) in enumerate(ways):
@@ -121,12 +165,12 @@ def _ways(need: Need) -> Iterator[Need]:
         yield from _ways(one)
 
 
-def _test(need: Need, numbers: dict[str, int]) -> _Test:
-    literals = (numbers.setdefault(text.casefold(), len(numbers)) for text in need.texts)
+def _test(need: Need, numbers: dict[str, int], written: Callable[[str], str]) -> _Test:
+    literals = (numbers.setdefault(written(text.casefold()), len(numbers)) for text in need.texts)
     return _Test(
         frozenset(literals),
-        tuple(_test(one, numbers) for one in need.some),
-        tuple(_test(one, numbers) for one in need.every),
+        tuple(_test(one, numbers, written) for one in need.some),
+        tuple(_test(one, numbers, written) for one in need.every),
     )
 
 

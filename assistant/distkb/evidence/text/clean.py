@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from functools import cache, lru_cache
 
-import msgspec
-
-from distkb.catalogue.kept import keep, read_kept
 from distkb.catalogue.places import cache_directory
-from distkb.evidence.scanner.literals import telling_literals
+from distkb.evidence.scanner.needs import Needs, digits_alike
 from distkb_probes.secret_kinds import MASK, Kind, kinds, mask_kinds
 from distkb_probes.secret_kinds import mask as _mask
 
@@ -72,53 +67,18 @@ def visible(text: str) -> str:
 @lru_cache(maxsize=4096)
 def mask(text: str) -> str:
     """Replace every secret with `***`: tokens, keys, passwords, credentials in addresses."""
-    if not text.isascii():
-        return _mask(text)
-    return mask_kinds(text, _worth(text.translate(_ALIKE)))
+    return mask_kinds(text, _worth(digits_alike(text))) if text.isascii() else _mask(text)
 
 
 @lru_cache(maxsize=4096)
 def _worth(text: str) -> tuple[Kind, ...]:
     """Kinds of secrets that a text of this shape, in which all digits are 0, may hold."""
-    lowered = text.lower()
-    return tuple(kind for kind, needed in _needs() if not needed or any(map(lowered.__contains__, needed)))
+    return tuple(kinds()[index] for index, _ in _needs().candidates([text]))
 
 
 @cache
-def _needs() -> tuple[tuple[Kind, list[str]], ...]:
-    """Return each kind of secret with texts of which one is in every secret of it, capitals or not; none if unknown."""
-    key = hashlib.sha256(
-        "\0".join((_FORMAT, repr(_NEEDED), *(kind.expression for kind in kinds()))).encode()
-    ).hexdigest()[:24]
-    path = cache_directory() / f"secrets-{key}.msgpack"
-    needed: list[list[str]] | None = None
-    if (body := read_kept(path)) is not None:
-        with suppress(msgspec.DecodeError):
-            needed = msgspec.msgpack.decode(body, type=list[list[str]])
-    if needed is None or len(needed) != len(kinds()):
-        needed = [_needed(kind) for kind in kinds()]
-        keep(path, msgspec.msgpack.encode(needed))
-    return tuple(zip(kinds(), needed, strict=True))
-
-
-def _needed(kind: Kind) -> list[str]:
-    known = _NEEDED.get(kind.name)
-    return (
-        list(known) if known else sorted({t.lower().translate(_ALIKE) for t in telling_literals(kind.expression) or ()})
-    )
-
-
-_FORMAT = "1"
-_ALIKE = str.maketrans("123456789", "000000000")
-_NEEDED = {
-    "login in an address": ("@",),
-    "option that is named": ("pass", "pw", "secret", "key", "credential", "token", "auth"),
-    "option of a login": ("user", "auth", "login", "cred", "-u", "-a"),
-    "option of an archive": ("0z", "rar", "zip"),
-    "login and password": ("/pw", "/ pw", "/pass", "/ pass", "/비", "/ 비"),
-    "pass": ("pass", "pw"),
-    "before its name": ("비번", "비밀번호", "암호", "패스워드", "(pass", "(pw", "(secret", " is ", " was "),
-}
+def _needs() -> Needs:
+    return Needs([kind.expression for kind in kinds()], cache_dir=cache_directory(), alike=True)
 
 
 def mask_value(name: str, value: str) -> str:

@@ -27,6 +27,8 @@ MOST_BYTES = 32 << 20
 """Of one file; a dump that is longer is no dump."""
 TAIL_BYTES = 4 << 20
 """Bytes at the end of a large log in which a faulthandler's dump is looked for."""
+_FORE = 16 << 10
+"""Bytes at the beginning of a file that tell whether it is a document."""
 _HEAD = 64 << 10
 _TAIL = 256 << 10
 _NAMES = ("stack", "pyspy", "py-spy", "py_spy", "faulthandler", "traceback", "gdb", "py-bt", "rank")
@@ -159,8 +161,8 @@ def _has_stacks(path: Path) -> bool:
     try:
         raw, reader = open_text(path)
         with raw:
-            head = reader.read(_HEAD).decode("utf-8", "replace")
-            if documents.has_stacks(head) or text.has_stacks(head):
+            head = reader.read(_HEAD)
+            if documents.has_stacks(head[:_FORE].decode("utf-8", "replace")) or text.has_stacks(head):
                 return True
             # In a rank's log a faulthandler's dump is the last thing.
             if reader is not raw or path.suffix == ".json":
@@ -169,6 +171,6 @@ def _has_stacks(path: Path) -> bool:
             if size <= _HEAD:
                 return False
             raw.seek(max(0, size - _TAIL))
-            return text.has_stacks((raw.read(_TAIL) or b"").decode("utf-8", "replace"))
+            return text.has_stacks(raw.read(_TAIL) or b"")
     except (UnreadableError, OSError, ValueError, EOFError):
         return False

@@ -298,11 +298,12 @@ _TAKEN = (
 )
 
 
-def has_stacks(text: str) -> bool:
+def has_stacks(data: bytes) -> bool:
     """Whether stacks seem to stand in a text: the line above the frames of a thread does."""
-    if "most recent call" not in text and "(idle" not in text and "(active" not in text:
+    if b"most recent call" not in data and b"(idle" not in data and b"(active" not in data:
         return False
-    return any(_looks(line) for line in text.splitlines() if "hread" in line or "most recent call" in line)
+    lines = data.decode("utf-8", "replace").splitlines()
+    return any(_looks(line) for line in lines if "hread" in line or "most recent call" in line)
 
 
 def begins_with_stacks(text: str) -> bool:
@@ -315,7 +316,7 @@ def begins_with_stacks(text: str) -> bool:
         or _PROCESS.match(first) is not None
         or _BEGINS.match(first) is not None
         or (who is not None and (who.rank is not None or who.pid is not None))
-    ) and has_stacks(text)
+    ) and has_stacks(text.encode("utf-8", "replace"))
 
 
 def _looks(line: str) -> bool:
