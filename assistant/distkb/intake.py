@@ -14,8 +14,8 @@ from distkb.evidence.guarded import guarded
 from distkb.evidence.implied import concluded_facts, implied_facts
 from distkb.evidence.observation import Evidence, Skipped
 from distkb.evidence.read import Progress, merge, read_evidence
+from distkb.evidence.readers.report.failure_text import FAILURE_SHARE, failure_text, unprinted, without_lines
 from distkb.evidence.readers.report.report_reader import take_apart
-from distkb.evidence.readers.report.telling import TELLING_SHARE, telling, unprinted, without_lines
 from distkb.evidence.run.closeup import Wish
 from distkb.evidence.walk import take_stock
 from distkb.search.affinity import HALF_WORDS_OF_ERROR, LISTED, affinity, damped_words
@@ -124,7 +124,7 @@ def _affinity_of_error(index: Index, error: str) -> dict[str, float]:
 
 def _affinity(index: Index, report: str) -> dict[str, float]:
     """How well the report fits each entry: by the likeness of passages and by the statistics of words."""
-    texts = ((telling(take_apart(report)), TELLING_SHARE), (report, 1.0 - TELLING_SHARE))
+    texts = ((failure_text(take_apart(report)), FAILURE_SHARE), (report, 1.0 - FAILURE_SHARE))
     likeness = dict.fromkeys(index.ids, 0.0)
     sums = dict.fromkeys(index.ids, 0.0)
     for words, share in texts:

@@ -68,7 +68,7 @@
 
     /* ---- what the standing events amount to ---- */
 
-    function taught(event) {
+    function shownBy(event) {
       switch (event.type) {
         case "answered":
           if (event.offered && event.offered.length) return event.offered.map(line);
@@ -151,7 +151,7 @@
         if (event.type === "evidence-added") read.push(event.evidence);
       });
       events.forEach(event => {
-        taught(event).forEach(o => {
+        shownBy(event).forEach(o => {
           var guessed = o.id.includes("=") && o.source !== "answer" && o.source !== "fact";
           if (guessed && answered.has(parted(o.id)[0])) return;
           var held = best.get(o.id);

@@ -46,7 +46,7 @@ SEEN = {
     ("distkb.evidence.run.positions", "_GENERATES"): 200,
     ("distkb.evidence.run.sayings", "_NUMBER"): 400,
     ("distkb.evidence.run.steps", "_DESCRIBED"): 600,
-    ("distkb.evidence.readers.report.telling", "_SETTING"): 60,  # a key and its words: all that can be shared out
+    ("distkb.evidence.readers.report.failure_text", "_SETTING"): 60,  # a key and its words: all that can be shared out
     ("distkb.evidence.text.traceback", "_LIBRARY"): 500,
     ("distkb.evidence.text.traceback", "_TAGS"): 1000,
     ("distkb.evidence.readers.traces.lines", "_FILE"): 4096,

@@ -10,13 +10,13 @@ from catalogue_samples import DATA
 from distkb.catalogue.check import check_directories
 
 GOLDEN = DATA / "broken.txt"
-UPDATE = "DISTKB_UPDATE_GOLDEN"
+UPDATE = "UPDATE_GOLDEN"
 
 
 def test_problems_of_the_broken_knowledge_base() -> None:
     """Every fault is reported at once as `file:line:column: message`, in order; see `broken.txt`.
 
-    With DISTKB_UPDATE_GOLDEN=1 the expected text is written anew.
+    With UPDATE_GOLDEN=1 the expected text is written anew.
     """
     problems = check_directories([DATA / "broken"])
     text = "".join(f"{problem.shown(DATA)}\n" for problem in problems)

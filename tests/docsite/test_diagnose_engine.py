@@ -26,8 +26,8 @@ from distkb.diagnosis.session import (
 )
 from distkb.diagnosis.simulate import User, simulate
 from distkb.evidence.observation import Evidence, Observation, Quote
+from distkb.evidence.readers.report.failure_text import failure_text
 from distkb.evidence.readers.report.report_reader import take_apart
-from distkb.evidence.readers.report.telling import telling
 from distkb.intake import own_words, read
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def test_a_report_shows_the_same_with_the_same_quotes(
     for (name, text), expected, found in zip(texts, evidence, answers["read"], strict=True):
         assert found["observations"] == observed(expected), name
         own = own_words(engine.catalogue, expected, text)
-        assert found["telling"] == (telling(take_apart(own)) if text else ""), name
+        assert found["telling"] == (failure_text(take_apart(own)) if text else ""), name
 
 
 def test_the_wording_weighs_the_same(

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from distkb.evidence.inventory import LogFile
-from distkb.evidence.scanner import matcher, partner, sieve
+from distkb.evidence.scanner import matcher, second_process, sieve
 from distkb.evidence.scanner import scan as scan_module
 from distkb.evidence.scanner.blocks import blocks
 from distkb.evidence.scanner.gate import Gate
@@ -192,13 +192,13 @@ def test_two_processes_find_what_one_finds(
         file.path.write_bytes(contents[file.name])
     alone = [_scanned(SCANNER, file) for file in files]
     for name, value in (("LARGE", 1), ("THEIRS", 60_000), ("OWN", 30_000), ("SIZE", 16_384)):
-        monkeypatch.setattr(partner, name, value)
+        monkeypatch.setattr(second_process, name, value)
     monkeypatch.setattr(scan_module, "worth_sharing", lambda _: True)
     if fails == "fork":
         monkeypatch.setattr(os, "fork", _no_process)
     elif fails == "killed":
-        monkeypatch.setattr(partner, "_work", _no_process)
-    parts = partner.plan([file.path for file in files])
+        monkeypatch.setattr(second_process, "_work", _no_process)
+    parts = second_process.plan([file.path for file in files])
     assert {part.theirs for part in parts} == {True, False}
     scanner = Scanner(SIGNATURES)
     with scanner.sharing([file.path for file in files]):
@@ -215,7 +215,7 @@ def test_a_file_that_is_left_out_leaves_the_others_in_step(tmp_path: Path, monke
         file.path.write_text(_long_log(500 * (1 + number)))
     alone = [_scanned(SCANNER, file) for file in files]
     for name, value in (("LARGE", 1), ("THEIRS", 6_000), ("OWN", 3_000), ("SIZE", 4_096)):
-        monkeypatch.setattr(partner, name, value)
+        monkeypatch.setattr(second_process, name, value)
     monkeypatch.setattr(scan_module, "worth_sharing", lambda _: True)
     scanner = Scanner(SIGNATURES)
     with scanner.sharing([file.path for file in files]):

@@ -34,9 +34,9 @@ def test_one_sentence_says_how_sure_and_what_would_help(lang: Language) -> None:
 
     async def script(driven: Drive) -> None:
         await driven.at("session")
-        assert driven.app.desk is not None
-        assert driven.app.desk.view is not None
-        said = certainty(driven.app.desk.view, Say(lang))
+        assert driven.app.current is not None
+        assert driven.app.current.view is not None
+        said = certainty(driven.app.current.view, Say(lang))
         rows = " ".join(line.strip() for line in driven.shown.splitlines())
         assert said.split(". ")[0][:40] in rows
         assert "known" not in driven.shown.splitlines()[0]

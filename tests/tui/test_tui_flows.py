@@ -37,7 +37,7 @@ def test_from_an_answer_to_the_fix_that_helped(lang: Language) -> None:
         assert isinstance(move_of(driven), Done)
 
     app = drive(script, lang=lang, resume=None)
-    assert app.desk is None
+    assert app.current is None
     saved = store.load(SECOND)
     assert isinstance(saved.events[-1], FixTried)
     assert saved.events[-1].outcome == "helped"
@@ -178,15 +178,15 @@ def test_undo_redo_change_and_withdraw(lang: Language) -> None:
 
     async def script(driven: Drive) -> None:
         await driven.at("session")
-        assert driven.app.desk is not None
-        before = driven.app.desk.view
+        assert driven.app.current is not None
+        before = driven.app.current.view
         await driven.press("u")
         assert len(events_of(driven)) == 1
         await driven.press("r")
         assert len(events_of(driven)) == 2
-        assert driven.app.desk.view is not None
+        assert driven.app.current.view is not None
         assert before is not None
-        assert driven.app.desk.view.entries == before.entries
+        assert driven.app.current.view.entries == before.entries
         await driven.press("e", "enter")
         await driven.at("change")
         await driven.press("1", "enter")
@@ -202,7 +202,7 @@ def test_undo_redo_change_and_withdraw(lang: Language) -> None:
         assert isinstance(answer, Answered)
         assert answer.values == ("nodes",), "what it had replaced counts again"
         await driven.press("u", "u", "u", "u", "u", "u", "u", "u")
-        assert not driven.app.desk.view.can_undo
+        assert not driven.app.current.view.can_undo
 
     drive(script, lang=lang, resume=FIRST)
 

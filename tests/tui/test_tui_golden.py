@@ -155,8 +155,8 @@ async def through_the_session(driven: Drive, dumps: Dumps) -> None:
         await driven.press("s")
     await driven.press("q", "f5", "down", "enter")  # the undo put the other session first
     await driven.at("session")
-    assert driven.app.desk is not None
-    assert driven.app.desk.session.id == FIRST
+    assert driven.app.current is not None
+    assert driven.app.current.session.id == FIRST
     dumps.take("session-fix", driven)
     await driven.press("w")
     dumps.take("session-why", driven)

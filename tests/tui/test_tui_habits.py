@@ -29,7 +29,7 @@ def test_escape_never_leaves_the_session_and_q_does(lang: Language) -> None:
         assert Say(lang)("tui.session.leave-with-q")[:10] in driven.shown
         await driven.press("q")
         await driven.at("start")
-        assert driven.app.desk is None
+        assert driven.app.current is None
 
     drive(script, lang=lang, resume=FIRST)
 
@@ -168,7 +168,7 @@ def test_the_same_function_key_everywhere(lang: Language) -> None:
             await driven.at("session")
         await driven.press("f5")
         await driven.at("resume")
-        assert driven.app.desk is None
+        assert driven.app.current is None
         await driven.press("escape", "f2")
         await driven.at("open")
 

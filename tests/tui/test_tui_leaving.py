@@ -27,17 +27,17 @@ def test_an_export_holds_the_order_and_numbers_of_the_screen_and_the_fix(lang: L
 
     async def script(driven: Drive) -> None:
         await driven.at("session")
-        desk = driven.app.desk
-        assert desk is not None
-        assert desk.view is not None
-        text = written("markdown", desk, Say(lang))
-        places = [text.index(f"- **{row.id}** ") for row in desk.view.entries]
+        current = driven.app.current
+        assert current is not None
+        assert current.view is not None
+        text = written("markdown", current, Say(lang))
+        places = [text.index(f"- **{row.id}** ") for row in current.view.entries]
         assert places == sorted(places)
-        for row in desk.view.entries:
+        for row in current.view.entries:
             (line,) = [line for line in text.splitlines() if line.startswith(f"- **{row.id}** ")]
             assert f"({percent(row.probability)})" in line
-        document = json.loads(written("json", desk, Say(lang)))
-        assert [row["entry"] for row in document["entries"]] == [row.id for row in desk.view.entries]
+        document = json.loads(written("json", current, Say(lang)))
+        assert [row["entry"] for row in document["entries"]] == [row.id for row in current.view.entries]
         assert document["fix"] in text
 
     drive(script, lang=lang, resume=FIRST)

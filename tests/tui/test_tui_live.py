@@ -80,9 +80,9 @@ def test_one_key_from_the_start_to_where_the_ranks_stand(
         await driven.says("stuck_here.py")
         await driven.press("enter")
         await driven.at("session")
-        assert driven.app.desk is not None
-        assert driven.app.desk.view is not None
-        evidence = driven.app.desk.view.diagnosis.evidence
+        assert driven.app.current is not None
+        assert driven.app.current.view is not None
+        evidence = driven.app.current.view.diagnosis.evidence
         assert {one.rank for one in evidence.ranks} == {0, 1}
         assert any("stuck_here.py" in one.place or "barrier" in one.place for one in evidence.ranks)
         assert not driven.app.jobs, "what was looked at is offered no more"

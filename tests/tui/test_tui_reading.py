@@ -89,9 +89,9 @@ def test_a_folder_on_the_command_line_opens_as_a_session(lang: Language) -> None
     async def script(driven: Drive) -> None:
         await driven.at("session")
         await driven.says("stderr.log")
-        assert driven.app.desk is not None
-        assert driven.app.desk.view is not None
-        assert driven.app.desk.view.entries[0].id == "D21"
+        assert driven.app.current is not None
+        assert driven.app.current.view is not None
+        assert driven.app.current.view.entries[0].id == "D21"
         await driven.press("e")
         trail = driven.app.screen.query_one(Trail)
         rows = [str(option.prompt) for option in trail.options]
@@ -132,8 +132,8 @@ def test_a_path_typed_instead_of_words_is_opened(lang: Language) -> None:
         driven.app.screen.query_one(Input).value = str(LOGS)
         await driven.press("ctrl+o")
         await driven.at("session")
-        assert driven.app.desk is not None
-        assert isinstance(driven.app.desk.session.events[0], EvidenceAdded)
+        assert driven.app.current is not None
+        assert isinstance(driven.app.current.session.events[0], EvidenceAdded)
 
     drive(script, lang=lang)
 
@@ -243,8 +243,8 @@ def test_a_probe_runs_live_and_tells_the_session(lang: Language) -> None:
         assert not children("distkb_probes")
         await driven.press("escape")
         await driven.at("session")
-        assert driven.app.desk is not None
-        result = driven.app.desk.session.events[-1]
+        assert driven.app.current is not None
+        result = driven.app.current.session.events[-1]
         assert isinstance(result, ProbeResult)
         assert (result.step, result.status) == ("probe.env", "ok")
 

@@ -49,16 +49,16 @@ def test_resuming_lists_the_latest_first_and_goes_on(lang: Language) -> None:
         await driven.at("resume")
         await driven.press("down", "enter")
         await driven.at("session")
-        assert driven.app.desk is not None
-        assert driven.app.desk.session.id == SECOND
+        assert driven.app.current is not None
+        assert driven.app.current.session.id == SECOND
         await driven.press("q")
         await driven.at("start")
-        assert driven.app.desk is None
+        assert driven.app.current is None
         driven.app.resume_session("20200101-000000-000000")
         await driven.until(lambda: len(driven.app.screen.query("Toast")) > 0, "complaint")
         driven.app.resume_session("latest")
         await driven.at("session")
-        assert driven.app.desk.session.id == FIRST
+        assert driven.app.current.session.id == FIRST
 
     drive(script, lang=lang)
 

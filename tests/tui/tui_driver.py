@@ -60,7 +60,7 @@ class Drive:
     async def settle(self) -> None:
         """Wait until the catalogue is loaded and the session is shown as it is."""
         await self.until(lambda: self.app.knowledge is not None, "catalogue")
-        await self.until(lambda: self.app.desk is None or not self.app.desk.busy, "view")
+        await self.until(lambda: self.app.current is None or not self.app.current.busy, "view")
 
     async def press(self, *keys: str) -> None:
         """Press keys one after another, each when the one before has done its work."""
@@ -128,8 +128,8 @@ def move_of(driven: Drive) -> object:
 
 def events_of(driven: Drive) -> list[object]:
     """The events of the open session that still count."""
-    assert driven.app.desk is not None
-    events = driven.app.desk.session.events
+    assert driven.app.current is not None
+    events = driven.app.current.session.events
     return [events[number] for number in standing(events)]
 
 

@@ -37,7 +37,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     fixes: dict[str, Outcome]
 
 
-def taught(event: Event) -> tuple[Observation, ...]:
+def shown_by(event: Event) -> tuple[Observation, ...]:
     """Return the observations that one event adds."""
     match event:
         case Answered(question=question, values=values, offered=offered):
@@ -92,7 +92,7 @@ def _evidence(events: Sequence[Event], answered: set[str], implies: Mapping[str,
     best: dict[str, Observation] = {}
     disowned = {event.question: place for place, event in enumerate(events) if isinstance(event, DontKnow)}
     for place, event in enumerate(events):
-        for observation in taught(event):
+        for observation in shown_by(event):
             inferred = "=" in observation.id and observation.source not in ("answer", "fact")
             fact = observation.id.partition("=")[0]
             if inferred and (fact in answered or disowned.get(fact, -1) > place):

@@ -13,7 +13,7 @@ from distkb.catalogue.model import PROBABILITY
 from distkb.diagnosis.belief import Belief, entropy_bits
 from distkb.diagnosis.conclude import conclude
 from distkb.diagnosis.guide import Guide
-from distkb.diagnosis.known import Known, gather, taught
+from distkb.diagnosis.known import Known, gather, shown_by
 from distkb.diagnosis.likelihood import OTHER
 from distkb.diagnosis.model import Diagnosis
 from distkb.diagnosis.moves import Done, Move, TryFix
@@ -64,7 +64,7 @@ class TrailItem(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["counts", "replaced"]
     """`replaced`: undone, withdrawn or answered anew."""
     observations: tuple[Observation, ...]
-    """What it taught; quotes name where it stands."""
+    """What it showed; quotes name where it stands."""
     bits: float
     """How far it moved the belief (relative entropy of the belief after it to the belief before it)."""
     moved: tuple[Shift, ...]
@@ -186,7 +186,7 @@ def _trail(session: Session, numbers: Sequence[int], beliefs: Sequence[Belief]) 
                 number=number,
                 event=event,
                 state="replaced" if k is None else "counts",
-                observations=taught(event),
+                observations=shown_by(event),
                 bits=_relative_entropy(after, before),
                 moved=_moved(before, after),
             )

@@ -18,12 +18,12 @@ from textual.screen import Screen
 from distkb.evidence.text.clean import plain
 from distkb.locale import Say, as_language
 from distkb.tui import habits, saved
-from distkb.tui.desk import Desk, SessionChanged
 from distkb.tui.habits import Habits
 from distkb.tui.keys import key
+from distkb.tui.language import speak_all
+from distkb.tui.open_session import OpenSession, SessionChanged
 from distkb.tui.screens.start import StartScreen
 from distkb.tui.spare import Spare
-from distkb.tui.voice import speak_all
 from distkb.tui.ways import Ways
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class DistkbApp(Ways):
         self.last_session: str | None = None
         """The session that was open last: how to go on with it is said on leaving."""
         self.knowledge: ScreenKnowledge | None = None
-        self.desk: Desk | None = None
+        self.current: OpenSession | None = None
         self.jobs: tuple[LocalJob, ...] = ()
         """The jobs that run here and were not looked at, the one that has been silent longest first."""
         self.looked: set[tuple[int, ...]] = set()
@@ -238,7 +238,7 @@ class DistkbApp(Ways):
 
         if self.knowledge is None:
             return
-        self.desk = Desk(self.knowledge, session)
+        self.current = OpenSession(self.knowledge, session)
         self.last_session = session.id
         self.push_screen(SessionScreen())
         if event is None:
@@ -256,22 +256,22 @@ class DistkbApp(Ways):
             if read is not None and read[1] is not None:
                 self.apply(msgspec.structs.replace(read[1], step=step))
 
-        if self.desk is not None:
-            self.ask(ReadingScreen(paths=tuple(paths), session=self.desk.session), done)
+        if self.current is not None:
+            self.ask(ReadingScreen(paths=tuple(paths), session=self.current.session), done)
 
     @property
     def read(self) -> list[Path]:
         """What was read into the open session."""
         from distkb.diagnosis.session import EvidenceAdded
 
-        events = () if self.desk is None else self.desk.session.events
+        events = () if self.current is None else self.current.session.events
         return [Path(path) for event in events if isinstance(event, EvidenceAdded) for path in event.paths]
 
     def close_session(self) -> None:
         """Put the session away, saved."""
-        if self.desk is not None:
-            self._save(self.desk)
-        self.desk = None
+        if self.current is not None:
+            self._save(self.current)
+        self.current = None
 
     def on_unmount(self) -> None:
         """Save what a thread did not come to, and leave no process behind."""
@@ -291,24 +291,24 @@ class DistkbApp(Ways):
 
     def apply(self, event: Event) -> None:
         """Add an event to the open session; what it changes is shown as soon as it is saved and known."""
-        if self.desk is not None:
-            self.desk.add(event)
+        if self.current is not None:
+            self.current.add(event)
             self._look()
 
     def _look(self) -> None:
-        if self.desk is not None:
-            self._look_at(self.desk, self.desk.session)
+        if self.current is not None:
+            self._look_at(self.current, self.current.session)
 
     @work(thread=True, group="view")
-    def _look_at(self, desk: Desk, session: Session) -> None:
-        self._save(desk)
-        view = desk.look(session)
+    def _look_at(self, current: OpenSession, session: Session) -> None:
+        self._save(current)
+        view = current.look(session)
         if view is not None:
             self.post_message(self.Looked(session, view))
 
-    def _save(self, desk: Desk) -> None:
+    def _save(self, current: OpenSession) -> None:
         try:
-            desk.save()
+            current.save()
         except saved.UnsavedError as problem:
             self.post_message(self.Unsaved(problem))
 
@@ -318,7 +318,7 @@ class DistkbApp(Ways):
 
     def on_distkb_app_looked(self, message: Looked) -> None:
         """Show what the last event changed."""
-        if self.desk is not None and self.desk.show(message.session, message.view):
+        if self.current is not None and self.current.show(message.session, message.view):
             for screen in self.screen_stack:
                 screen.post_message(SessionChanged(message.view))
 

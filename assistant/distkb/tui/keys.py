@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.keys import format_key
 from textual.widgets import Static
 
-from distkb.tui.voice import voice
+from distkb.tui.language import say_of
 
 if TYPE_CHECKING:
     from textual.events import Click
@@ -84,7 +84,7 @@ class KeyBar(Static):
 
     def _part(self, row: tuple[str, str, str]) -> Content:
         name, description, _ = row
-        return Content.assemble((name, "bold $accent"), " ", voice(self)(description), "  ")
+        return Content.assemble((name, "bold $accent"), " ", say_of(self)(description), "  ")
 
     def on_resize(self) -> None:
         """Use the new width."""

@@ -12,7 +12,7 @@ from textual.app import SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from distkb.evidence.text.clean import plain
-from distkb.tui.voice import voice
+from distkb.tui.language import say_of
 
 if TYPE_CHECKING:
     from distkb.tui.app import DistkbApp
@@ -48,7 +48,7 @@ class Commands(Provider):
             some = True
             yield Hit(0.5 - place * 0.01, name, go, help=about)
         if not some:
-            yield Hit(0.01, voice(self.app)("tui.palette.none"), lambda: None)
+            yield Hit(0.01, say_of(self.app)("tui.palette.none"), lambda: None)
 
 
 def entries(app: DistkbApp, query: str) -> Iterator[Found]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from distkb.locale import Say
-    from distkb.tui.desk import Desk
     from distkb.tui.knowledge import ScreenKnowledge
+    from distkb.tui.open_session import OpenSession
 
 
 _COPIED = {"tmux": "tui.copied.tmux", "terminal": "tui.copied.terminal"}
@@ -26,7 +26,7 @@ class Ways(App[int]):
 
     say: Say
     knowledge: ScreenKnowledge | None
-    desk: Desk | None
+    current: OpenSession | None
 
     def begin(self, description: str = "", paths: Sequence[Path] = (), pasted: str = "") -> None:
         """Start a session from words, from files, from a log that was pasted, or from all of it."""

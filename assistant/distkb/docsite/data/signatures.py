@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.regex import Expression, translate
 from distkb.evidence import read
+from distkb.evidence.readers.report import failure_text, words
 from distkb.evidence.readers.report import report_reader as report
-from distkb.evidence.readers.report import telling, words
 from distkb.evidence.run import timeline, watchdog
 from distkb.evidence.scanner.literals import required_literals
 from distkb.evidence.text import clean, traceback
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RULES: Mapping[ModuleType, tuple[str, ...]] = {
     report: ("_QUOTED", "_FENCE", "_SWITCHED_OFF", "_OUTPUT", "_SPOKEN", "_COMMAND", "_CODE"),
     watchdog: ("_GROUP", "_RANK", "_WORK"),
-    telling: ("_SETTING", "_ERROR", "_FOOTER"),
+    failure_text: ("_SETTING", "_ERROR", "_FOOTER"),
     words: ("_NEGATED_EN", "_NEGATED_KO", "_ASIDE_EN", "_ASIDE_KO"),
     timeline: ("_ECHO", "_NOT_USER", "_NOT_USER_MESSAGE"),
     traceback: (
@@ -46,7 +46,7 @@ RULES: Mapping[ModuleType, tuple[str, ...]] = {
 
 NUMBERS: Mapping[ModuleType, tuple[str, ...]] = {
     report: ("MAX_CHARACTERS", "ROW", "FOLDED", "PASTED", "_FOLD"),
-    telling: ("MIN_WORDS", "_MAX_LINE"),
+    failure_text: ("MIN_WORDS", "_MAX_LINE"),
     words: ("SURE", "TORN", "SHOWN", "HINT", "ASIDE", "OPENING", "OPENING_LENGTH", "EVEN"),
     traceback: ("MAX_LINES", "MAX_MESSAGE", "MAX_PREFIX"),
     watchdog: ("UNSURE",),

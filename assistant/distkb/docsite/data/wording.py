@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.packed import fronts, numbers, steps
-from distkb.evidence.readers.report.telling import PRINTED, TELLING_SHARE
+from distkb.evidence.readers.report.failure_text import FAILURE_SHARE, PRINTED
 from distkb.search import wording
 from distkb.search.affinity import HALF_WORDS_OF_ERROR, LISTED, weighted
 from distkb.search.build import message_rows
@@ -42,7 +42,7 @@ def told(library: Library) -> dict[str, Any]:
         "cap": wording.CAP,
         "least": wording.LEAST,
         "share": wording.WORDING,
-        "tellingShare": TELLING_SHARE,
+        "tellingShare": FAILURE_SHARE,
         "printed": PRINTED,
         "halfWordsOfError": HALF_WORDS_OF_ERROR,
         "listed": LISTED,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from distkb.catalogue.model import Signature
     from distkb.evidence.inventory import LogFile
     from distkb.evidence.scanner.blocks import AnyBlock
-    from distkb.evidence.scanner.partner import Located
+    from distkb.evidence.scanner.second_process import Located
     from distkb.evidence.text.shapes import Shapes
 
 CONFIRMED = 2_000

@@ -14,7 +14,7 @@ from distkb.evidence.inventory import LogFile
 from distkb.evidence.observation import Quote
 from distkb.evidence.scanner.blocks import AnyBlock, Block, blocks
 from distkb.evidence.scanner.matcher import Candidates, Matcher
-from distkb.evidence.scanner.partner import Located, Partner, worth_sharing
+from distkb.evidence.scanner.second_process import Located, SecondProcess, worth_sharing
 from distkb.evidence.scanner.sieve import EXAMPLE
 from distkb.evidence.text.clean import is_ours
 from distkb.evidence.text.lines import Stamp
@@ -121,7 +121,7 @@ class Scanner:
         self._matcher = Matcher([*(s.pattern for s in self.signatures), *_ANCHORS], cache_dir=cache_dir)
         self._compiled: dict[int, re.Pattern[bytes]] = {}
         self._shapes = Shapes()
-        self._partner: Partner | None = None
+        self._second: SecondProcess | None = None
         self._scanned = 0
         self._files = 1
 
@@ -142,13 +142,13 @@ class Scanner:
             self._scanned = EARLY
             if (sieve := self._matcher.sieve()) is not None:
                 sieve.adapt(_example(paths))
-            self._partner = Partner(paths, self._locate)
+            self._second = SecondProcess(paths, self._locate)
         try:
             yield
         finally:
-            if self._partner is not None:
-                self._partner.end()
-                self._partner = None
+            if self._second is not None:
+                self._second.end()
+                self._second = None
 
     def regex(self, index: int) -> re.Pattern[bytes]:
         """The confirming expression of one signature or anchor, compiled when it is first needed."""
@@ -172,7 +172,7 @@ class Scanner:
 
     def _located(self, path: Path, stream: Readable) -> Iterator[tuple[AnyBlock, Located]]:
         """Blocks with their candidates."""
-        shared = self._partner.blocks(path, stream) if self._partner is not None else None
+        shared = self._second.blocks(path, stream) if self._second is not None else None
         return shared or ((block, self._locate(block)) for block in blocks(stream))
 
     def _locate(self, block: Block) -> Located:

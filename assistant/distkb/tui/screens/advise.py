@@ -26,7 +26,7 @@ from distkb.sizing.form import CHOICES, Form, FormError, read
 from distkb.sizing.launch import command
 from distkb.sizing.presets import PRESETS
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import voice
+from distkb.tui.language import say_of
 from distkb.tui.widgets.choice import Choice
 from distkb.tui.widgets.listing import refill
 from distkb.tui.widgets.prompt import Field
@@ -107,7 +107,7 @@ class AdviseScreen(Screen[None]):
 
     def speak(self) -> None:
         """Say everything in the language of the app; what was typed stays."""
-        say = voice(self)
+        say = say_of(self)
         self.query_one("#advise-title", Static).update(Content.styled(say("tui.advise.title"), "bold"))
         for field in FIELDS:
             self.query_one(f"#{_PREFIX}label-{field}", Static).update(Content(say(f"advise.field.{field}")))
@@ -174,7 +174,7 @@ class AdviseScreen(Screen[None]):
 
     def _say_line(self) -> None:
         """Say what is wrong with a field, else what the focused one is for."""
-        say, problem = voice(self), self._problem
+        say, problem = say_of(self), self._problem
         line = self.query_one("#advise-line", Static)
         line.set_class(problem is not None, "problem")
         if problem is not None:
@@ -187,7 +187,7 @@ class AdviseScreen(Screen[None]):
 
     def _show(self) -> None:
         """Show the last answer; dimmed where the fields say something else by now."""
-        advice, say = self.advice, voice(self)
+        advice, say = self.advice, say_of(self)
         for name in ("verdict", "heads", "rows", "more"):
             self.query_one(f"#{_PREFIX}{name}").set_class(self._problem is not None, "stale")
         if advice is None:
@@ -209,7 +209,7 @@ class AdviseScreen(Screen[None]):
     @on(OptionList.OptionHighlighted, "#advise-rows")
     def _detail(self) -> None:
         """Say what there is to know about the highlighted row, and about the answer as a whole."""
-        advice, say = self._about_row(), voice(self)
+        advice, say = self._about_row(), say_of(self)
         if advice is None or advice.chosen is None:
             return
         parts = [Content.styled(f"$ {command(advice)}", "bold $accent"), _held(advice.chosen, say), Content("")]

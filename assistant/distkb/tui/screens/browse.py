@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from distkb.catalogue.model import Family
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import fit, voice
+from distkb.tui.language import fit, say_of
 from distkb.tui.widgets.listing import refill, room
 from distkb.tui.widgets.prompt import LineInput
 
@@ -51,7 +51,7 @@ class BrowseScreen(Screen[None]):
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
-        say = voice(self)
+        say = say_of(self)
         self.query_one("#browse-title", Static).update(Content.styled(say("tui.browse.title"), "bold"))
         self.query_one(Input).placeholder = say("tui.browse.placeholder")
         self._list(self.query_one(Input).value)
@@ -78,7 +78,7 @@ class BrowseScreen(Screen[None]):
         known = self.app.knowledge
         if known is None:
             return
-        say = voice(self)
+        say = say_of(self)
         if words.strip():
             from distkb.search.query import search
 
@@ -92,12 +92,12 @@ class BrowseScreen(Screen[None]):
         for family in get_args(Family):
             members = [entry for entry in known.catalogue.entries if entry.family == family]
             if members:
-                heading = Content.styled(voice(self)(f"family.{family}"), "bold underline")
+                heading = Content.styled(say_of(self)(f"family.{family}"), "bold underline")
                 yield Option(heading, disabled=True)
                 yield from (self._row(entry) for entry in members)
 
     def _row(self, entry: Entry) -> Option:
-        title = fit(voice(self).text(entry.title), room(self.query_one(OptionList)) - 7)
+        title = fit(say_of(self).text(entry.title), room(self.query_one(OptionList)) - 7)
         return Option(Content.assemble((f"  {entry.id:<5}", "bold $accent"), title), id=entry.id)
 
     @on(OptionList.OptionSelected)

@@ -17,7 +17,7 @@ from distkb.diagnosis.questions import Question, fact_question, lines_question
 from distkb.diagnosis.session import Answered, DontKnow, Event, Withdrawn
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import voice
+from distkb.tui.language import say_of
 from distkb.tui.widgets.listing import refill
 from distkb.tui.widgets.move import UNKNOWN, MovePanel
 
@@ -59,7 +59,7 @@ class ChangeScreen(Dialog[Event | None]):
 
     def speak(self) -> None:
         """Say what can be done."""
-        say = voice(self)
+        say = say_of(self)
         self.query_one("#change-title", Static).update(Content(say("tui.change.title")))
         option = Option(Content.assemble(("t ", "bold $accent"), say("tui.change.withdraw")), id="withdraw")
         options = self.query_one("#change-options", OptionList)

@@ -18,7 +18,7 @@ from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.opening import UnreadableError
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import shown, voice
+from distkb.tui.language import say_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,7 +95,7 @@ class ContextScreen(Dialog[None]):
 
     def speak(self) -> None:
         """Say where the line stands."""
-        place = self._place() or voice(self)("tui.context.words")
+        place = self._place() or say_of(self)("tui.context.words")
         self.query_one("#context-title", Static).update(shown(place))
 
     def _place(self) -> str:

@@ -14,8 +14,8 @@ from distkb.report.layout import wrap
 from distkb.report.rollcall import lines as roll_call
 from distkb.report.story import clock, exact, message, tell
 from distkb.tui.keys import key
+from distkb.tui.language import fit, say_of
 from distkb.tui.screens.quotes import QuotesScreen
-from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill, room
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class CourseScreen(QuotesScreen):
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
-        known, say = self.app.knowledge, voice(self)
-        view = None if self.app.desk is None else self.app.desk.view
+        known, say = self.app.knowledge, say_of(self)
+        view = None if self.app.current is None else self.app.current.view
         if known is None or view is None:
             return
         evidence = view.diagnosis.evidence
@@ -73,7 +73,7 @@ class CourseScreen(QuotesScreen):
 
     def _events(self, evidence: Evidence, columns: int) -> list[Option]:
         """Return a row for each event: its time, whose it is and where it stands, and below that what was printed."""
-        say, citations = voice(self), Citations(evidence)
+        say, citations = say_of(self), Citations(evidence)
         rows = []
         for found in course(evidence):
             quote = citations.best(found) if found in evidence.notes else found

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from distkb.report.signs import SHOWN, speaking_against, speaking_for, table
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import prose, shown, voice
+from distkb.tui.language import prose, say_of, shown
 from distkb.tui.widgets.listing import refill
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class EntryScreen(Screen[None]):
         entry, known = self.entry, self.app.knowledge
         if entry is None or known is None:
             return
-        say = voice(self)
+        say = say_of(self)
         self._put("#entry-title", Content.assemble((f"{entry.id}  ", "bold $accent"), (say.text(entry.title), "bold")))
         self._put("#entry-opening", self._beginning(entry, say))
         for number, cause in enumerate(entry.causes):

@@ -14,8 +14,8 @@ from distkb.report.citations import Citations
 from distkb.report.layout import wrap
 from distkb.report.measure import percent, strength
 from distkb.tui.keys import key
+from distkb.tui.language import fit, say_of
 from distkb.tui.screens.quotes import QuotesScreen
-from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.listing import refill, room
 from distkb.tui.widgets.trail import quoted
 
@@ -44,13 +44,13 @@ class ExplainScreen(QuotesScreen):
         self._all = False
 
     def _ranked(self) -> RankedCause | None:
-        view = None if self.app.desk is None else self.app.desk.view
+        view = None if self.app.current is None else self.app.current.view
         causes = () if view is None else view.diagnosis.causes
         return next((ranked for ranked in causes if ranked.entry.id == self._entry), None)
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
-        known, say, ranked = self.app.knowledge, voice(self), self._ranked()
+        known, say, ranked = self.app.knowledge, say_of(self), self._ranked()
         if known is None:
             return
         title = say.text(known.entries[self._entry].title)
@@ -64,11 +64,11 @@ class ExplainScreen(QuotesScreen):
         refill(self.query_one(OptionList), rows, highlighted=0)
 
     def _total(self) -> float:
-        view = None if self.app.desk is None else self.app.desk.view
+        view = None if self.app.current is None else self.app.current.view
         return 0.0 if view is None else next((row.probability for row in view.entries if row.id == self._entry), 0.0)
 
     def _rows(self, ranked: RankedCause) -> list[Option]:
-        say, known = voice(self), self.app.knowledge
+        say, known = say_of(self), self.app.knowledge
         if known is None:
             return []
         evidence = [c for c in ranked.evidence if abs(c.weight) >= NOISE]
@@ -96,8 +96,8 @@ class ExplainScreen(QuotesScreen):
         return [self._row(Content(f"  {text}"))]
 
     def _group(self, contributions: Iterable[Contribution]) -> list[Option]:
-        say, known = voice(self), self.app.knowledge
-        view = None if self.app.desk is None else self.app.desk.view
+        say, known = say_of(self), self.app.knowledge
+        view = None if self.app.current is None else self.app.current.view
         if known is None or view is None:
             return []
         citations = Citations(view.diagnosis.evidence)

@@ -17,14 +17,14 @@ from textual.widgets.option_list import Option
 from distkb.evidence.text.clean import plain
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
+from distkb.tui.language import say_of
 from distkb.tui.screens.open import PathInput
-from distkb.tui.voice import voice
 from distkb.tui.widgets.listing import refill
 
 if TYPE_CHECKING:
     from distkb.locale import Say
     from distkb.tui.app import DistkbApp
-    from distkb.tui.desk import Desk
+    from distkb.tui.open_session import OpenSession
 
 FORMS: tuple[tuple[str, str], ...] = (("markdown", ".md"), ("json", ".json"), ("upstream", ".md"))
 """What can be written, and how the names of such files end."""
@@ -79,7 +79,7 @@ class ExportScreen(Dialog[None]):
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
-        say = voice(self)
+        say = say_of(self)
         self.query_one("#export-title", Static).update(Content(say("tui.export.title")))
         rows = (Option(Content(say(f"tui.export.{name}")), id=name) for name, _ in FORMS)
         refill(self.query_one(OptionList), rows, highlighted=self._first)
@@ -89,12 +89,12 @@ class ExportScreen(Dialog[None]):
 
     @on(OptionList.OptionHighlighted)
     def _say_example(self) -> None:
-        say = voice(self)
+        say = say_of(self)
         self.query_one(Input).placeholder = say("tui.export.placeholder", name=f"session{self._form()[1]}")
 
     def _say_written(self) -> None:
         if self._path is not None:
-            text = voice(self)("tui.export.written", path=plain(str(self._path)))
+            text = say_of(self)("tui.export.written", path=plain(str(self._path)))
             self.query_one("#export-result", Static).update(Content(text))
 
     def _form(self) -> tuple[str, str]:
@@ -109,16 +109,16 @@ class ExportScreen(Dialog[None]):
     @on(Input.Submitted)
     def _named(self, event: Input.Submitted) -> None:
         event.stop()
-        desk, typed = self.app.desk, event.value.strip()
-        if desk is not None and desk.view is not None and typed:
-            self._write(typed, self._form()[0], desk, voice(self))
+        current, typed = self.app.current, event.value.strip()
+        if current is not None and current.view is not None and typed:
+            self._write(typed, self._form()[0], current, say_of(self))
 
     @work(thread=True, group="export", exclusive=True)
-    def _write(self, typed: str, form: str, desk: Desk, say: Say) -> None:
+    def _write(self, typed: str, form: str, current: OpenSession, say: Say) -> None:
         path = Path(typed)
         try:
             path = path.expanduser().absolute()
-            text = written(form, desk, say)
+            text = written(form, current, say)
             with path.open("x", encoding="utf-8", errors="replace") as file:
                 file.write(text)
         except FileExistsError:
@@ -136,14 +136,14 @@ class ExportScreen(Dialog[None]):
 
     def on_export_screen_refused(self, message: Refused) -> None:
         """Say why not; the path stays, to be corrected."""
-        text = voice(self)(message.sentence, path=plain(str(message.path)), reason=plain(message.reason))
+        text = say_of(self)(message.sentence, path=plain(str(message.path)), reason=plain(message.reason))
         self.notify(text, severity="error", markup=False)
 
     def action_copy(self) -> None:
         """Copy the text instead of writing it."""
-        desk = self.app.desk
-        if desk is not None and desk.view is not None:
-            self.app.copy(written(self._form()[0], desk, voice(self)))
+        current = self.app.current
+        if current is not None and current.view is not None:
+            self.app.copy(written(self._form()[0], current, say_of(self)))
 
     def action_to_list(self) -> None:
         """Go from the path to the forms."""
@@ -154,11 +154,11 @@ class ExportScreen(Dialog[None]):
         self.dismiss(None)
 
 
-def written(form: str, desk: Desk, say: Say) -> str:
+def written(form: str, current: OpenSession, say: Say) -> str:
     """Return the session in one of the forms."""
     from distkb.sessions import export
 
-    session, view, guide = desk.session, desk.view, desk.knowledge.guide
+    session, view, guide = current.session, current.view, current.knowledge.guide
     if view is None:
         return ""
     if form == "json":

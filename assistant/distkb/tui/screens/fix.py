@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from distkb.diagnosis.session import FixTried, Outcome
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import prose, voice
+from distkb.tui.language import prose, say_of
 from distkb.tui.widgets.code import CodeDiff, coloured
 from distkb.tui.widgets.listing import refill
 
@@ -75,13 +75,13 @@ class FixScreen(Screen[None]):
     def on_mount(self) -> None:
         """Show the fix, from its top."""
         self.speak()
-        self.query_one("#fix-outcome").display = self.app.desk is not None
+        self.query_one("#fix-outcome").display = self.app.current is not None
         self.query_one("#fix-body").focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Ask for the outcome only where a session could use it."""
         if action == "outcome":
-            return self.app.desk is not None
+            return self.app.current is not None
         if action == "copy":
             return self._found is not None and bool(self._copied())
         if action == "next_fix":
@@ -92,11 +92,11 @@ class FixScreen(Screen[None]):
         """Say everything in the language of the app."""
         if self._found is None:
             return
-        say = voice(self)
+        say = say_of(self)
         entry, cause, fix = self._found
         self._put("#fix-title", Content.assemble((f"{fix.id}  ", "bold $accent"), (say.text(fix.title), "bold")))
         self._put("#fix-cause", Content.assemble((f"{entry.id}  ", "bold"), say.text(cause.title)))
-        here = self.app.desk.remedy(cause, say) if self.app.desk is not None else ""
+        here = self.app.current.remedy(cause, say) if self.app.current is not None else ""
         self._put("#fix-here", prose(here))
         self.query_one("#fix-here").display = bool(here)
         warnings = []
@@ -133,7 +133,7 @@ class FixScreen(Screen[None]):
     def action_outcome(self, outcome: str) -> None:
         """Tell the session whether it helped, and go back to it."""
         chosen = next((known for _, known in _OUTCOMES if known == outcome), None)
-        if chosen is not None and self.app.desk is not None:
+        if chosen is not None and self.app.current is not None:
             self.app.back_to_session()
             self.app.apply(FixTried(fix=self._identity, outcome=chosen))
 

@@ -14,7 +14,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import prose, voice
+from distkb.tui.language import prose, say_of
 from distkb.tui.widgets.listing import refill
 from distkb.tui.widgets.prompt import LineInput
 
@@ -51,7 +51,7 @@ class GlossaryScreen(Screen[None]):
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
-        say = voice(self)
+        say = say_of(self)
         self.query_one("#glossary-title", Static).update(Content.styled(say("tui.glossary.title"), "bold"))
         self.query_one(Input).placeholder = say("tui.glossary.placeholder")
         self._list(self.query_one(Input).value)
@@ -64,7 +64,7 @@ class GlossaryScreen(Screen[None]):
         known = self.app.knowledge
         if known is None:
             return
-        say, wanted = voice(self), words.strip().casefold()
+        say, wanted = say_of(self), words.strip().casefold()
         listing = self.query_one("#glossary-list", OptionList)
         chosen = self._chosen()
         terms = [term for term in known.catalogue.terms if not wanted or _matches(term, wanted)]
@@ -86,10 +86,10 @@ class GlossaryScreen(Screen[None]):
         term, known = self._chosen(), self.app.knowledge
         panel = self.query_one("#glossary-term", Static)
         if term is None or known is None:
-            panel.update(Content(voice(self)("tui.glossary.none")))
+            panel.update(Content(say_of(self)("tui.glossary.none")))
             self.query_one("#glossary-links").display = False
             return
-        say = voice(self)
+        say = say_of(self)
         other = term.term.en if say.lang == "ko" else term.term.ko
         forms = ", ".join(dict.fromkeys((*term.forms.en, *term.forms.ko)))
         parts = [

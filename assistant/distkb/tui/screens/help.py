@@ -14,7 +14,7 @@ from textual.widgets import Static
 from distkb.report.layout import pad, width
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import PREFIX, KeyBar, key, shown_name
-from distkb.tui.voice import prose, voice
+from distkb.tui.language import prose, say_of
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -45,7 +45,7 @@ class HelpScreen(Dialog[None]):
 
     def speak(self) -> None:
         """Write the help in the language of the app."""
-        say = voice(self)
+        say = say_of(self)
         parts = [prose(say(name)) for name in self._about(self._below.focused)]
         parts.append(Content.styled(f"\n{say('tui.help.keys')}", "bold underline"))
         found: dict[str, list[str]] = {}
@@ -62,7 +62,7 @@ class HelpScreen(Dialog[None]):
 
     def _about(self, focused: Widget | None) -> list[str]:
         """Return the sentences about the focused widget, those it stands in, and the screen."""
-        say = voice(self)
+        say = say_of(self)
         names: list[str] = []
         node = focused
         while node is not None and node is not self._below:

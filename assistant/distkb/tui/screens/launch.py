@@ -18,7 +18,7 @@ from distkb.sizing.form import command_line
 from distkb.sizing.launch import command, files
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import voice
+from distkb.tui.language import say_of
 from distkb.tui.widgets.code import coloured
 from distkb.tui.widgets.listing import refill
 
@@ -65,7 +65,7 @@ class LaunchScreen(Dialog[None]):
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
-        say, advice = voice(self), self._advice
+        say, advice = say_of(self), self._advice
         name = NAMES[advice.chosen.name] if advice.chosen is not None else ""
         title = "tui.launch.title.checkpointing" if advice.checkpointing else "tui.launch.title"
         self.query_one("#launch-title", Static).update(Content(say(title, strategy=name)))

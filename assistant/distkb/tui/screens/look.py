@@ -17,7 +17,7 @@ from textual.widgets import Static
 
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import voice
+from distkb.tui.language import say_of
 from distkb.tui.widgets.move import offer
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ class LookScreen(Dialog[Path | None]):
 
     def speak(self) -> None:
         """Say what is looked at."""
-        self.query_one("#look-title", Static).update(Content(offer(self._job, voice(self), asked=False)))
+        self.query_one("#look-title", Static).update(Content(offer(self._job, say_of(self), asked=False)))
         self._tick()
 
     def _tick(self) -> None:
-        text = voice(self)("tui.look.running", n=f"{monotonic() - self._began:.0f}")
+        text = say_of(self)("tui.look.running", n=f"{monotonic() - self._began:.0f}")
         self.query_one("#look-time", Static).update(Content(text))
 
     @work(thread=True, group="look")
@@ -90,7 +90,7 @@ class LookScreen(Dialog[Path | None]):
     def on_look_screen_taken(self, message: Taken) -> None:
         """Hand it over; where there is nothing, say so."""
         if message.folder is None:
-            text = voice(self)("tui.look.nothing", reason=message.reason)
+            text = say_of(self)("tui.look.nothing", reason=message.reason)
             self.app.notify(text, severity="error", markup=False)
         self.dismiss(message.folder)
 

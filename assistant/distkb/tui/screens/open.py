@@ -19,8 +19,8 @@ from textual.widgets import DirectoryTree, Input, Static
 from distkb.evidence.text.clean import plain
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
+from distkb.tui.language import fit, say_of
 from distkb.tui.screens.start import existing
-from distkb.tui.voice import fit, voice
 from distkb.tui.widgets.prompt import WordsInput
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class OpenScreen(Dialog[Path | None]):
 
     def speak(self) -> None:
         """Say what to do."""
-        say = voice(self)
+        say = say_of(self)
         self.query_one("#open-title", Static).update(Content(say("tui.open.title")))
         self.query_one(Input).placeholder = say("tui.open.placeholder")
 
@@ -157,7 +157,7 @@ class OpenScreen(Dialog[Path | None]):
         try:
             self.app.call_from_thread(self.dismiss, pasted.keep(text))
         except OSError as problem:
-            text = voice(self)("tui.not-saved", reason=problem.strerror or "")
+            text = say_of(self)("tui.not-saved", reason=problem.strerror or "")
             self.app.call_from_thread(self.notify, text, severity="error", markup=False)
 
     def action_to_list(self) -> None:
@@ -173,7 +173,7 @@ class OpenScreen(Dialog[Path | None]):
         if path is not None:
             self.dismiss(path)
         elif typed:
-            text = voice(self)("tui.open.missing", path=plain(typed))
+            text = say_of(self)("tui.open.missing", path=plain(typed))
             self.notify(text, severity="error", markup=False)
 
     @on(DirectoryTree.FileSelected)

@@ -26,7 +26,7 @@ from distkb.probing.run import ProbeRun, Stage
 from distkb.report import probe as report
 from distkb.tui.answered import body, conclude, files_found, status_of
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import fit, voice
+from distkb.tui.language import fit, say_of
 from distkb.tui.widgets.listing import refill
 from distkb.tui.widgets.prompt import Field
 
@@ -129,7 +129,7 @@ class ProbesScreen(Screen[None]):
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
-        say = voice(self)
+        say = say_of(self)
         self.query_one("#probes-title", Static).update(Content.styled(say("tui.probes.title"), "bold"))
         self._list()
         self._say_what()
@@ -143,7 +143,7 @@ class ProbesScreen(Screen[None]):
 
     def _list(self) -> None:
         """List the probes, one line each: a row that wraps would push the last one out of sight."""
-        say, room = voice(self), max(20, self.app.size.width - 22)
+        say, room = say_of(self), max(20, self.app.size.width - 22)
         rows = (
             Option(Content.assemble((f"{name:<17}", "bold $accent"), fit(say(f"tui.probes.{name}"), room)), id=name)
             for name in PROBES
@@ -157,7 +157,7 @@ class ProbesScreen(Screen[None]):
     @on(OptionList.OptionHighlighted, "#probes-list")
     def _say_what(self) -> None:
         """Say what the chosen probe would run, before it runs."""
-        say, name = voice(self), self._highlighted()
+        say, name = say_of(self), self._highlighted()
         if name is None:
             return
         python = say("tui.probes.looking") if self.python is None else plain(str(self.python.path))
@@ -190,7 +190,7 @@ class ProbesScreen(Screen[None]):
         """Say whether a probe runs, and how it begins and ends."""
         name = "running" if self._probing else "idle" if self._answer is None else "done"
         self.set_class(name != "idle", "under-way")
-        text = voice(self)(f"tui.probes.{name}", n=f"{monotonic() - self._began:.0f}")
+        text = say_of(self)(f"tui.probes.{name}", n=f"{monotonic() - self._began:.0f}")
         self.query_one("#probes-state", Static).update(Content(text))
 
     def _tick(self) -> None:
@@ -228,7 +228,7 @@ class ProbesScreen(Screen[None]):
                     self._open(PROBES[name].step)
             case "callable" | "peer":
                 field = self.query_one("#probes-field", Field)
-                field.placeholder = voice(self)(f"tui.probes.{name}.field")
+                field.placeholder = say_of(self)(f"tui.probes.{name}.field")
                 field.display = True
                 field.focus()
             case _:
@@ -250,11 +250,11 @@ class ProbesScreen(Screen[None]):
         try:
             self._begin("network", *peers.typed(typed))
         except peers.NoPeerError as problem:
-            self.notify(voice(self)("network.peer", given=plain(str(problem))), severity="error", markup=False)
+            self.notify(say_of(self)("network.peer", given=plain(str(problem))), severity="error", markup=False)
 
     def _look(self) -> None:
         if not self.app.jobs:
-            self.notify(voice(self)("tui.look.none"), markup=False)
+            self.notify(say_of(self)("tui.look.none"), markup=False)
         else:
             self.app.look(self.app.jobs[0], lambda folder: self._read((folder,), "collect.stacks"))
 
@@ -265,7 +265,7 @@ class ProbesScreen(Screen[None]):
 
     def _read(self, paths: Sequence[Path], step: str) -> None:
         """Read them into the open session, or into a new one: its verdict leads."""
-        if self.app.desk is None:
+        if self.app.current is None:
             self.app.begin(paths=paths)
         else:
             self.app.back_to_session()
@@ -275,7 +275,7 @@ class ProbesScreen(Screen[None]):
         if self._probing:
             return
         if self.python is None:
-            self.notify(voice(self)("tui.probes.looking"), markup=False)
+            self.notify(say_of(self)("tui.probes.looking"), markup=False)
             return
         self._probing, self._given_up, self._answer = True, False, None
         self._began = monotonic()
@@ -317,12 +317,12 @@ class ProbesScreen(Screen[None]):
         self._say_line(message.event)
         command = start_other(message.event, self._request) if "listen" in self._request else None
         if command is not None:
-            self._said.append(voice(self)("network.start-other", command=command))
+            self._said.append(say_of(self)("network.start-other", command=command))
             self._say_line(self._said[-1])
             self.app.copy(command)
 
     def _say_line(self, event: Stage | str) -> None:
-        say = voice(self)
+        say = say_of(self)
         if isinstance(event, Stage):
             name = f"probe.stage.{event.stage}"
             event = say(name, **event.values) if say.knows(name) else event.stage
@@ -333,7 +333,7 @@ class ProbesScreen(Screen[None]):
         self._probing = False
         self._say_state()
         self.refresh_bindings()
-        self.notify(voice(self)("tui.probes.broken", reason=message.reason), severity="error", markup=False)
+        self.notify(say_of(self)("tui.probes.broken", reason=message.reason), severity="error", markup=False)
 
     def on_probes_screen_answered(self, message: Answered) -> None:
         """Show what was found, and tell the session."""
@@ -342,14 +342,14 @@ class ProbesScreen(Screen[None]):
         self._say_state()
         self.refresh_bindings()
         self._show_answer(answer)
-        if self.app.desk is not None:
+        if self.app.current is not None:
             present = tuple(o for o in answer.observations if o.present)
             clear = tuple(o.id for o in answer.observations if not o.present)
             step = self._step or PROBES[answer.probe].step
             self.app.apply(ProbeResult(step=step, observations=present, clear=clear, status=status_of(answer)))
 
     def _show_answer(self, answer: ProbeAnswer) -> None:
-        say = voice(self)
+        say = say_of(self)
         columns = max(40, self.app.size.width - 4)
         text = report.write(answer, say, columns=columns, body=body(answer, say, columns))
         self.query_one("#probes-answer", Static).update(Content(text))

@@ -12,8 +12,8 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from distkb.tui.desk import SessionChanged
 from distkb.tui.keys import KeyBar, key
+from distkb.tui.open_session import SessionChanged
 
 if TYPE_CHECKING:
     from distkb.evidence.observation import Quote

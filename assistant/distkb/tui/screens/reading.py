@@ -19,7 +19,7 @@ from distkb.intake_process import CancelledError, ReadingFailedError, ReadReques
 from distkb.tui import saved
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import shown, voice
+from distkb.tui.language import say_of, shown
 from distkb.tui.widgets.move import duration
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class ReadingScreen(Dialog[Outcome | None]):
 
     def speak(self) -> None:
         """Say what is being read."""
-        self.query_one("#reading-title", Static).update(Content(voice(self)("tui.reading.title")))
+        self.query_one("#reading-title", Static).update(Content(say_of(self)("tui.reading.title")))
         what = ", ".join(str(path) for path in self._paths) or self._description
         self.query_one("#reading-what", Static).update(shown(what))
         self._show_amount()
@@ -115,7 +115,7 @@ class ReadingScreen(Dialog[Outcome | None]):
     def _show_amount(self) -> None:
         """Show how much was read, and for how long already."""
         done, total = self._amount
-        say, time = voice(self), duration(monotonic() - self._began, voice(self))
+        say, time = say_of(self), duration(monotonic() - self._began, say_of(self))
         text = say("tui.reading.amount", done=f"{done / _MEBI:.1f}", total=f"{total / _MEBI:.1f}") if total else ""
         text = say("tui.reading.preparing") if self._preparing else text
         self.query_one("#reading-amount", Static).update(Content(f"{text}  {time}".strip()))
@@ -189,7 +189,7 @@ class ReadingScreen(Dialog[Outcome | None]):
         return (words or ", ".join("/".join(path.absolute().parts[-2:]) for path in self._paths))[:TITLE_LENGTH]
 
     def _say_skipped(self, skipped: tuple[Skipped, ...]) -> None:
-        say = voice(self)
+        say = say_of(self)
         for item in skipped[:3]:
             code = f"skip.{item.code}"
             reason = say(code if say.knows(code) else "skip.unreadable", detail=item.detail or item.code)
@@ -197,7 +197,7 @@ class ReadingScreen(Dialog[Outcome | None]):
 
     def on_reading_screen_failed(self, message: Failed) -> None:
         """Say that it failed and go back."""
-        text = voice(self)("tui.reading.failed", reason=message.reason)
+        text = say_of(self)("tui.reading.failed", reason=message.reason)
         self.app.notify(text, severity="error", markup=False)
         self.dismiss(None)
 

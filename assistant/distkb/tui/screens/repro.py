@@ -26,7 +26,7 @@ from distkb.repro.nodes import NodesUnavailableError
 from distkb.repro.program import availability
 from distkb.repro.run import Reproduction
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import voice
+from distkb.tui.language import say_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,7 +112,7 @@ class ReproScreen(Screen[None]):
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
-        say, entry = voice(self), self._entry
+        say, entry = say_of(self), self._entry
         title = Content.assemble((f"{entry.id}  ", "bold $accent"), (say.text(entry.title), "bold"))
         self.query_one("#repro-title", Static).update(title)
         self.query_one("#repro-what", Static).update(Content(self._what()))
@@ -125,7 +125,7 @@ class ReproScreen(Screen[None]):
 
     def _what(self) -> str:
         """Say what would run, or why it cannot."""
-        say, here = voice(self), self._here
+        say, here = say_of(self), self._here
         if here is None:
             return say("tui.repro.looking")
         if here.reason is not None or here.program is None:
@@ -138,7 +138,7 @@ class ReproScreen(Screen[None]):
     def _say_state(self) -> None:
         runnable = self._here is not None and self._here.reason is None
         name = "running" if self._under_way else "idle" if self._shown is None else "done"
-        text = voice(self)(f"tui.repro.{name}", n=f"{monotonic() - self._began:.0f}") if runnable else ""
+        text = say_of(self)(f"tui.repro.{name}", n=f"{monotonic() - self._began:.0f}") if runnable else ""
         self.query_one("#repro-state", Static).update(Content(text))
         self.refresh_bindings()
 
@@ -233,7 +233,7 @@ class ReproScreen(Screen[None]):
 
     def _say_line(self, event: Stage | str) -> None:
         if not isinstance(event, str):
-            say = voice(self)
+            say = say_of(self)
             name = f"repro.stage.{event.stage.removeprefix('repro.')}"
             if not say.knows(name):
                 return
@@ -245,9 +245,9 @@ class ReproScreen(Screen[None]):
         self._under_way = False
         self._say_state()
         if message.reason == "cancelled":
-            self.notify(voice(self)("tui.repro.cancelled"), markup=False)
+            self.notify(say_of(self)("tui.repro.cancelled"), markup=False)
         else:
-            text = voice(self)("repro.broke-off", id=self._entry.id, detail=plain(message.reason))
+            text = say_of(self)("repro.broke-off", id=self._entry.id, detail=plain(message.reason))
             self.notify(text, severity="error", markup=False)
 
     def on_repro_screen_answered(self, message: Answered) -> None:
@@ -261,7 +261,7 @@ class ReproScreen(Screen[None]):
         if self._shown is None or known is None:
             return
         columns = max(40, self.app.size.width - 4)
-        text = run_text(self._shown, known.meanings, voice(self), kept=None, columns=columns)
+        text = run_text(self._shown, known.meanings, say_of(self), kept=None, columns=columns)
         self.query_one("#repro-answer", Static).update(Content(text))
         self.query_one("#repro-result").display = True
 

@@ -15,8 +15,8 @@ from textual.widgets.option_list import Option
 from distkb.tui import saved
 from distkb.tui.dialog import Dialog
 from distkb.tui.keys import KeyBar, key
+from distkb.tui.language import say_of
 from distkb.tui.screens.start import session_row
-from distkb.tui.voice import voice
 from distkb.tui.widgets.listing import refill
 from distkb.tui.widgets.prompt import LineInput
 
@@ -57,7 +57,7 @@ class ResumeScreen(Dialog[str | None]):
 
     def speak(self) -> None:
         """Say what is listed."""
-        self.query_one(Input).placeholder = voice(self)("tui.resume.filter")
+        self.query_one(Input).placeholder = say_of(self)("tui.resume.filter")
         self._list()
 
     @on(Input.Changed)
@@ -67,7 +67,7 @@ class ResumeScreen(Dialog[str | None]):
         fitting = [s for s in sessions if all(word in f"{s.started} {s.title}".casefold() for word in words)]
         listing = self.query_one(OptionList)
         refill(listing, (Option(session_row(session), id=session.id) for session in fitting), highlighted=0)
-        text = voice(self)("tui.resume.title" if sessions else "tui.resume.none")
+        text = say_of(self)("tui.resume.title" if sessions else "tui.resume.none")
         self.query_one("#resume-title", Static).update(Content(text))
         self._doomed = None
 
@@ -92,7 +92,7 @@ class ResumeScreen(Dialog[str | None]):
             return
         if self._doomed != name:
             self._doomed = name
-            self.query_one("#resume-title", Static).update(Content(voice(self)("tui.resume.sure")))
+            self.query_one("#resume-title", Static).update(Content(say_of(self)("tui.resume.sure")))
             return
         try:
             saved.delete(name)

@@ -28,9 +28,9 @@ from distkb.diagnosis.session import (
 from distkb.report.certainty import certainty
 from distkb.report.rollcall import lines as roll_call
 from distkb.report.story import tell
-from distkb.tui.desk import SessionChanged
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import beginning, fit, voice
+from distkb.tui.language import beginning, fit, say_of
+from distkb.tui.open_session import SessionChanged
 from distkb.tui.widgets.causes import CauseList
 from distkb.tui.widgets.move import LETTERS, SILENT_S, UNKNOWN, Look, MovePanel, runnable
 from distkb.tui.widgets.panes import Panes
@@ -97,8 +97,8 @@ class SessionScreen(Screen[None]):
     def on_mount(self) -> None:
         """Show the session as it stands."""
         self.speak()
-        if self.app.desk is not None and self.app.desk.view is not None:
-            self._show(self.app.desk.view)
+        if self.app.current is not None and self.app.current.view is not None:
+            self._show(self.app.current.view)
         self.query_one(MovePanel).focus_options()
 
     def on_resize(self) -> None:
@@ -112,17 +112,17 @@ class SessionScreen(Screen[None]):
 
     def speak(self) -> None:
         """Say the headings; the parts speak for themselves."""
-        say = voice(self)
+        say = say_of(self)
         self.query_one("#session-trail-title", Static).update(Content(say("tui.session.trail")))
         self._title()
-        if self.app.desk is not None and self.app.desk.view is not None:
-            self._tell(self.app.desk.view)
+        if self.app.current is not None and self.app.current.view is not None:
+            self._tell(self.app.current.view)
 
     def _title(self) -> None:
-        desk = self.app.desk
-        if desk is None:
+        current = self.app.current
+        if current is None:
             return
-        title = fit(desk.session.title or desk.session.id, max(10, self.app.size.width - 10))
+        title = fit(current.session.title or current.session.id, max(10, self.app.size.width - 10))
         self.query_one("#session-title", Static).update(Content.assemble(("distkb", "bold $accent"), "  ", title))
 
     # Showing
@@ -142,7 +142,7 @@ class SessionScreen(Screen[None]):
 
     def _tell(self, view: SessionView) -> None:
         """Say what happened, as the command line does, and with room, or for want of it, what became of the ranks."""
-        known, say, evidence = self.app.knowledge, voice(self), view.diagnosis.evidence
+        known, say, evidence = self.app.knowledge, say_of(self), view.diagnosis.evidence
         story = self.query_one("#session-story", Static)
         told = "" if known is None else tell(evidence, known.meanings, say)
         shown = ROLL if self.app.size.height >= TALL else 0 if told else ROLL_LOW
@@ -155,7 +155,7 @@ class SessionScreen(Screen[None]):
 
     def _say_sure(self, view: SessionView) -> None:
         """Say how sure it is, and how the move that is shown would make it surer."""
-        say, moves, known = voice(self), self._moves(), self.app.knowledge
+        say, moves, known = say_of(self), self._moves(), self.app.knowledge
         move = moves[self._offered] if self._offered < len(moves) else None
         told = certainty(view, say, None if isinstance(move, Look) else move, known.meanings if known else None)
         line = Content.assemble((say("tui.session.causes"), "bold underline"), "  ", told)
@@ -163,7 +163,7 @@ class SessionScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Offer to undo or redo only what there is."""
-        view = None if self.app.desk is None else self.app.desk.view
+        view = None if self.app.current is None else self.app.current.view
         if action == "undo":
             return view is not None and view.can_undo
         if action == "redo":
@@ -172,7 +172,7 @@ class SessionScreen(Screen[None]):
 
     def commands(self) -> Iterator[SystemCommand]:
         """Yield what the command palette offers here."""
-        say = voice(self)
+        say = say_of(self)
         for name in ("course", "fix", "undo", "redo", "other-move", "add", "export", "leave"):
             action = getattr(self, f"action_{name.replace('-', '_')}")
             yield SystemCommand(say(f"tui.command.{name}"), say(f"tui.command.{name}.help"), action)
@@ -181,7 +181,7 @@ class SessionScreen(Screen[None]):
 
     @on(MovePanel.Decided)
     def _decided(self, message: MovePanel.Decided) -> None:
-        if self.app.desk is None or self.app.desk.busy:
+        if self.app.current is None or self.app.current.busy:
             return  # the answer was to what is no longer asked
         options, panel = message.options, self.query_one(MovePanel)
         match message.move:
@@ -220,7 +220,7 @@ class SessionScreen(Screen[None]):
 
     def _moves(self) -> tuple[Move | Look, ...]:
         """Return what to do now, best first; a silent job that runs here comes before anything else."""
-        view = None if self.app.desk is None else self.app.desk.view
+        view = None if self.app.current is None else self.app.current.view
         if view is None:
             return ()
         moves: tuple[Move | Look, ...] = (view.next, *view.alternatives)
@@ -249,8 +249,8 @@ class SessionScreen(Screen[None]):
         panel = self.query_one(MovePanel)
         panel.show(self._moves()[number])
         panel.focus_options()
-        if self.app.desk is not None and self.app.desk.view is not None:
-            self._say_sure(self.app.desk.view)
+        if self.app.current is not None and self.app.current.view is not None:
+            self._say_sure(self.app.current.view)
 
     def action_other_move(self) -> None:
         """Show the next best move instead; after the last one the best comes again."""
@@ -264,7 +264,7 @@ class SessionScreen(Screen[None]):
         if checks:
             self._offer(checks[0])
         else:
-            self.notify(voice(self)("tui.session.nothing-more"), markup=False)
+            self.notify(say_of(self)("tui.session.nothing-more"), markup=False)
 
     def action_choose(self, number: int) -> None:
         """Answer, wherever the focus is."""
@@ -280,19 +280,19 @@ class SessionScreen(Screen[None]):
 
     def action_undo(self) -> None:
         """Take the last event back."""
-        desk = self.app.desk
-        if desk is not None and can_undo(desk.session.events):
+        current = self.app.current
+        if current is not None and can_undo(current.session.events):
             self.app.apply(Undone())
 
     def action_redo(self) -> None:
         """Take the last undo back."""
-        desk = self.app.desk
-        if desk is not None and can_redo(desk.session.events):
+        current = self.app.current
+        if current is not None and can_redo(current.session.events):
             self.app.apply(Redone())
 
     def action_fix(self) -> None:
         """Read the first fix that was not tried, of the chosen entry or of the most probable cause."""
-        view = None if self.app.desk is None else self.app.desk.view
+        view = None if self.app.current is None else self.app.current.view
         if view is None:
             return
         causes = self.query_one(CauseList)
@@ -348,9 +348,9 @@ class SessionScreen(Screen[None]):
     def _change_event(self, message: Trail.EventChosen) -> None:
         from distkb.tui.screens.change import ChangeScreen
 
-        if self.app.desk is not None:
+        if self.app.current is not None:
             self.app.push_screen(
-                ChangeScreen(self.app.desk.session.events[message.number], message.number),
+                ChangeScreen(self.app.current.session.events[message.number], message.number),
                 lambda event: self.app.apply(event) if event else None,
             )
 
@@ -388,7 +388,7 @@ class SessionScreen(Screen[None]):
         elif self._offered:
             self._offer(0)
         else:
-            self.notify(voice(self)("tui.session.leave-with-q"), markup=False)
+            self.notify(say_of(self)("tui.session.leave-with-q"), markup=False)
 
     def action_leave(self) -> None:
         """Go back to the start; the session is saved."""

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import voice
+from distkb.tui.language import say_of
 
 if TYPE_CHECKING:
     from distkb.tui.app import DistkbApp
@@ -55,7 +55,7 @@ class SettingScreen(Screen[None]):
             names={setting.id: setting.name for setting in compiled.settings()},
         )
         found = [setting for setting in compiled.settings() if setting.name == self._name_shown]
-        text = view.write(found, around, voice(self), columns=max(40, self.app.size.width - 4))
+        text = view.write(found, around, say_of(self), columns=max(40, self.app.size.width - 4))
         self.query_one("#setting-title", Static).update(Content.styled(self._name_shown, "bold"))
         self.query_one("#setting-text", Static).update(Content(text))
 

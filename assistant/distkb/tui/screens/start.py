@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 
 from distkb.tui import saved
 from distkb.tui.keys import KeyBar, key
-from distkb.tui.voice import fit, shown, voice
+from distkb.tui.language import fit, say_of, shown
 from distkb.tui.widgets.listing import refill
 from distkb.tui.widgets.prompt import BREAK, WordsInput
 
@@ -104,7 +104,7 @@ class StartScreen(Screen[None]):
 
     def speak(self) -> None:
         """Say everything in the language of the app."""
-        say = voice(self)
+        say = say_of(self)
         self.query_one("#start-title", Static).update(
             Content.assemble(("distkb", "bold $accent"), "  ", say("tui.start.what"))
         )
@@ -119,7 +119,7 @@ class StartScreen(Screen[None]):
         self.call_after_refresh(lambda: self._search(self.query_one(Input).value))
 
     def _list_ways(self) -> None:
-        say = voice(self)
+        say = say_of(self)
         rows = [
             Option(Content.assemble(("↵   ", "bold $accent"), (text, "bold")), id=f"{_JOB}{number}")
             for number, text in enumerate(self._offers())
@@ -139,7 +139,7 @@ class StartScreen(Screen[None]):
         from distkb.tui.widgets.move import offer
 
         offered = self.app.jobs[:JOBS]
-        return [offer(job, voice(self), offered) for job in offered]
+        return [offer(job, say_of(self), offered) for job in offered]
 
     def job_found(self) -> None:
         """Offer to look at the job before anything else."""
@@ -163,7 +163,7 @@ class StartScreen(Screen[None]):
             self._list_ways()
 
     def _status(self) -> None:
-        say = voice(self)
+        say = say_of(self)
         known = self.app.knowledge
         waited = monotonic() - self._began
         loading = say("tui.start.loading") if waited < LONG_S else say("tui.start.compiling", n=f"{waited:.0f}")
@@ -184,7 +184,7 @@ class StartScreen(Screen[None]):
         if known is not None and words.strip():
             from distkb.search.query import search
 
-            say = voice(self)
+            say = say_of(self)
             for result in search(known.index, words, RESULTS, say.lang):
                 # The box, not a list in it: a list that is hidden has no width.
                 title = fit(say.text(known.entries[result.id].title), self.query_one("#start-below").size.width - 6)
@@ -195,7 +195,7 @@ class StartScreen(Screen[None]):
         self.query_one("#start-ways").display = not rows
         hint = self.query_one("#start-status", Static)
         if rows:
-            hint.update(Content(voice(self)("tui.start.go-on")))
+            hint.update(Content(say_of(self)("tui.start.go-on")))
         else:
             self._status()
 

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from distkb.report.layout import wrap
 from distkb.report.measure import percent
 from distkb.tui.keys import key
-from distkb.tui.voice import fit, voice
+from distkb.tui.language import fit, say_of
 from distkb.tui.widgets.listing import refill, room
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class CauseList(OptionList):
             return
         rows = [r for r in self._view.entries if r.probability >= LEAST_SHOWN][:MOST_SHOWN]
         options = [Option(self._row(row), id=row.id) for row in rows]
-        other = self._row(self._view.other, voice(self)("tui.causes.other"))
+        other = self._row(self._view.other, say_of(self)("tui.causes.other"))
         refill(self, [*options, Option(other, id="other", disabled=True)], highlighted=0 if rows else None)
 
     def on_resize(self) -> None:
@@ -92,7 +92,7 @@ class CauseList(OptionList):
     def _row(self, row: RankedView, title: str | None = None) -> Content:
         columns = 10 if room(self) < 90 else 20
         name = "" if title is not None else row.id
-        title = voice(self).text(self._knowledge.entries[row.id].title) if title is None else title
+        title = say_of(self).text(self._knowledge.entries[row.id].title) if title is None else title
         style = "$success" if row.delta >= _NOTICEABLE else "$error" if row.delta <= -_NOTICEABLE else ""
         head = Content.assemble(
             (f"{name:<5}", "bold"),

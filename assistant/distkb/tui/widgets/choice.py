@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from distkb.tui.keys import key
-from distkb.tui.voice import voice
+from distkb.tui.language import say_of
 from distkb.tui.widgets.prompt import at_once
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Choice(Static, can_focus=True):
     def speak(self) -> None:
         """Show the word in the language of the app."""
         name = self._sentences + self.value
-        shown = voice(self)(name) if self._sentences else self.value
+        shown = say_of(self)(name) if self._sentences else self.value
         self.update(Content.assemble(("◂ ", "$accent"), shown, (" ▸", "$accent")))
 
     def choose(self, value: str) -> None:

@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from distkb.catalogue.model import CodeChange
 from distkb.report.page import unified
-from distkb.tui.voice import voice
+from distkb.tui.language import say_of
 
 SIDE_BY_SIDE = 116
 """Columns from which both sides stand beside one another."""
@@ -49,7 +49,7 @@ class CodeDiff(Vertical):
 
     def speak(self) -> None:
         """Say which side is which."""
-        say = voice(self)
+        say = say_of(self)
         self.query_one(".code-before-title", Static).update(Content(say("tui.code.before")))
         self.query_one(".code-after-title", Static).update(Content(say("tui.code.after")))
 

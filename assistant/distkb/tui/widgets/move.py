@@ -20,7 +20,7 @@ from distkb.evidence.text.clean import plain
 from distkb.probing.registry import PROBES
 from distkb.report.measure import percent
 from distkb.tui.keys import key
-from distkb.tui.voice import prose, voice
+from distkb.tui.language import prose, say_of
 from distkb.tui.widgets.listing import refill
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class MovePanel(Vertical):
         """Say the move in the language of the app."""
         if self._move is None:
             return
-        say = voice(self)
+        say = say_of(self)
         self.query_one("#move-kind", Static).update(Content(self._kind(say)))
         self.query_one("#move-text", Static).update(prose(self._text(say)))
         detail = self.query_one("#move-detail", Static)
@@ -190,7 +190,7 @@ class MovePanel(Vertical):
             case Take(step=step):
                 return say.text(step.text)
             case TryFix(entry=entry, cause=cause, fix=fix) | Done(entry=entry, cause=cause, fix=fix):
-                here = self.app.desk.remedy(cause, say) if self.app.desk is not None else ""
+                here = self.app.current.remedy(cause, say) if self.app.current is not None else ""
                 return f"{entry.id}  {here or say.text(fix.title)}"
             case Look(job=job):
                 return offer(job, say)

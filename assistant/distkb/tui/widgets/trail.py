@@ -18,7 +18,7 @@ from distkb.report.citations import Citations
 from distkb.report.layout import wrap
 from distkb.report.story import message
 from distkb.tui.keys import key
-from distkb.tui.voice import fit, shown, voice
+from distkb.tui.language import fit, say_of, shown
 from distkb.tui.widgets.listing import refill, room
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Trail(OptionList):
         for item in reversed(self._view.trail):
             if item.state == "counts":
                 self._add_item(item)
-        nothing = Option(Content(voice(self)("tui.trail.nothing")), disabled=True)
+        nothing = Option(Content(say_of(self)("tui.trail.nothing")), disabled=True)
         refill(self, self._rows or [nothing])
 
     def on_focus(self) -> None:
@@ -118,13 +118,13 @@ class Trail(OptionList):
             self._add_observation(observation)
         if rest:
             sign, key = ("▾", "tui.trail.less") if item.number in self._open else ("▸", "tui.trail.more")
-            row = Content.styled(f"  {sign} {voice(self).count(key, len(rest))}", "dim")
+            row = Content.styled(f"  {sign} {say_of(self).count(key, len(rest))}", "dim")
             self._add(row, Fold(item.number))
         for observation in rest if item.number in self._open else ():
             self._add_observation(observation)
 
     def _head(self, item: TrailItem) -> str:
-        say, event = voice(self), item.event
+        say, event = say_of(self), item.event
         text = ""
         match event:
             case Answered():
@@ -149,20 +149,20 @@ class Trail(OptionList):
         return shown(text).plain
 
     def _question(self, name: str) -> str:
-        say = voice(self)
+        say = say_of(self)
         fact = next((fact for fact in self._knowledge.catalogue.facts if fact.id == name), None)
         return say("tui.trail.lines") if fact is None else say.text(fact.question)
 
     def _step(self, name: str) -> str:
         step = self._knowledge.steps.get(name)
-        return name if step is None else voice(self).text(step.text)
+        return name if step is None else say_of(self).text(step.text)
 
     def _fix(self, name: str) -> str:
         found = self._knowledge.guide.fixes.get(name)
-        return name if found is None else f"{name} {voice(self).text(found[2].title)}"
+        return name if found is None else f"{name} {say_of(self).text(found[2].title)}"
 
     def _label(self, question: str, value: str) -> str:
-        say = voice(self)
+        say = say_of(self)
         for fact in self._knowledge.catalogue.facts:
             if fact.id == question:
                 return next((say.text(v.label) for v in fact.values if v.value == value), value)
@@ -171,7 +171,7 @@ class Trail(OptionList):
     def _add_observation(self, observation: Observation) -> None:
         if observation.source == "answer" or ("=" in observation.id and not observation.quotes):
             return  # the event's own row says it
-        say, known = voice(self), self._knowledge
+        say, known = say_of(self), self._knowledge
         first: Quote | str | None = observation.quotes[0] if observation.quotes else None
         if "=" in observation.id:
             first = observation.id.partition("=")[0]

@@ -26,7 +26,7 @@ class SessionChanged(Message):
         self.view = view
 
 
-class Desk:
+class OpenSession:
     """Holds the open session and its latest view.
 
     Saving waits for the disk, and a view takes longer than a frame: both happen in another thread, in `look`. Nothing

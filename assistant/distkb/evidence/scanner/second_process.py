@@ -106,7 +106,7 @@ def plan(paths: Sequence[Path]) -> list[Part]:
     return parts
 
 
-class Partner:
+class SecondProcess:
     """The other process, seen from this one. Without it, all parts are left to this process."""
 
     def __init__(self, paths: Sequence[Path], locate: Locate) -> None:

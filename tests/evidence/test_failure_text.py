@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from distkb.evidence.readers.report.failure_text import failure_text, unprinted, without_lines
 from distkb.evidence.readers.report.report_reader import take_apart
-from distkb.evidence.readers.report.telling import telling, unprinted, without_lines
 
 REPORT = """Training freezes after the first validation and nothing is printed.
 
@@ -22,14 +22,14 @@ torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 
 def test_sentences_and_error_lines_are_kept() -> None:
     """The person's sentence and the error stay."""
-    kept = telling(take_apart(REPORT))
+    kept = failure_text(take_apart(REPORT))
     assert "freezes after the first validation" in kept
     assert "Timed out waiting" in kept
 
 
 def test_settings_and_the_launchers_footer_are_left_out() -> None:
     """A pasted environment block and the footer that every failed launch prints say nothing about the cause."""
-    kept = telling(take_apart(REPORT))
+    kept = failure_text(take_apart(REPORT))
     assert "num_processes" not in kept
     assert "Platform" not in kept
     assert "ChildFailedError" not in kept
@@ -37,7 +37,7 @@ def test_settings_and_the_launchers_footer_are_left_out() -> None:
 
 def test_a_report_of_nothing_but_settings_is_used_whole() -> None:
     """Where hardly anything is left, all of it counts."""
-    assert "zero_optimization" in telling(take_apart('{"zero_optimization": {"stage": 3}}'))
+    assert "zero_optimization" in failure_text(take_apart('{"zero_optimization": {"stage": 3}}'))
 
 
 def test_what_every_out_of_memory_message_says_is_nobodys_words() -> None:

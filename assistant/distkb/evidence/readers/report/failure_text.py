@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MIN_WORDS = 4
 """Below that many words the whole report is used."""
 _MAX_LINE = 300
-TELLING_SHARE = 0.7
+FAILURE_SHARE = 0.7
 """Share of the sentences and error lines in a report's affinity; the rest comes from all of its words.
 Pasted settings, environments and training loops say which software is used, not what failed, and outweigh the two
 sentences that do; but where someone describes a failure by its settings alone, they are all there is."""
@@ -58,7 +58,7 @@ def without_lines(text: str, numbers: Collection[int]) -> str:
     return kept if kept.strip() else text
 
 
-def telling(parts: Parts) -> str:
+def failure_text(parts: Parts) -> str:
     """The sentences and error lines of a report taken apart; all of it where hardly anything is left."""
     kept = [line for line in parts.prose.split("\n") if line.strip() and not _SETTING.match(line[:ROW])]
     seen = set(kept)

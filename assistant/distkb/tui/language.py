@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from distkb.locale import Say
 
 
-def voice(node: DOMNode) -> Say:
-    """Return the voice of the app that a widget or screen belongs to."""
+def say_of(node: DOMNode) -> Say:
+    """Return what says sentences in the language of the app that a widget or screen belongs to."""
     return cast("Say", node.app.say)  # type: ignore[attr-defined]
 
 
