@@ -214,6 +214,19 @@ def test_members_that_never_came_are_missed() -> None:
     assert "run.never-joined" not in observed(scan(f"{lines}step 1 loss 0.5\nstep 2 loss 0.4\n"))
 
 
+@pytest.mark.parametrize(
+    ("lines", "twice"),
+    [
+        ("10:00:01 pid 71 rank 0 of 2\n10:00:02 pid 72 rank 0 of 2\n", True),
+        ("10:00:01 pid 71 rank 0 of 2\n10:00:02 pid 71 rank 0 of 2\n", False),
+        ("10:00:01 pid 71 rank 0 of 3\n10:00:02 pid 72 rank 1 of 3\n", False),
+    ],
+)
+def test_two_processes_that_are_the_same_rank(lines: str, twice: bool) -> None:
+    """The pids tell that two processes, and not one twice, took one number."""
+    assert ("run.rank-taken-twice" in observed(scan(lines))) is twice
+
+
 @pytest.mark.parametrize("label", ["[tiles:{}] ", "(gpu{}) ", "r{}/2 ", "<{}> ", "[gpu{} + 10.1s] ", "windfarm[{}] "])
 def test_a_programs_own_labels_tell_the_ranks_of_a_console(label: str) -> None:
     """A word and a number before every message are the rank where all lines of the file bear it out."""

@@ -82,6 +82,28 @@ def test_ways(way: Way, mine: tuple[Stage, tuple[str, int]], theirs: tuple[Stage
     assert {*who(parting.main), *who(parting.odd)} == {"rank 0", "rank 1"}
 
 
+@pytest.mark.parametrize(
+    ("way", "operations"),
+    [
+        ("all-receive", ("recv", "recv")),
+        ("all-send", ("send", "isend")),
+        ("all-in-pairs", ("send", "recv")),
+        ("all-in-pairs", ("batch_isend_irecv", "recv")),
+        ("calls-apart", ("all_reduce", "recv")),
+    ],
+)
+def test_ranks_that_wait_for_single_others(way: Way, operations: tuple[str, str]) -> None:
+    """Where everyone is in a send or a receive, no collective was called in another order."""
+    stood = [position(rank, "own-call", (name, 5)) for rank, name in enumerate(("front", "back"))]
+    parting = part(
+        msgspec.structs.replace(one, place=msgspec.structs.replace(one.place, op=op))
+        for one, op in zip(stood, operations, strict=True)
+    )
+    assert parting is not None
+    assert parting.way == way
+    assert {*who(parting.main), *who(parting.odd)} == {"rank 0", "rank 1"}
+
+
 def test_all_in_one_place() -> None:
     """Everyone in one statement is one place; with ranks of whom nothing is known, their place is open."""
     both = [position(rank, "barrier", ("train", 5)) for rank in (0, 1)]

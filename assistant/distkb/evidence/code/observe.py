@@ -16,6 +16,7 @@ from distkb.evidence.readers.scripts.effects import Effects
 from distkb.evidence.readers.scripts.names import keyword, last, shown, words
 from distkb.evidence.readers.scripts.origins import Origins, Reason
 from distkb.evidence.readers.scripts.outside import Origin
+from distkb.evidence.readers.stacks.known import side_of_pair
 from distkb.evidence.run.positions import CALLS
 from distkb.evidence.text.clean import quote_text
 
@@ -117,13 +118,10 @@ def observe(
     ]
 
 
-_PAIRED = frozenset({"send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list"})
-"""Calls of two ranks, which a test on the rank tells apart on purpose."""
-
-
 def _is_paired(spot: Spot) -> bool:
-    """Whether a statement sends to or receives from one other rank."""
-    return any(isinstance(node, ast.Call) and last(node.func) in _PAIRED for node in ast.walk(spot.statement))
+    """Whether a statement sends to or receives from one other rank, which a test on the rank tells apart on purpose."""
+    calls = (node for node in ast.walk(spot.statement) if isinstance(node, ast.Call))
+    return any(side_of_pair(last(call.func)) for call in calls)
 
 
 def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects, stands: Sequence[_Stand]) -> str:

@@ -19,7 +19,7 @@ from distkb.evidence.text.lines import head
 from distkb.evidence.text.ranks import MOST_RANKS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from distkb.evidence.run.lines import Line, Lines
     from distkb.evidence.run.processes import Process, Run
@@ -45,7 +45,7 @@ def derive(
         last_steps(run, timeline, work),
         _still_working(run, timeline, work),
         _missing(run, timeline, work),
-        _never_joined(run, timeline, work),
+        *_never_joined(run, timeline, work),
         None if failed else _frozen(run, timeline, work, hanging=hanging),
         _user_exception(timeline),
         steps_made(run, timeline, work),
@@ -285,25 +285,51 @@ def _missing(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observa
 _MEMBER = re.compile(r"(?i)\b(?:rank|member|process)[ =:]{0,2}(\d{1,5}) ?(?:/|of) ?(\d{1,5})\b")
 
 
-def _never_joined(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
-    """Whether fewer members announced themselves than they say that there are, and nothing came after it."""
+def _never_joined(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> list[Observation]:
+    """Whether fewer members announced themselves than they say that there are, and nothing came after it.
+
+    Two of them may have announced themselves as the same one.
+    """
     if timeline.events or timeline.failures:
-        return None
-    members: dict[int, tuple[Process, Line]] = {}
+        return []
+    members: dict[int, dict[str, tuple[Process, Line]]] = {}
     most = 0
     for process in run.processes:
         lines = work[process.key]
         if lines and last_progress(lines):
-            return None
+            return []
         for line in lines.where(_announces):
             found = _MEMBER.search(line.text[:400])
             if found is not None:
-                members.setdefault(int(found[1]), (process, line))
+                members.setdefault(int(found[1]), {}).setdefault(line.text, (process, line))
                 most = max(most, int(found[2]))
     if not 0 < len(members) < most <= MOST_RANKS:
-        return None
-    quotes = [line_quote(line, process, timeline) for _, (process, line) in sorted(members.items())]
-    return Observation(id="run.never-joined", source="log", quotes=tuple(quotes[:QUOTES]))
+        return []
+    first = [next(iter(said.values())) for _, said in sorted(members.items())]
+    twice = next((said for said in members.values() if _of_two(said)), {})
+    shown = {"run.never-joined": first, "run.rank-taken-twice": list(twice.values())}
+    return [
+        Observation(
+            id=name,
+            source="log",
+            quotes=tuple(line_quote(line, process, timeline) for process, line in said[:QUOTES]),
+        )
+        for name, said in shown.items()
+        if said
+    ]
+
+
+def _of_two(said: Iterable[str]) -> bool:
+    """Whether lines in which a member announces itself name two processes, and are the same otherwise."""
+    pids: dict[str, set[str]] = {}
+    for text in said:
+        for found in _PROCESS.finditer(text[:400]):
+            pids.setdefault(_DIGITS.sub("#", text), set()).add(found[1])
+    return any(len(numbers) > 1 for numbers in pids.values())
+
+
+_DIGITS = re.compile(r"\d+")
+_PROCESS = re.compile(r"(?i)\b(?:pid|process id)\W{0,3}(\d{2,8})\b")
 
 
 def _announces(text: str) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from distkb.evidence.readers.stacks.known import side_of_pair
 from distkb.evidence.run.positions import CALLS, STEP, Position, by_rank
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 Way = Literal[
     "same-place", "behind-step", "before-step", "beside-step", "calls-side-by-side", "calls-swapped", "calls-apart",
-    "model-paths",     "one-works", "save-apart", "rest-in-step", "rest-in-call", "all-in-init", "all-in-loader",
+    "all-send", "all-receive", "all-in-pairs", "model-paths", "one-works", "save-apart", "rest-in-step",
+    "rest-in-call", "all-in-init", "all-in-loader",
     "one-in-loader", "generation-apart", "making-groups",
     "inference-apart", "lock-around-call", "evaluation-apart", "own-thread",
 ]  # fmt: skip
@@ -27,6 +29,8 @@ Way = Literal[
 - `before-step`: the other at an earlier line of it. `beside-step`: in a call that cannot be compared by lines.
 - `calls-side-by-side`: in a barrier and another call of one function of the user's. `calls-swapped`: in two calls of it
   of which none is a barrier, or in two functions that one statement calls. `calls-apart`: in calls of two functions.
+- `all-send`, `all-receive`: everyone waits until another rank takes what it sends, or sends it something;
+  `all-in-pairs`: some for the one, some for the other.
 - `model-paths`: both in the model's forward or backward, at different lines of it.
 - `one-works`: one group waits, the other does something that waits for nobody.
 - `own-thread`: one group waits for the others, which wait for a thread of their own.
@@ -81,8 +85,7 @@ def part(positions: Iterable[Position], world: int | None = None) -> Parting | N
     `world` is the number of ranks, where it is known.
     """
     known = by_rank(one for one in positions if one.stage != "unknown")
-    stages = {one.stage for one in known}
-    if known and stages <= {"init", "data"} and len(stages) == 1:
+    if known and len(stages := {one.stage for one in known}) == 1 and stages <= {"init", "data"}:
         return Parting(way="all-in-init" if stages == {"init"} else "all-in-loader", main=tuple(known), odd=())
     groups: dict[tuple[object, ...], list[Position]] = {}
     for one in known:
@@ -90,10 +93,27 @@ def part(positions: Iterable[Position], world: int | None = None) -> Parting | N
     if not any(one.waits for one in known):
         return None
     ordered = sorted(groups.values(), key=_weight, reverse=True)
+    return _in_pairs(ordered) or _making(known) or _of_groups(known, ordered, world)
+
+
+def _in_pairs(ordered: Sequence[Sequence[Position]]) -> Parting | None:
+    """Return how the ranks stand where all of them wait in a send or a receive."""
+    known = [one for group in ordered for one in group]
+    sides = {side_of_pair(one.place.op) if one.waits else "" for one in known}
+    if len(known) < 2 or "" in sides:
+        return None
+    way: Way = "all-send" if sides == {"send"} else "all-receive" if sides == {"recv"} else "all-in-pairs"
+    return Parting(way=way, main=tuple(ordered[0]), odd=tuple(known[len(ordered[0]) :]))
+
+
+def _making(known: Sequence[Position]) -> Parting | None:
+    """Return who still makes a process group, where somebody does."""
     making = tuple(one for one in known if one.stage == "group")
-    if making:
-        rest = tuple(one for one in known if one.stage != "group")
-        return Parting(way="making-groups", main=rest or making, odd=making if rest else ())
+    rest = tuple(one for one in known if one.stage != "group")
+    return Parting(way="making-groups", main=rest or making, odd=making if rest else ()) if making else None
+
+
+def _of_groups(known: Sequence[Position], ordered: Sequence[Sequence[Position]], world: int | None) -> Parting | None:
     main = ordered[0]
     if len(ordered) == 1:
         rest_of: Way = "rest-in-step" if main[0].stage in STEP else "rest-in-call"

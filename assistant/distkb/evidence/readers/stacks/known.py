@@ -48,6 +48,15 @@ _FUNCTIONAL = "torch/distributed/_functional_collectives.py"
 Rule = tuple[Kind, re.Pattern[str], re.Pattern[str] | None]
 
 
+_PAIRED = {"send": "send", "isend": "send", "send_object_list": "send", "recv": "recv", "irecv": "recv",
+           "recv_object_list": "recv", "batch_isend_irecv": "both"}  # fmt: skip
+
+
+def side_of_pair(operation: str) -> str:
+    """Return which side of a transfer between two ranks an operation is: send, recv or both; nothing for others."""
+    return _PAIRED.get(operation, "")
+
+
 def _rule(kind: Kind, path: str, function: str | None = None) -> Rule:
     return kind, re.compile(path), None if function is None else re.compile(function)
 
