@@ -11,7 +11,7 @@ from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.flight_recorder.align import Aligner, first_open
 from distkb.evidence.readers.flight_recorder.blame import WaitGraph, by_departure
 from distkb.evidence.readers.flight_recorder.consequences import mark_consequences, name_by_habit
-from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, Track, total
+from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables, total
 from distkb.evidence.readers.flight_recorder.exchange import uneven
 from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, CallWords, all_complete, observations
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup, join
@@ -19,6 +19,7 @@ from distkb.evidence.readers.flight_recorder.load import Loaded
 from distkb.evidence.readers.flight_recorder.peers import unmatched
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 from distkb.evidence.readers.flight_recorder.roots import wrong_root
+from distkb.evidence.readers.flight_recorder.track import COMPLETED, STATE_NAMES, Track
 from distkb.evidence.readers.flight_recorder.waits import crossing, standing
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import listed
@@ -33,7 +34,7 @@ _MAX_PEERS = 4
 
 def analyse(loaded: Loaded) -> ArtifactReading:
     """Return the findings of dumps that were read."""
-    groups = join(loaded.dumps)
+    groups = join(loaded.dumps, loaded.tables)
     problems = find_problems(groups, loaded.dumps, loaded.tables)
     found = observations(problems[:_MAX_PROBLEMS], loaded.tables)
     if not problems and _has_calls(groups) and not _has_open(groups):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from distkb.evidence.readers.flight_recorder.dump import Tables, Track
+from distkb.evidence.readers.flight_recorder.dump import Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.habit import is_unusual
-from distkb.evidence.readers.flight_recorder.peers import SELDOM
-from distkb.evidence.readers.flight_recorder.problem import At, Problem, Wait
+from distkb.evidence.readers.flight_recorder.peers import SELDOM, sends
+from distkb.evidence.readers.flight_recorder.problem import At, Point, Problem, Wait
+from distkb.evidence.readers.flight_recorder.track import Track
 from distkb.evidence.readers.flight_recorder.waits import circle_from, cross_problem, is_held, waiting_in_peers
 
 
@@ -24,11 +25,16 @@ def mark_consequences(
     """
     circles = [problem for problem in problems if problem.kind == "cross"]
     in_peers: frozenset[int] = frozenset()
-    if any(problem.kind in ("peer", "later") for problem in problems):
+    if any(problem.kind in ("peer", "later", "transfer") for problem in problems):
         in_peers = waiting_in_peers(groups, waits)
     index = {id(group): number for number, group in enumerate(groups)}
     differing = {
         index[id(p.group)]: p.sequence for p in reversed(problems) if p.kind in _DIFFER and id(p.group) in index
+    }
+    endless = {
+        Point(index[id(p.group)], p.sequence)
+        for p in problems
+        if p.kind == "running" and _is_root(p, index[id(p.group)], waits, in_peers)
     }
     kept = []
     for problem in problems:
@@ -39,7 +45,9 @@ def mark_consequences(
             free = tuple(
                 rank
                 for rank in problem.culprits
-                if rank not in in_peers and not _is_explained(waits.get(rank), own, groups, differing)
+                if rank not in in_peers
+                and not _is_explained(waits.get(rank), own, groups, differing)
+                and not _is_in_endless(rank, problem, waits, endless)
             )
             problem.is_consequence = not free
             if free and len(free) < len(problem.culprits):
@@ -122,6 +130,18 @@ def _is_explained(wait: Wait | None, own: int, groups: Sequence[ProcessGroup], d
     if wait is None or wait.point.group == own:
         return False
     return is_held(groups, wait.point) or differing.get(wait.point.group, 1 << 62) <= wait.point.sequence
+
+
+def _is_root(problem: Problem, own: int, waits: Mapping[int, Wait], in_peers: frozenset[int]) -> bool:
+    """Whether all members stand in a call that does not end, and none of them in anything before it."""
+    point = Point(own, problem.sequence)
+    return all(r in waits and waits[r].point == point and r not in in_peers for r in problem.group.members)
+
+
+def _is_in_endless(rank: int, problem: Problem, waits: Mapping[int, Wait], endless: Collection[Point]) -> bool:
+    """Whether a rank stays away for a call that does not end on any rank, as all do that stand in it."""
+    point = waits[rank].point if rank in waits else None
+    return point in endless and not any(other in waits and waits[other].point == point for other in problem.others)
 
 
 def _last_of(group: ProcessGroup, rank: int) -> At | None:
@@ -208,7 +228,7 @@ def _strays(single: Sequence[Problem]) -> list[Problem]:
         left = [
             other.others[0]
             for other in single
-            if other.culprits == (odd,) and other.exchanged > 2 * problem.exchanged and _sends(other) != _sends(problem)
+            if other.culprits == (odd,) and other.exchanged > 2 * problem.exchanged and sends(other) != sends(problem)
         ]
         if left:
             problem.is_consequence = True
@@ -218,11 +238,6 @@ def _strays(single: Sequence[Problem]) -> list[Problem]:
                 )
             )
     return found
-
-
-def _sends(problem: Problem) -> bool:
-    """Whether the call that waits is a send."""
-    return problem.detail["from"] == str(problem.others[0])
 
 
 def _mark_explained(single: Sequence[Problem]) -> None:
