@@ -59,6 +59,7 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
         problems.extend(unmatched(group, dumps, tables, waits))
         problems.extend(p for p in (uneven(group, dumps, tables), wrong_root(group, tables)) if p is not None)
+    awaited = frozenset(problem.culprits[0] for problem in problems if problem.kind == "peer")
     graph = WaitGraph(groups, waits, problems)
     kept = mark_consequences(problems, waits, groups)
     explained = any(p.kind not in (*_ON_DEVICE, *_UNSURE) and not p.is_consequence for p in kept)
@@ -66,7 +67,7 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
     if any(p.kind not in _UNSURE and not p.is_consequence for p in kept):
         kept = [problem for problem in kept if not (problem.is_consequence and problem.kind in _BETWEEN_TWO)]
     kept.sort(key=lambda problem: (problem.kind in _UNSURE, problem.is_consequence, problem.order))
-    kept[:_FIRST] = [name_by_habit(problem, waits, groups, tables) for problem in kept[:_FIRST]]
+    kept[:_FIRST] = [name_by_habit(problem, waits, groups, tables, awaited) for problem in kept[:_FIRST]]
     if kept and kept[0].kind in _CIRCULAR:
         kept[:0] = by_departure([p for p in kept[:_FIRST] if p.kind in _CIRCULAR], graph, tables)
     return _folded(_joined(kept, tables))

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.dump import Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.habit import is_unusual
@@ -64,18 +65,33 @@ _COMPARED = 64
 
 
 def name_by_habit(
-    problem: Problem, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables
+    problem: Problem,
+    waits: Mapping[int, Wait],
+    groups: Sequence[ProcessGroup],
+    tables: Tables,
+    awaited: frozenset[int],
 ) -> Problem:
-    """Return a problem of two sides with the one as the culprit that alone left its usual order, if one did."""
+    """Return a problem of two sides with the one as the culprit that alone left its usual order, if one did.
+
+    `awaited` are the ranks for whose send or receive somebody waits.
+    """
     if problem.is_consequence or len(problem.culprits) + len(problem.others) > _COMPARED:
         return problem
     if problem.kind == "peer":
+        if awaited.isdisjoint(problem.others) and _is_at_rest(problem.culprits[0], problem.group, waits):
+            return problem  # it has stopped, and what the other would do instead, nobody lacks
         _by_habit(problem, waits, groups, tables)
     elif problem.kind == "cross" and problem.expected is not None and not problem.expected.is_peer:
         return _turned(problem, waits, groups, tables)
     elif problem.kind == "op" and len(problem.culprits) == len(problem.others):
         _halves_by_habit(problem, groups, tables)
     return problem
+
+
+def _is_at_rest(rank: int, group: ProcessGroup, waits: Mapping[int, Wait]) -> bool:
+    """Whether a rank waits in nothing."""
+    track = group.peers.get(rank)
+    return rank not in waits and (track is None or first_open(track) is None)
 
 
 def _turned(problem: Problem, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables) -> Problem:
