@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 
 from distkb.evidence.readers.flight_recorder.calls import Difference, difference
 from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables
@@ -259,7 +260,8 @@ class Aligner:
             return ()
         silent = [r for r in self.group.members if r in self.dumps and not len(self.group.tracks.get(r, ()))]
         silent = [rank for rank in silent if self.group.enqueued.get(rank, -1) <= 0]
-        return tuple(rank for rank in silent if self.dumps[rank].first_record == 0)
+        known = (self.dumps[rank].first_record == 0 or self.dumps[rank].knows_its_groups for rank in silent)
+        return tuple(compress(silent, known))
 
     def _never(self, never: tuple[int, ...], ranks: list[int]) -> Problem:
         waiting = [rank for rank in ranks if self._first_open(rank) is not None] or ranks

@@ -53,7 +53,10 @@ def settle_coalesced(track: Track, calls: Sequence[Call]) -> None:
 
 
 def settle_ended_batches(
-    collectives: Mapping[GroupKey, Track], peers: Mapping[GroupKey, Track], status: Mapping[GroupKey, Status]
+    collectives: Mapping[GroupKey, Track],
+    peers: Mapping[GroupKey, Track],
+    status: Mapping[GroupKey, Status],
+    calls: Sequence[Call],
 ) -> None:
     """Take batches of sends and receives as complete whose end is left out of a dump of what is still active.
 
@@ -69,7 +72,8 @@ def settle_ended_batches(
     for group, track in peers.items():
         last = status.get(group)
         if last is not None and is_active_only:
-            _settle_by_status(track, records, last)
+            made = {*track.calls, *collectives[group].calls} if group in collectives else set(track.calls)
+            _settle_by_status(track, records, last, has_batches=any(calls[one].op == "coalesced" for one in made))
         if is_whole:
             continue
         for inside, end in _batches(track):
@@ -85,18 +89,22 @@ def _batches(track: Track) -> Iterator[tuple[list[int], int]]:
         yield inside, track.records[inside[-1]] + 1
 
 
-def _settle_by_status(track: Track, records: set[int], status: Status) -> None:
+def _settle_by_status(track: Track, records: set[int], status: Status, *, has_batches: bool) -> None:
     """Take as complete what the status says has ended, in a dump that holds what is still active only.
 
     A call that has ended and is in such a dump is part of a batch: these end in the order in which they were called.
-    The numbers of the status may be those of a collective: two calls at least must bear it out.
+    The numbers of the status may be those of a collective: a batch or two such calls must bear it out.
     """
     ended = -1
     if status.is_at_rest:
         ended = track.sequence[-1]
     elif status.enqueued == track.sequence[-1] and status.completed in track.sequence:
         ended = status.completed
-    if status.enqueued == track.sequence[-1] and sum(number <= ended for number in track.sequence) < 2:
+    if (
+        status.enqueued == track.sequence[-1]
+        and not has_batches
+        and sum(number <= ended for number in track.sequence) < 2
+    ):
         return
     for inside, end in _batches(track):
         if track.sequence[inside[0]] <= ended and end not in records:

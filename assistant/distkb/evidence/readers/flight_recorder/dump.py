@@ -108,6 +108,14 @@ class RankDump:
         return {group: self.status[number] for group, number in self.numbers.items() if number in self.status}
 
     @property
+    def knows_its_groups(self) -> bool:
+        """Whether the status counts the calls of all groups that were used, and of which one each number is, is known.
+
+        It outlives the entries: in a group without a number nothing was called.
+        """
+        return bool(self.status) and self.status.keys() <= set(self.numbers.values())
+
+    @property
     def has_ended_calls(self) -> bool:
         """Whether it holds calls that have ended: not only those that are still active were dumped."""
         return any(COMPLETED in track.states for track in (*self.collectives.values(), *self.peers.values()))
@@ -165,7 +173,7 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
         if tables.calls[track.calls[-1]].backend == "gloo":
             # Its status counts sends and receives too, which it does not record, and its entries do not.
             dump.numbers.pop(key, None)
-    settle_ended_batches(dump.collectives, dump.peers, dump.status_of_groups())
+    settle_ended_batches(dump.collectives, dump.peers, dump.status_of_groups(), tables.calls)
     for key, track in dump.collectives.items():
         if key in dump.peers:
             dump.collectives[key] = without_batches(track, dump.peers[key], tables.calls)

@@ -129,7 +129,7 @@ def _is_lost(group: ProcessGroup, dump: RankDump) -> bool:
     """Whether a rank may have called anything in a group; a dump of active calls holds what is open of it."""
     if dump.rank in group.tracks or dump.rank in group.peers or dump.rank in group.enqueued:
         return False
-    return dump.first_record > 0 and dump.has_ended_calls
+    return dump.first_record > 0 and dump.has_ended_calls and not dump.knows_its_groups
 
 
 def _group(groups: dict[tuple[GroupKey, tuple[int, ...]], ProcessGroup], dump: RankDump, key: GroupKey) -> ProcessGroup:

@@ -62,9 +62,11 @@ def unmatched(
                 problem.exchanged = transfers[frozenset(pair)]
             problems.append(problem)
     swapped = _swapped(group, problems)
+    awaited = {problem.culprits[0] for problem in problems if problem.kind == "peer"}
     for problem in problems:
         ends = {*problem.others, *problem.culprits}
         is_new = problem.kind == "peer" and problem.exchanged == 0 and not ends & swapped.keys()
+        is_new = is_new and not awaited.isdisjoint(problem.others)
         if is_new and min(talked[_local(group, end)] for end in ends) >= OFTEN:
             problem.kind, problem.culprits, problem.others = "stray", problem.others, ()
         elif problem.kind == "peer" and problem.culprits[0] in swapped.get(problem.others[0], {}):
