@@ -63,12 +63,15 @@ def settle_ended_batches(
     Only the end of a batch is tracked and left out once it is complete; what it holds stays in the dump as scheduled.
     """
     tracks = (*collectives.values(), *peers.values())
-    records = {record for track in tracks for record in track.records} if peers else set()
+    is_active_only = not any(COMPLETED in track.states for track in tracks)
+    records = {record for track in tracks for record in track.records} if peers or is_active_only else set()
     if not records:
         return
     newest = max(records)
     is_whole = len(records) > newest - min(records)
-    is_active_only = not any(COMPLETED in track.states for track in tracks)
+    if is_active_only:
+        for group, track in collectives.items():
+            _settle_coalesced_parts(track, records, newest, status.get(group), calls)
     for group, track in peers.items():
         last = status.get(group)
         if last is not None and is_active_only:
@@ -80,6 +83,22 @@ def settle_ended_batches(
             if len(inside) > 1 and track.sequence[inside[0]] > 0 and end not in records and end < newest:
                 for at in inside:
                     track.states[at] = COMPLETED
+
+
+def _settle_coalesced_parts(
+    track: Track, records: set[int], newest: int, status: Status | None, calls: Sequence[Call]
+) -> None:
+    """Take the parts of a coalesced collective as complete where its end is left out of a dump of what is active."""
+    ended = -1 if status is None else status.completed
+    for inside, end in _batches(track):
+        is_part = len(inside) > 1 or calls[track.calls[inside[0]]].op in _PARTS
+        if is_part and end not in records and (end < newest or track.sequence[inside[0]] <= ended):
+            for at in inside:
+                track.states[at] = COMPLETED
+
+
+_PARTS = frozenset(("_broadcast_oop", "_reduce_oop"))
+"""What ProcessGroupNCCL makes of collectives over tensors of different sizes, one for each rank."""
 
 
 def _batches(track: Track) -> Iterator[tuple[list[int], int]]:

@@ -25,9 +25,7 @@ def mark_consequences(
     where others of them wait for nobody.
     """
     circles = [problem for problem in problems if problem.kind == "cross"]
-    in_peers: frozenset[int] = frozenset()
-    if any(problem.kind in ("peer", "later", "transfer") for problem in problems):
-        in_peers = waiting_in_peers(groups, waits)
+    in_peers = waiting_in_peers(groups, waits)
     index = {id(group): number for number, group in enumerate(groups)}
     differing = {
         index[id(p.group)]: p.sequence for p in reversed(problems) if p.kind in _DIFFER and id(p.group) in index
@@ -55,8 +53,15 @@ def mark_consequences(
                 problem.culprits = free
                 if problem.shown is not None:
                     problem.shown = _last_of(problem.group, free[0])
+        elif problem.kind == "running" and endless:
+            problem.is_consequence = Point(index[id(problem.group)], problem.sequence) not in endless
         kept.append(problem)
-    _mark_peers(kept, waits, groups, in_peers)
+    stuck = frozenset(
+        rank
+        for rank, (point, *_) in waits.items()
+        if point in endless or differing.get(point.group, 1 << 62) <= point.sequence
+    )
+    _mark_peers(kept, waits, groups, in_peers, stuck)
     return kept
 
 
@@ -166,9 +171,15 @@ def _last_of(group: ProcessGroup, rank: int) -> At | None:
 
 
 def _mark_peers(
-    problems: list[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], in_peers: frozenset[int]
+    problems: list[Problem],
+    waits: Mapping[int, Wait],
+    groups: Sequence[ProcessGroup],
+    in_peers: frozenset[int],
+    stuck: frozenset[int],
 ) -> None:
     """Mark sends and receives whose partner stands in a collective that some other rank never made, or in another send.
+
+    `stuck` are the ranks in a collective that all have called and that does not end.
 
     Where the partners go round in a circle, that is the problem, and the single waits follow from it; so they do from
     a rank that waits for one it never talks to while its usual partner waits for it.
@@ -180,7 +191,7 @@ def _mark_peers(
         (partner,) = problem.culprits
         wait = waits.get(partner)
         waits_elsewhere = bool(causes) and wait is not None and is_held(groups, wait.point)
-        problem.is_consequence = partner in absent or partner in in_peers or waits_elsewhere
+        problem.is_consequence = partner in absent or partner in in_peers or partner in stuck or waits_elsewhere
     counted = {rank for p in problems if p.kind == "count" for rank in (*p.culprits, *p.others)}
     for problem in single:
         problem.is_consequence |= counted.issuperset((*problem.culprits, *problem.others))

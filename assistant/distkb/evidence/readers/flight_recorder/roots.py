@@ -32,7 +32,7 @@ def wrong_root(group: ProcessGroup, tables: Tables) -> Problem | None:
     Who should be the root is told by the calls before. A broadcast does not show its root.
     """
     opened = [(track, at) for track in group.tracks.values() if (at := first_open(track)) is not None]
-    if len(group.members) < 3 or not any(tables.calls[track.calls[at]].op in _ROOTED for track, at in opened):
+    if len(group.members) < 2 or not any(tables.calls[track.calls[at]].op in _ROOTED for track, at in opened):
         return None
     rooted: dict[_Key, _Rooted] = {}
     waiting: set[_Key] = set()

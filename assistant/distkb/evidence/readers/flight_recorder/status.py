@@ -49,7 +49,7 @@ def keys_of_groups(
     """Return the keys under which the status has groups of which no entry tells the rank's own number.
 
     Both tables hold the groups that were used, and a rank numbers its groups in the order in which they were made,
-    which is that of their names where these are numbers too. Some write the names themselves.
+    which is that of their names where these are numbers too; the default group is the first. Some write the names.
     """
     left = [key for key in status if key not in known.values()]
     unknown = [group for group in groups if group not in known]
@@ -60,6 +60,11 @@ def keys_of_groups(
             found[group] = names[0]
             left.remove(names[0])
     unknown = [group for group in unknown if group not in found]
+    first = [group for group in unknown if group.desc == "default_pg"]
+    if len(first) == 1 and "0" in left:
+        found[first[0]] = "0"
+        unknown.remove(first[0])
+        left.remove("0")
     if len(left) != len(unknown):
         return found
     if len(left) > 1:
