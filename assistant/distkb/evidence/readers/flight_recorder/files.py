@@ -21,11 +21,11 @@ _NAMES = tuple(
 """Where the rank stands in the name of a file: where it is called so, at the end, at the beginning."""
 _FOLDER = re.compile(r"(?:(?:rank|RANK|Rank|r)[_\-.]?)?(?P<rank>\d{1,7})")
 """The folder of files without a number in their names bears the rank: `rank_3/trace.pkl`."""
-_TEXTS = re.compile(
-    r"\.(?:log|txt|out|err|stdout|stderr|csv|tsv|md|rst|html?|xml|ya?ml|toml|ini|cfg|conf|pyi?|sh|ipynb|c|cc|cpp|cu"
-    r"|h|hpp|jsonl|lock|service|sbatch|slurm|diff|patch)(?:\.\w+)?$",
-    re.IGNORECASE,
-)
+_TEXTS = frozenset({
+    "log", "txt", "out", "err", "stdout", "stderr", "csv", "tsv", "md", "rst", "htm", "html", "xml",
+    "yaml", "yml", "toml", "ini", "cfg", "conf", "py", "pyi", "sh", "ipynb", "c", "cc", "cpp",
+    "cu", "h", "hpp", "jsonl", "lock", "service", "sbatch", "slurm", "diff", "patch",
+})  # fmt: skip
 """Suffixes of files that are no dumps, whatever their number."""
 _USUAL = re.compile(r"(?P<prefix>.*?)\d{1,7}(?:\.(?:json|pkl|pickle|bin|dump))?", re.DOTALL)
 _KNOWN = re.compile(r"(?:nccl_trace|comm_lib_trace|fr_trace|flight_recorder|gloo_trace)_?(?:rank)?_?|(?:.*_)?rank_?")
@@ -46,7 +46,7 @@ class _Rank(NamedTuple):
 
 def _read_name(path: Path) -> _Rank | None:
     name = path.name
-    if _TEXTS.search(name) is not None:
+    if not _TEXTS.isdisjoint(name.lower().split(".")[1:][-2:]):
         return None
     for pattern in _NAMES:
         found = pattern.fullmatch(name)
