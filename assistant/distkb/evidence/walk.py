@@ -49,8 +49,8 @@ _DATA = frozenset({
 })  # fmt: skip
 """Suffixes of data: such files are passed over, however many there are, where they are not named themselves."""
 _SAVED = frozenset({".pt", ".pth"})
-_RECORDED = b"pg_config"
-"""A word at the beginning of what a flight recorder wrote: people save its bytes as they save tensors."""
+_RECORDED = (b"pg_config", b"collective_seq_id", b"lib_version", b"nccl_version")
+"""Words at the beginning of what a flight recorder wrote: people save its bytes as they save tensors."""
 _LARGEST_RECORD = 64 << 20
 _MAX_LOOKED = 400
 """Files with a suffix of saved tensors that are looked into."""
@@ -213,7 +213,8 @@ class _Walk:
         if suffix not in _SAVED or not 0 < size <= _LARGEST_RECORD or self._looked >= _MAX_LOOKED:
             return False
         self._looked += 1
-        return _RECORDED in File(entry.path, entry.path, size).start(512)
+        start = File(entry.path, entry.path, size).start(512)
+        return any(word in start for word in _RECORDED)
 
 
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:

@@ -111,6 +111,15 @@ def test_the_root_goes_round(rounds: int, wrong: int, right: int, tmp_path: Path
     assert first(tmp_path, dumps) == ("roots-differ", str(wrong))
 
 
+def test_a_stage_that_stopped_is_not_overruled_by_the_first_time_of_another_call(tmp_path: Path) -> None:
+    """Rank 1 receives twice in a row, as it never did before; rank 2 waits for nothing, and nobody lacks a call."""
+    steady = [("send 1->2", "c"), ("recv 1<-2", "c")]
+    steps = {1: [steady * 3, [("recv 1<-2", "s")]], 0: [[("recv 0<-1", "s")]]}
+    steps[2] = [[("recv 2<-1", "c"), ("send 2->1", "c")] * 3]
+    dumps = {rank: dump(sends(made), {"0": ("default_pg", range(3))}) for rank, made in steps.items()}
+    assert first(tmp_path, dumps) == ("p2p-unmatched", "2")
+
+
 def test_two_roots_of_two(tmp_path: Path) -> None:
     """Both of two ranks collect: the one that never did before is named."""
     dumps = {}

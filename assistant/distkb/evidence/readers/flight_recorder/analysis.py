@@ -16,7 +16,7 @@ from distkb.evidence.readers.flight_recorder.exchange import uneven
 from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, CallWords, all_complete, observations
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup, join
 from distkb.evidence.readers.flight_recorder.load import Loaded
-from distkb.evidence.readers.flight_recorder.peers import unmatched
+from distkb.evidence.readers.flight_recorder.peers import awaited_halves, unmatched
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 from distkb.evidence.readers.flight_recorder.roots import wrong_root
 from distkb.evidence.readers.flight_recorder.track import COMPLETED, STATE_NAMES, Track
@@ -59,7 +59,7 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
         problems.extend(unmatched(group, dumps, tables, waits))
         problems.extend(p for p in (uneven(group, dumps, tables), wrong_root(group, tables)) if p is not None)
-    awaited = frozenset(problem.culprits[0] for problem in problems if problem.kind == "peer")
+    awaited = awaited_halves(problems)
     graph = WaitGraph(groups, waits, problems)
     kept = mark_consequences(problems, waits, groups)
     explained = any(p.kind not in (*_ON_DEVICE, *_UNSURE) and not p.is_consequence for p in kept)

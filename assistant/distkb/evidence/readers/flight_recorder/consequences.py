@@ -10,7 +10,7 @@ from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.dump import Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.habit import is_unusual
-from distkb.evidence.readers.flight_recorder.peers import SELDOM, sends
+from distkb.evidence.readers.flight_recorder.peers import SELDOM, is_sent
 from distkb.evidence.readers.flight_recorder.problem import At, Point, Problem, Wait
 from distkb.evidence.readers.flight_recorder.track import Track
 from distkb.evidence.readers.flight_recorder.waits import circle_from, cross_problem, is_held, waiting_in_peers
@@ -74,16 +74,18 @@ def name_by_habit(
     waits: Mapping[int, Wait],
     groups: Sequence[ProcessGroup],
     tables: Tables,
-    awaited: frozenset[int],
+    awaited: frozenset[tuple[int, bool]],
 ) -> Problem:
     """Return a problem of two sides with the one as the culprit that alone left its usual order, if one did.
 
-    `awaited` are the ranks for whose send or receive somebody waits.
+    `awaited` are the ranks for which somebody waits, and whether it is for a send.
     """
     if problem.is_consequence or len(problem.culprits) + len(problem.others) > _COMPARED:
         return problem
     if problem.kind == "peer":
-        if awaited.isdisjoint(problem.others) and _is_at_rest(problem.culprits[0], problem.group, waits):
+        if (problem.others[0], is_sent(problem)) not in awaited and _is_at_rest(
+            problem.culprits[0], problem.group, waits
+        ):
             return problem  # it has stopped, and what the other would do instead, nobody lacks
         _by_habit(problem, waits, groups, tables)
     elif problem.kind == "cross" and problem.expected is not None and not problem.expected.is_peer:
@@ -255,7 +257,9 @@ def _strays(single: Sequence[Problem]) -> list[Problem]:
         left = [
             other.others[0]
             for other in single
-            if other.culprits == (odd,) and other.exchanged > 2 * problem.exchanged and sends(other) != sends(problem)
+            if other.culprits == (odd,)
+            and other.exchanged > 2 * problem.exchanged
+            and is_sent(other) != is_sent(problem)
         ]
         if left:
             problem.is_consequence = True

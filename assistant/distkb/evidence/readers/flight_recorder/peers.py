@@ -62,11 +62,11 @@ def unmatched(
                 problem.exchanged = transfers[frozenset(pair)]
             problems.append(problem)
     swapped = _swapped(group, problems)
-    awaited = {problem.culprits[0] for problem in problems if problem.kind == "peer"}
+    awaited = awaited_halves(problems)
     for problem in problems:
         ends = {*problem.others, *problem.culprits}
         is_new = problem.kind == "peer" and problem.exchanged == 0 and not ends & swapped.keys()
-        is_new = is_new and not awaited.isdisjoint(problem.others)
+        is_new = is_new and (problem.others[0], is_sent(problem)) in awaited
         if is_new and min(talked[_local(group, end)] for end in ends) >= OFTEN:
             problem.kind, problem.culprits, problem.others = "stray", problem.others, ()
         elif problem.kind == "peer" and problem.culprits[0] in swapped.get(problem.others[0], {}):
@@ -86,24 +86,34 @@ def _swapped(group: ProcessGroup, problems: Sequence[Problem]) -> dict[int, dict
     """Return the ranks that called one rank where another one waits for the other half, with both.
 
     With that one call turned round all calls find their halves: who was called waits for nobody, and all three
-    made as many calls, so that none was left out. A rank whose ring buffer dropped calls cannot be counted.
+    made as many calls, so that none was left out.
     """
     waiting = [p for p in problems if p.kind == "peer"]
     held = {p.others[0] for p in waiting}
     found: dict[int, dict[int, int]] = defaultdict(dict)
     for problem in waiting:
         (odd,), (called,) = problem.others, problem.culprits
-        lengths = {len(group.peers.get(rank, ())) for rank in (odd, called)}
-        if called in held or problem.exchanged < 0 or len(lengths) != 1:
+        if called in held or len({_made(group, rank) for rank in (odd, called)}) != 1:
             continue
         for other in waiting:
-            turned = other.culprits == (odd,) and other.exchanged >= 0 and sends(other) != sends(problem)
-            if turned and len(group.peers[other.others[0]]) in lengths:
+            turned = other.culprits == (odd,) and is_sent(other) != is_sent(problem)
+            if turned and _made(group, other.others[0]) == _made(group, odd):
                 found[odd][called] = other.others[0]
     return found
 
 
-def sends(problem: Problem) -> bool:
+def _made(group: ProcessGroup, rank: int) -> int:
+    """Return how many sends, receives and batches of these a rank has made in a group."""
+    track = group.peers.get(rank)
+    return track.sequence[-1] if track is not None and len(track) else 0
+
+
+def awaited_halves(problems: Sequence[Problem]) -> frozenset[tuple[int, bool]]:
+    """Return the ranks for which somebody waits, and whether it is for a send of theirs or for a receive."""
+    return frozenset((p.culprits[0], not is_sent(p)) for p in problems if p.kind == "peer")
+
+
+def is_sent(problem: Problem) -> bool:
     """Whether the call that waits is a send."""
     return problem.detail["from"] == str(problem.others[0])
 
