@@ -48,6 +48,12 @@ _DATA = frozenset({
     ".idx", ".wandb", ".tfevents", ".qdrep", ".nsys-rep", ".distcp",
 })  # fmt: skip
 """Suffixes of data: such files are passed over, however many there are, where they are not named themselves."""
+_SAVED = frozenset({".pt", ".pth"})
+_RECORDED = (b"pg_config", b"collective_seq_id", b"lib_version", b"nccl_version")
+"""Words at the beginning of what a flight recorder wrote: people save its bytes as they save tensors."""
+_LARGEST_RECORD = 64 << 20
+_MAX_LOOKED = 400
+"""Files with a suffix of saved tensors that are looked into."""
 
 
 class File:
@@ -128,6 +134,7 @@ class _Walk:
         self._taken: dict[str, File] = {}
         self._counted = 0
         self._met = 0
+        self._looked = 0
 
     def add(self, path: str) -> None:
         """Take one path as the user gave it."""
@@ -191,12 +198,23 @@ class _Walk:
             self._folder(root, entry.path, depth + 1, tucked=inside)
         elif not stat.S_ISREG(status.st_mode):
             self.odd.append(entry.path)
-        elif os.path.splitext(entry.name)[1].lower() not in _DATA:  # noqa: PTH122 - asked of very many files
+        elif self._may_say(entry, status.st_size):
             self._counted += 1
             if self._counted > MAX_FILES:
                 self._skip(root, "too-many", str(MAX_FILES))
                 return
             self._take(File(entry.path, root, status.st_size, tucked=tucked))
+
+    def _may_say(self, entry: os.DirEntry[str], size: int) -> bool:
+        """Whether a file is none of data, or bears such a name only."""
+        suffix = os.path.splitext(entry.name)[1].lower()  # noqa: PTH122 - asked of very many files
+        if suffix not in _DATA:
+            return True
+        if suffix not in _SAVED or not 0 < size <= _LARGEST_RECORD or self._looked >= _MAX_LOOKED:
+            return False
+        self._looked += 1
+        start = File(entry.path, entry.path, size).start(512)
+        return any(word in start for word in _RECORDED)
 
 
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:

@@ -132,7 +132,7 @@ def test_windows_that_do_not_touch_are_too_short(tmp_path: Path) -> None:
 
     def steps(rank: int) -> list[dict[str, Any]]:
         start = 10 if rank == 2 else 900
-        return [entry(seq=seq, record=seq - 1) for seq in range(start, start + 20)]
+        return [entry("broadcast", seq=seq, record=seq - 1) for seq in range(start, start + 20)]
 
     assert found(read(tmp_path, job(steps)))["recorder-too-short"]["ranks"] == "2"
 

@@ -33,6 +33,39 @@ def test_any_prefix_with_a_number_is_found(tmp_path: Path, prefix: str) -> None:
     assert read_flight_recorder(find_flight_recorder([tmp_path])).observations[0].values["ranks"] == "3"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{:05d}.fr",
+        "r{}.pt",
+        "{}_trace.pickle",
+        "rank{}_node0.pkl",
+        "rank_{}/trace.pkl",
+        "{}/nccl.dump",
+        "job7_r{}_last.bin",
+        "trace_{}_of_4.pkl",
+        "dump-{}.pickle.bak",
+    ],
+)
+def test_dumps_are_found_by_what_is_in_them(name: str, tmp_path: Path) -> None:
+    """Wherever the rank stands in the name, and whatever the suffix, the files of a folder are read."""
+    for rank, document in DUMPS.items():
+        path = tmp_path / name.format(rank)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(torch_pickle(document))
+    reading = read_flight_recorder(find_flight_recorder([tmp_path]))
+    assert (reading.facts["ranks"], reading.observations[0].values["ranks"]) == ("0-3", "3")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("rank_0.out", b""), ("model_0.pt", b"PK\x03\x04"), ("log.3", b"\x80"), ("rank_1.fr", b"")]
+)
+def test_files_that_only_bear_a_number_are_no_dumps(name: str, content: bytes, tmp_path: Path) -> None:
+    """Empty output of a rank, saved tensors and logs are left alone."""
+    (tmp_path / name).write_bytes(content)
+    assert not find_flight_recorder([tmp_path])
+
+
 def test_json_dumps_say_the_same(tmp_path: Path) -> None:
     """The JSON variant has no stacks and strings for numbers; the finding is the same."""
     for rank, document in DUMPS.items():

@@ -111,6 +111,43 @@ def test_the_root_goes_round(rounds: int, wrong: int, right: int, tmp_path: Path
     assert first(tmp_path, dumps) == ("roots-differ", str(wrong))
 
 
+def test_a_stage_that_stopped_is_not_overruled_by_the_first_time_of_another_call(tmp_path: Path) -> None:
+    """Rank 1 receives twice in a row, as it never did before; rank 2 waits for nothing, and nobody lacks a call."""
+    steady = [("send 1->2", "c"), ("recv 1<-2", "c")]
+    steps = {1: [steady * 3, [("recv 1<-2", "s")]], 0: [[("recv 0<-1", "s")]]}
+    steps[2] = [[("recv 2<-1", "c"), ("send 2->1", "c")] * 3]
+    dumps = {rank: dump(sends(made), {"0": ("default_pg", range(3))}) for rank, made in steps.items()}
+    assert first(tmp_path, dumps) == ("p2p-unmatched", "2")
+
+
+def test_two_roots_of_two(tmp_path: Path) -> None:
+    """Both of two ranks collect: the one that never did before is named."""
+    dumps = {}
+    for rank in (0, 1):
+        made = []
+        for number in (1, 2, 3):
+            out = [[4]] * 2 if rank == 0 or number == 3 else [[0]]
+            state = "started" if number == 3 else "completed"
+            made.append(entry("gather", seq=number, record=number - 1, sizes=[[4]], out=out, state=state))
+        dumps[rank] = dump(made, {"0": ("default_pg", range(2))})
+    assert first(tmp_path, dumps) == ("roots-differ", "1")
+
+
+def test_the_end_of_a_batch_is_no_call_of_the_order(tmp_path: Path) -> None:
+    """Batches of one call end each in an entry of their own: between them nobody left its usual order."""
+    dumps = {}
+    for rank, names in {0: ("send 0->1",), 1: ("recv 1<-0", "send 1->2"), 2: ("recv 2<-1",)}.items():
+        made: Calls = [entry(seq=1, record=0)]
+        for name in names * 3:
+            seq = (len(made) + 1) // 2
+            is_open = seq > 2 * len(names)
+            made.append(entry(name, seq=seq, record=len(made), state="scheduled", p2p=True))
+            state = "started" if is_open else "completed"
+            made.append(entry("coalesced", seq=seq, record=len(made), sizes=[], state=state, p2p=True))
+        dumps[rank] = dump(made, {"0": ("default_pg", range(3))})
+    assert first(tmp_path, dumps) == ("p2p-not-finished", "0, 1")
+
+
 @pytest.mark.parametrize("op", ["_broadcast_oop", "_reduce_oop"])
 @pytest.mark.parametrize("part", [0, 1, 2])
 def test_one_part_of_a_coalesced_group_has_another_shape(op: str, part: int, tmp_path: Path) -> None:

@@ -9,15 +9,19 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 
 from distkb.evidence.readers.flight_recorder.calls import Difference, difference
-from distkb.evidence.readers.flight_recorder.dump import COMPLETED, SCHEDULED, STARTED, RankDump, Tables, Track
+from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
+from distkb.evidence.readers.flight_recorder.track import COMPLETED, SCHEDULED, STARTED, Track
 
 _MAX_MISMATCHES = 8
 """Mismatches of one group that are told apart."""
 _MAX_LATER = 10_000
+_LOOKED_BACK = 16
+"""Completed calls among which one that needs all ranks is looked for."""
 _SHIFTS = (1, 2, 3, -1, -2, -3)
 
 
@@ -187,6 +191,9 @@ class Aligner:
         tracks = self.group.tracks
         never = self._without_calls()
         last = {rank: self._last(rank) for rank in ranks}
+        older = self._older(last)
+        if older is not None:
+            return [older]
         gone = {rank: number for rank, number in self.group.enqueued.items() if rank not in tracks and number > 0}
         if never:
             return [self._never(never, ranks)]
@@ -197,11 +204,61 @@ class Aligner:
             behind = tuple(sorted(rank for rank, number in short.items() if number == lowest))
             return self._behind(behind, tuple(rank for rank in ranks if last[rank] > lowest), lowest)
         lowest = min(last.values())
-        if lowest == top:
+        if lowest == top or self._wait_in_one(ranks):
             return self._same(ranks)
         behind = tuple(rank for rank in ranks if last[rank] == lowest)
         waiting = tuple(rank for rank in ranks if last[rank] > lowest)
         return self._behind(behind, waiting, lowest)
+
+    def _wait_in_one(self, ranks: list[int]) -> bool:
+        """Whether all wait in one call: who has called more since then only waits the longer."""
+        numbers = {None if (at := self._first_open(r)) is None else self.group.tracks[r].sequence[at] for r in ranks}
+        return len(numbers) == 1 and None not in numbers
+
+    def _older(self, last: Mapping[int, int]) -> Problem | None:
+        """Return the ranks that seem not to have called what others have completed, for which all were needed."""
+        ended = {rank: at for rank in last if (at := self._last_together(self.group.tracks[rank])) is not None}
+        if not ended:
+            return None
+        newest = max(ended, key=lambda rank: (self.group.tracks[rank].sequence[ended[rank]], -rank))
+        track = self.group.tracks[newest]
+        number = track.sequence[ended[newest]]
+        older = tuple(rank for rank in last if self._is_before(rank, last[rank], number, track.calls[ended[newest]]))
+        if not older:
+            return None
+        return Problem(
+            kind="not-at-once",
+            group=self.group,
+            sequence=number,
+            culprits=older,
+            others=tuple(rank for rank in last if rank not in older),
+            shown=At(rank=older[0], position=len(self.group.tracks[older[0]]) - 1),
+            expected=At(rank=newest, position=ended[newest]),
+            order=track.records[ended[newest]],
+            detail={"missing_calls": str(max(0, number - min(last.values())))},
+        )
+
+    def _is_before(self, rank: int, last: int, number: int, ended: int) -> bool:
+        """Whether a dump shows a rank before it had part in a call that another rank has completed.
+
+        On the GPU it comes to that one behind all that is open. Dumps that were asked for together are a call apart.
+        """
+        if self.tables.calls[ended].backend == "gloo":
+            return last < number - 1  # one that comes back with an error looks like one that has completed
+        at = self._first_open(rank)
+        return last < number or (at is not None and self.group.tracks[rank].sequence[at] < number - 1)
+
+    def _last_together(self, track: Track) -> int | None:
+        """Return the position of the last completed call that no rank completes before all have made it."""
+        at = track.states.rfind(COMPLETED)
+        for _ in range(_LOOKED_BACK):
+            call = self.tables.calls[track.calls[at]]
+            if at < 0 or call.synchronizes:
+                break
+            at = track.states.rfind(COMPLETED, 0, at)
+        else:
+            return None
+        return at if at >= 0 else None
 
     def _last(self, rank: int) -> int:
         """Return the number of a rank's last call: of a dump of active calls its status knows later ones."""
@@ -213,7 +270,8 @@ class Aligner:
             return ()
         silent = [r for r in self.group.members if r in self.dumps and not len(self.group.tracks.get(r, ()))]
         silent = [rank for rank in silent if self.group.enqueued.get(rank, -1) <= 0]
-        return tuple(rank for rank in silent if self.dumps[rank].first_record == 0)
+        known = (self.dumps[rank].first_record == 0 or self.dumps[rank].knows_its_groups for rank in silent)
+        return tuple(compress(silent, known))
 
     def _never(self, never: tuple[int, ...], ranks: list[int]) -> Problem:
         waiting = [rank for rank in ranks if self._first_open(rank) is not None] or ranks
@@ -261,6 +319,8 @@ class Aligner:
         open_at = {rank: position for rank in ranks if (position := self._first_open(rank)) is not None}
         if not open_at:
             return []
+        if self.group.lost:
+            return [self._unknown(ranks, open_at)]
         tracks = self.group.tracks
         sequences = {rank: tracks[rank].sequence[position] for rank, position in open_at.items()}
         sequence = min(sequences.values())
@@ -280,6 +340,20 @@ class Aligner:
         )
         problem.detail["not_started"] = ",".join(map(str, quiet))
         return [problem]
+
+    def _unknown(self, ranks: list[int], open_at: Mapping[int, int]) -> Problem:
+        """Of a call in which some wait while all that others called in this group is overwritten: who lacks it?"""
+        rank = next(iter(open_at))
+        track = self.group.tracks[rank]
+        return Problem(
+            kind="too-short",
+            group=self.group,
+            sequence=track.sequence[open_at[rank]],
+            culprits=tuple(sorted(self.group.lost)),
+            others=tuple(ranks),
+            expected=At(rank=rank, position=open_at[rank]),
+            order=track.records[open_at[rank]],
+        )
 
     def _first_open(self, rank: int) -> int | None:
         return first_open(self.group.tracks[rank])

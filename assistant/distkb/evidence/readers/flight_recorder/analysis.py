@@ -11,14 +11,15 @@ from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.flight_recorder.align import Aligner, first_open
 from distkb.evidence.readers.flight_recorder.blame import WaitGraph, by_departure
 from distkb.evidence.readers.flight_recorder.consequences import mark_consequences, name_by_habit
-from distkb.evidence.readers.flight_recorder.dump import COMPLETED, STATE_NAMES, RankDump, Tables, Track, total
+from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables, total
 from distkb.evidence.readers.flight_recorder.exchange import uneven
 from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, CallWords, all_complete, observations
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup, join
 from distkb.evidence.readers.flight_recorder.load import Loaded
-from distkb.evidence.readers.flight_recorder.peers import unmatched
+from distkb.evidence.readers.flight_recorder.peers import awaited_halves, unmatched
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 from distkb.evidence.readers.flight_recorder.roots import wrong_root
+from distkb.evidence.readers.flight_recorder.track import COMPLETED, STATE_NAMES, Track
 from distkb.evidence.readers.flight_recorder.waits import crossing, standing
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import listed
@@ -33,7 +34,7 @@ _MAX_PEERS = 4
 
 def analyse(loaded: Loaded) -> ArtifactReading:
     """Return the findings of dumps that were read."""
-    groups = join(loaded.dumps)
+    groups = join(loaded.dumps, loaded.tables)
     problems = find_problems(groups, loaded.dumps, loaded.tables)
     found = observations(problems[:_MAX_PROBLEMS], loaded.tables)
     if not problems and _has_calls(groups) and not _has_open(groups):
@@ -58,6 +59,7 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
         problems.extend(unmatched(group, dumps, tables, waits))
         problems.extend(p for p in (uneven(group, dumps, tables), wrong_root(group, tables)) if p is not None)
+    awaited = awaited_halves(problems)
     graph = WaitGraph(groups, waits, problems)
     kept = mark_consequences(problems, waits, groups)
     explained = any(p.kind not in (*_ON_DEVICE, *_UNSURE) and not p.is_consequence for p in kept)
@@ -65,7 +67,7 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
     if any(p.kind not in _UNSURE and not p.is_consequence for p in kept):
         kept = [problem for problem in kept if not (problem.is_consequence and problem.kind in _BETWEEN_TWO)]
     kept.sort(key=lambda problem: (problem.kind in _UNSURE, problem.is_consequence, problem.order))
-    kept[:_FIRST] = [name_by_habit(problem, waits, groups, tables) for problem in kept[:_FIRST]]
+    kept[:_FIRST] = [name_by_habit(problem, waits, groups, tables, awaited) for problem in kept[:_FIRST]]
     if kept and kept[0].kind in _CIRCULAR:
         kept[:0] = by_departure([p for p in kept[:_FIRST] if p.kind in _CIRCULAR], graph, tables)
     return _folded(_joined(kept, tables))

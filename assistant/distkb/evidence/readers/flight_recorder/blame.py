@@ -6,10 +6,11 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from distkb.evidence.readers.flight_recorder.align import first_open
-from distkb.evidence.readers.flight_recorder.dump import SCHEDULED, Tables
+from distkb.evidence.readers.flight_recorder.dump import Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.habit import Departure, departure
 from distkb.evidence.readers.flight_recorder.problem import Point, Problem, Wait
+from distkb.evidence.readers.flight_recorder.track import SCHEDULED
 from distkb.evidence.readers.flight_recorder.waits import cross_problem
 
 _MOST = 64
@@ -56,7 +57,7 @@ class WaitGraph:
         track = group.tracks.get(rank)
         at = 0 if track is None else bisect_left(track.sequence, point.sequence)
         if track is None or at >= len(track):
-            return group.enqueued.get(rank, -1) >= point.sequence
+            return rank in group.lost or group.enqueued.get(rank, -1) >= point.sequence
         if track.sequence[at] > point.sequence or track.states[at] != SCHEDULED:
             return True
         return track.records[at] <= self.heads.get(rank, track.records[at])

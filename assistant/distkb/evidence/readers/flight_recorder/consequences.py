@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from distkb.evidence.readers.flight_recorder.dump import Tables, Track
+from distkb.evidence.readers.flight_recorder.align import first_open
+from distkb.evidence.readers.flight_recorder.dump import Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.habit import is_unusual
-from distkb.evidence.readers.flight_recorder.peers import SELDOM
-from distkb.evidence.readers.flight_recorder.problem import At, Problem, Wait
+from distkb.evidence.readers.flight_recorder.peers import SELDOM, is_sent
+from distkb.evidence.readers.flight_recorder.problem import At, Point, Problem, Wait
+from distkb.evidence.readers.flight_recorder.track import Track
 from distkb.evidence.readers.flight_recorder.waits import circle_from, cross_problem, is_held, waiting_in_peers
 
 
@@ -23,12 +25,15 @@ def mark_consequences(
     where others of them wait for nobody.
     """
     circles = [problem for problem in problems if problem.kind == "cross"]
-    in_peers: frozenset[int] = frozenset()
-    if any(problem.kind in ("peer", "later") for problem in problems):
-        in_peers = waiting_in_peers(groups, waits)
+    in_peers = waiting_in_peers(groups, waits)
     index = {id(group): number for number, group in enumerate(groups)}
     differing = {
         index[id(p.group)]: p.sequence for p in reversed(problems) if p.kind in _DIFFER and id(p.group) in index
+    }
+    endless = {
+        Point(index[id(p.group)], p.sequence)
+        for p in problems
+        if p.kind == "running" and _is_root(p, index[id(p.group)], waits, in_peers)
     }
     kept = []
     for problem in problems:
@@ -39,15 +44,24 @@ def mark_consequences(
             free = tuple(
                 rank
                 for rank in problem.culprits
-                if rank not in in_peers and not _is_explained(waits.get(rank), own, groups, differing)
+                if rank not in in_peers
+                and not _is_explained(waits.get(rank), own, groups, differing)
+                and not _is_in_endless(rank, problem, waits, endless)
             )
             problem.is_consequence = not free
             if free and len(free) < len(problem.culprits):
                 problem.culprits = free
                 if problem.shown is not None:
                     problem.shown = _last_of(problem.group, free[0])
+        elif problem.kind == "running" and endless:
+            problem.is_consequence = Point(index[id(problem.group)], problem.sequence) not in endless
         kept.append(problem)
-    _mark_peers(kept, waits, groups, in_peers)
+    stuck = frozenset(
+        rank
+        for rank, (point, *_) in waits.items()
+        if point in endless or differing.get(point.group, 1 << 62) <= point.sequence
+    )
+    _mark_peers(kept, waits, groups, in_peers, stuck)
     return kept
 
 
@@ -56,18 +70,35 @@ _COMPARED = 64
 
 
 def name_by_habit(
-    problem: Problem, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables
+    problem: Problem,
+    waits: Mapping[int, Wait],
+    groups: Sequence[ProcessGroup],
+    tables: Tables,
+    awaited: frozenset[tuple[int, bool]],
 ) -> Problem:
-    """Return a problem of two sides with the one as the culprit that alone left its usual order, if one did."""
+    """Return a problem of two sides with the one as the culprit that alone left its usual order, if one did.
+
+    `awaited` are the ranks for which somebody waits, and whether it is for a send.
+    """
     if problem.is_consequence or len(problem.culprits) + len(problem.others) > _COMPARED:
         return problem
     if problem.kind == "peer":
+        if (problem.others[0], is_sent(problem)) not in awaited and _is_at_rest(
+            problem.culprits[0], problem.group, waits
+        ):
+            return problem  # it has stopped, and what the other would do instead, nobody lacks
         _by_habit(problem, waits, groups, tables)
     elif problem.kind == "cross" and problem.expected is not None and not problem.expected.is_peer:
         return _turned(problem, waits, groups, tables)
     elif problem.kind == "op" and len(problem.culprits) == len(problem.others):
         _halves_by_habit(problem, groups, tables)
     return problem
+
+
+def _is_at_rest(rank: int, group: ProcessGroup, waits: Mapping[int, Wait]) -> bool:
+    """Whether a rank waits in nothing."""
+    track = group.peers.get(rank)
+    return rank not in waits and (track is None or first_open(track) is None)
 
 
 def _turned(problem: Problem, waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], tables: Tables) -> Problem:
@@ -124,15 +155,33 @@ def _is_explained(wait: Wait | None, own: int, groups: Sequence[ProcessGroup], d
     return is_held(groups, wait.point) or differing.get(wait.point.group, 1 << 62) <= wait.point.sequence
 
 
+def _is_root(problem: Problem, own: int, waits: Mapping[int, Wait], in_peers: frozenset[int]) -> bool:
+    """Whether all members stand in a call that does not end, and none of them in anything before it."""
+    point = Point(own, problem.sequence)
+    return all(r in waits and waits[r].point == point and r not in in_peers for r in problem.group.members)
+
+
+def _is_in_endless(rank: int, problem: Problem, waits: Mapping[int, Wait], endless: Collection[Point]) -> bool:
+    """Whether a rank stays away for a call that does not end on any rank, as all do that stand in it."""
+    point = waits[rank].point if rank in waits else None
+    return point in endless and not any(other in waits and waits[other].point == point for other in problem.others)
+
+
 def _last_of(group: ProcessGroup, rank: int) -> At | None:
     track = group.tracks.get(rank)
     return At(rank=rank, position=len(track) - 1) if track is not None and len(track) else None
 
 
 def _mark_peers(
-    problems: list[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], in_peers: frozenset[int]
+    problems: list[Problem],
+    waits: Mapping[int, Wait],
+    groups: Sequence[ProcessGroup],
+    in_peers: frozenset[int],
+    stuck: frozenset[int],
 ) -> None:
     """Mark sends and receives whose partner stands in a collective that some other rank never made, or in another send.
+
+    `stuck` are the ranks in a collective that all have called and that does not end.
 
     Where the partners go round in a circle, that is the problem, and the single waits follow from it; so they do from
     a rank that waits for one it never talks to while its usual partner waits for it.
@@ -144,7 +193,7 @@ def _mark_peers(
         (partner,) = problem.culprits
         wait = waits.get(partner)
         waits_elsewhere = bool(causes) and wait is not None and is_held(groups, wait.point)
-        problem.is_consequence = partner in absent or partner in in_peers or waits_elsewhere
+        problem.is_consequence = partner in absent or partner in in_peers or partner in stuck or waits_elsewhere
     counted = {rank for p in problems if p.kind == "count" for rank in (*p.culprits, *p.others)}
     for problem in single:
         problem.is_consequence |= counted.issuperset((*problem.culprits, *problem.others))
@@ -208,7 +257,9 @@ def _strays(single: Sequence[Problem]) -> list[Problem]:
         left = [
             other.others[0]
             for other in single
-            if other.culprits == (odd,) and other.exchanged > 2 * problem.exchanged and _sends(other) != _sends(problem)
+            if other.culprits == (odd,)
+            and other.exchanged > 2 * problem.exchanged
+            and is_sent(other) != is_sent(problem)
         ]
         if left:
             problem.is_consequence = True
@@ -218,11 +269,6 @@ def _strays(single: Sequence[Problem]) -> list[Problem]:
                 )
             )
     return found
-
-
-def _sends(problem: Problem) -> bool:
-    """Whether the call that waits is a send."""
-    return problem.detail["from"] == str(problem.others[0])
 
 
 def _mark_explained(single: Sequence[Problem]) -> None:

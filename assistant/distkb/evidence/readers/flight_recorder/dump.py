@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress, groupby
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from itertools import compress
+from typing import Any
 
+from distkb.evidence.readers.flight_recorder.batches import settle_coalesced, settle_ended_batches, without_batches
 from distkb.evidence.readers.flight_recorder.calls import CALL_FIELDS, Call, Lists, once, parse_call
 from distkb.evidence.readers.flight_recorder.pickle_stream import Stream
 from distkb.evidence.readers.flight_recorder.place import CallSite, number_of, text_of, user_place
 from distkb.evidence.readers.flight_recorder.runs import EntryBlock, integer
+from distkb.evidence.readers.flight_recorder.status import Status, keys_of_groups, read_status
+from distkb.evidence.readers.flight_recorder.track import COMPLETED, SCHEDULED, STATES, GroupKey, Kind, Track
 
-SCHEDULED, STARTED, COMPLETED = 0, 1, 2
-_STATES = {"scheduled": SCHEDULED, "started": STARTED, "completed": COMPLETED}
-STATE_NAMES = ("scheduled", "started", "completed")
 MAX_ENTRIES = 400_000
 _ALONE = 4
 """Entries of a run that take as long as one that stands alone."""
@@ -28,13 +27,6 @@ _LIMIT = 1 << 62
 
 class NotADumpError(Exception):
     """The document is no dump of a flight recorder."""
-
-
-class GroupKey(NamedTuple):
-    """A process group as one rank names it."""
-
-    name: str
-    desc: str
 
 
 class Tables:
@@ -84,43 +76,11 @@ class Tables:
         return known
 
 
-class Track:
-    """The calls of one rank in one group, oldest first: collectives, or point-to-point operations."""
-
-    __slots__ = ("calls", "places", "records", "sequence", "states")
-
-    def __init__(self) -> None:
-        self.sequence = array("q")
-        self.calls = array("I")
-        self.places = array("I")
-        self.records = array("q")
-        self.states = bytearray()
-
-    def __len__(self) -> int:
-        return len(self.sequence)
-
-    def extend(self, sequence: Iterable[int], kinds: Sequence[_Kind], records: Iterable[int]) -> None:
-        """Add calls."""
-        self.sequence.extend(sequence)
-        self.calls.extend([kind.call for kind in kinds])
-        self.places.extend([kind.place for kind in kinds])
-        self.records.extend(records)
-        self.states.extend([kind.state for kind in kinds])
-
-    def join(self, other: Track) -> None:
-        """Add all calls of another track."""
-        self.sequence.extend(other.sequence)
-        self.calls.extend(other.calls)
-        self.places.extend(other.places)
-        self.records.extend(other.records)
-        self.states.extend(other.states)
-
-
 class RankDump:
     """What one rank recorded."""
 
     __slots__ = (
-        "collectives", "enqueued", "first_record", "members", "numbers", "path", "peers", "rank", "starts", "version"
+        "collectives", "first_record", "members", "numbers", "path", "peers", "rank", "status", "version"
     )  # fmt: skip
 
     def __init__(self, rank: int, path: str, version: str) -> None:
@@ -129,16 +89,36 @@ class RankDump:
         self.version = version
         self.members: dict[GroupKey, tuple[int, ...]] = {}
         """Ranks of every group that this rank belongs to; empty where the backend does not record them."""
-        self.starts: set[GroupKey] = set()
-        """Groups whose calls are seen to begin on the GPU, so that one which is only scheduled has not begun."""
-        self.enqueued: dict[str, int] = {}
-        """The last collective that was called, by the rank's own number of the group, as `pg_status` has it."""
+        self.status: dict[str, Status] = {}
+        """How far it came in each group, by its own number of the group, as `pg_status` has it."""
         self.numbers: dict[GroupKey, str] = {}
-        """The rank's own numbers of its groups, as far as entries name them."""
+        """The rank's own numbers of its groups, as far as entries name them or their order tells."""
         self.collectives: dict[GroupKey, Track] = {}
         self.peers: dict[GroupKey, Track] = {}
         self.first_record: int = 0
         """Number of the oldest entry that is left: above 0 the ring buffer has dropped what came before."""
+
+    @property
+    def sees_starts(self) -> bool:
+        """Whether calls are seen to begin on the GPU, so that one which is only scheduled has not begun."""
+        return any(one.started > 0 for one in self.status.values())
+
+    def status_of_groups(self) -> dict[GroupKey, Status]:
+        """Return how far the rank came in the groups of which its own number is known."""
+        return {group: self.status[number] for group, number in self.numbers.items() if number in self.status}
+
+    @property
+    def knows_its_groups(self) -> bool:
+        """Whether the status counts the calls of all groups that were used, and of which one each number is, is known.
+
+        It outlives the entries: in a group without a number nothing was called.
+        """
+        return bool(self.status) and self.status.keys() <= set(self.numbers.values())
+
+    @property
+    def has_ended_calls(self) -> bool:
+        """Whether it holds calls that have ended: not only those that are still active were dumped."""
+        return any(COMPLETED in track.states for track in (*self.collectives.values(), *self.peers.values()))
 
     @property
     def entries(self) -> int:
@@ -146,29 +126,14 @@ class RankDump:
         return sum(map(len, (*self.collectives.values(), *self.peers.values())))
 
 
-class _Kind:
-    """Everything about an entry but its numbers; compared by identity."""
-
-    __slots__ = ("call", "number", "place", "state", "target")
-
-    def __init__(self, target: tuple[GroupKey, bool], call: int, place: int, state: int, number: str) -> None:
-        self.target = target
-        """Group, and whether it is a point-to-point operation: which track it belongs to."""
-        self.call = call
-        self.place = place
-        self.state = state
-        self.number = number
-        """The rank's own number of the group; empty where it is not recorded."""
-
-
-class _Kinds(dict[tuple[bytes, ...], _Kind]):
+class _Kinds(dict[tuple[bytes, ...], Kind]):
     """Kinds of entries of one file, by the bytes that they are written with."""
 
     def __init__(self, stream: Stream, tables: Tables) -> None:
         self._stream = stream
         self._tables = tables
 
-    def __missing__(self, pieces: tuple[bytes, ...]) -> _Kind:
+    def __missing__(self, pieces: tuple[bytes, ...]) -> Kind:
         entry: dict[str, Any] = {}
         for piece in pieces:
             entry.update(self._stream.fields(piece))
@@ -186,7 +151,8 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
     if not {"entries", "pg_config", "pg_status"} & document.keys():
         raise NotADumpError
     dump = RankDump(rank, path, _version(document.get("version")))
-    _read_groups(dump, document.get("pg_config"), document.get("pg_status"), tables)
+    _read_groups(dump, document.get("pg_config"), tables)
+    dump.status = read_status(document.get("pg_status"))
     first: list[int] = []
     left = MAX_ENTRIES
     kinds = None if stream is None else _Kinds(stream, tables)
@@ -202,21 +168,23 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
             first.append(_add_entry(dump, item, tables))
     tables.lists.clear()
     dump.first_record = min(first, default=0)
-    _settle_ended_batches(dump)
+    dump.numbers |= keys_of_groups(dump.members, dump.status, dump.numbers)
+    for key, track in dump.collectives.items():
+        if tables.calls[track.calls[-1]].backend == "gloo":
+            # Its status counts sends and receives too, which it does not record, and its entries do not.
+            dump.numbers.pop(key, None)
+    settle_ended_batches(dump.collectives, dump.peers, dump.status_of_groups(), tables.calls)
     for key, track in dump.collectives.items():
         if key in dump.peers:
-            dump.collectives[key] = _without_batches(track, dump.peers[key], tables)
+            dump.collectives[key] = without_batches(track, dump.peers[key], tables.calls)
     for track in (*dump.collectives.values(), *dump.peers.values()):
-        _settle_coalesced(track, tables)
+        settle_coalesced(track, tables.calls)
         tables.share(track)
     return dump
 
 
-def _read_groups(dump: RankDump, groups: Any, status: Any, tables: Tables) -> None:
-    """Read the groups' ranks, and whether any call was seen to begin on the GPU.
-
-    ProcessGroupNCCL sees that only with TORCH_NCCL_ENABLE_TIMING=1; without it the last one that began stays -1.
-    """
+def _read_groups(dump: RankDump, groups: Any, tables: Tables) -> None:
+    """Read the groups' ranks."""
     for name, group in list(groups.items())[:_MAX_GROUPS] if isinstance(groups, dict) else ():
         if not isinstance(group, dict):
             continue
@@ -225,15 +193,6 @@ def _read_groups(dump: RankDump, groups: Any, status: Any, tables: Tables) -> No
             ranks = str([rank for rank in ranks if type(rank) is int])
         key = GroupKey(text_of(group.get("name", name)), text_of(group.get("desc")))
         dump.members[key] = tables.members(ranks) if isinstance(ranks, str) else ()
-        last = status.get(name) if isinstance(status, dict) else None
-        began = last.get("last_started_collective") if isinstance(last, dict) else None
-        if type(began) is int and began > 0:
-            dump.starts.add(key)
-
-    for name, last in list(status.items())[:_MAX_GROUPS] if isinstance(status, dict) else ():
-        called = last.get("last_enqueued_collective") if isinstance(last, dict) else None
-        if type(called) is int and 0 <= called < _LIMIT:
-            dump.enqueued[str(name)[:40]] = called
 
 
 def _add_run(dump: RankDump, run: EntryBlock, kinds: _Kinds) -> int:
@@ -286,7 +245,7 @@ def _track(dump: RankDump, group: GroupKey, is_p2p: bool) -> Track:
     return track
 
 
-def _kind(entry: Mapping[str, Any], tables: Tables) -> _Kind:
+def _kind(entry: Mapping[str, Any], tables: Tables) -> Kind:
     group = entry.get("process_group")
     key = GroupKey("?", "")
     if isinstance(group, (list, tuple)) and len(group) == 2:
@@ -294,7 +253,7 @@ def _kind(entry: Mapping[str, Any], tables: Tables) -> _Kind:
     number = _call_number(entry, tables)
     call = tables.calls[number]
     name = entry.get("state")
-    state = _STATES.get(name, SCHEDULED) if isinstance(name, str) else SCHEDULED
+    state = STATES.get(name, SCHEDULED) if isinstance(name, str) else SCHEDULED
     if call.backend == "gloo" and entry.get("retired") is True:
         # Gloo records no states: all stay scheduled, and retired says that the call has come back.
         state = COMPLETED
@@ -302,7 +261,7 @@ def _kind(entry: Mapping[str, Any], tables: Tables) -> _Kind:
     own = entry.get("pg_id")
     own = str(own) if type(own) is int and 0 <= own < _LIMIT else ""
     place = tables.place(once(user_place, entry.get("frames"), tables.lists))
-    return _Kind((key, is_p2p), number, place, state, own)
+    return Kind((key, is_p2p), number, place, state, own)
 
 
 def _call_number(entry: Mapping[str, Any], tables: Tables) -> int:
@@ -315,67 +274,6 @@ def _call_number(entry: Mapping[str, Any], tables: Tables) -> int:
         tables.lists[key] = tables.call(parse_call(dict(entry), tables.lists))
     number: int = tables.lists[key]
     return number
-
-
-def _without_batches(track: Track, peers: Track, tables: Tables) -> Track:
-    """Return the collectives without the entries that end a batch of sends and receives; these take their state."""
-    ends = {number for number in set(track.calls) if tables.calls[number].op == "coalesced"}
-    if not ends:
-        return track
-    at_record = {record: at for at, record in enumerate(peers.records)}
-    batches = [at for at, number in enumerate(track.calls) if number in ends and track.records[at] - 1 in at_record]
-    if not batches:
-        return track
-    for batch in batches:
-        last = at_record[track.records[batch] - 1]
-        first = last
-        while first > 0 and peers.records[first - 1] == peers.records[first] - 1:
-            if peers.sequence[first - 1] != peers.sequence[last]:
-                break
-            first -= 1
-        for at in range(first, last + 1):
-            peers.states[at] = track.states[batch]
-    left = Track()
-    dropped = set(batches)
-    kept = [at not in dropped for at in range(len(track))]
-    left.sequence.extend(compress(track.sequence, kept))
-    left.calls.extend(compress(track.calls, kept))
-    left.places.extend(compress(track.places, kept))
-    left.records.extend(compress(track.records, kept))
-    left.states.extend(compress(track.states, kept))
-    return left
-
-
-def _settle_coalesced(track: Track, tables: Tables) -> None:
-    """Give the calls inside a coalesced group the state of the entry that ends it: only that one is tracked."""
-    sequence, states, calls = track.sequence, track.states, track.calls
-    if not any(tables.calls[number].is_end_of_group for number in set(calls)):
-        return
-    ended = state = -1
-    for at in range(len(track) - 1, -1, -1):
-        if sequence[at] == ended:
-            states[at] = state
-        elif tables.calls[calls[at]].is_end_of_group:
-            ended, state = sequence[at], states[at]
-
-
-def _settle_ended_batches(dump: RankDump) -> None:
-    """Take batches of sends and receives as complete whose end is left out of a dump of what is still active.
-
-    Only the end of a batch is tracked and left out once it is complete; what it holds stays in the dump as scheduled.
-    """
-    tracks = (*dump.collectives.values(), *dump.peers.values())
-    records = {record for track in tracks for record in track.records} if dump.peers else set()
-    if not records or len(records) > max(records) - min(records):
-        return
-    newest = max(records)
-    for track in dump.peers.values():
-        for sequence, batch in groupby(range(len(track)), key=track.sequence.__getitem__):
-            inside = list(batch)
-            end = track.records[inside[-1]] + 1
-            if len(inside) > 1 and sequence > 0 and end not in records and end < newest:
-                for at in inside:
-                    track.states[at] = COMPLETED
 
 
 def _version(value: Any) -> str:

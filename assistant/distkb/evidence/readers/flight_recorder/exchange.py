@@ -9,9 +9,10 @@ from collections.abc import Mapping
 
 from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.calls import Call, Shape
-from distkb.evidence.readers.flight_recorder.dump import COMPLETED, RankDump, Tables
+from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
+from distkb.evidence.readers.flight_recorder.track import COMPLETED
 
 _OPERATIONS = frozenset(("all_to_all", "all_to_allv", "all_to_all_single", "all_to_all_v_single"))
 _BUDGET = 2_000_000

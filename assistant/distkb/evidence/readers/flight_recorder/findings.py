@@ -7,9 +7,10 @@ from pathlib import PurePath
 
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.readers.flight_recorder.align import most_common_place
-from distkb.evidence.readers.flight_recorder.dump import STATE_NAMES, Tables, Track
+from distkb.evidence.readers.flight_recorder.dump import Tables
 from distkb.evidence.readers.flight_recorder.place import CallSite
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
+from distkb.evidence.readers.flight_recorder.track import STATE_NAMES, Track
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.ranks import listed
 

@@ -67,7 +67,7 @@ def departure(rank: int, groups: Sequence[ProcessGroup], tables: Tables) -> Depa
 
 
 def _history(rank: int, groups: Sequence[ProcessGroup], tables: Tables) -> list[tuple[int, _Call, Departure]]:
-    """Return what a rank called, in its own order, with the numbers of the entries."""
+    """Return what a rank called, in its own order, with the numbers of the entries; the end of a batch is no call."""
     found: list[tuple[int, _Call, Departure]] = []
     for group in groups:
         name = group.key.desc or group.key.name
@@ -75,6 +75,8 @@ def _history(rank: int, groups: Sequence[ProcessGroup], tables: Tables) -> list[
             if track is not None:
                 for at, number in enumerate(track.calls):
                     call = tables.calls[number]
+                    if is_peer and call.source < 0 and call.is_end_of_group:
+                        continue
                     where = Departure(group, At(rank=rank, position=at, is_peer=is_peer), track.places[at])
                     found.append((track.records[at], (name, call.op, call.source, call.target), where))
     return sorted(found, key=lambda one: one[0])

@@ -10,9 +10,10 @@ import msgspec
 
 from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.calls import Call
-from distkb.evidence.readers.flight_recorder.dump import COMPLETED, RankDump, Tables, Track
+from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Kind, Problem, Wait
+from distkb.evidence.readers.flight_recorder.track import COMPLETED, Track
 
 _MAX_FOUND = 64
 SELDOM, OFTEN = 1, 3
@@ -59,9 +60,19 @@ def unmatched(
                 continue
             if problem.exchanged == 0:
                 problem.exchanged = transfers[frozenset(pair)]
-                if not problem.exchanged and min(talked[end] for end in pair) >= OFTEN:
-                    problem.kind, problem.culprits, problem.others = "stray", problem.others, ()
             problems.append(problem)
+    swapped = _swapped(group, problems)
+    awaited = awaited_halves(problems)
+    for problem in problems:
+        ends = {*problem.others, *problem.culprits}
+        is_new = problem.kind == "peer" and problem.exchanged == 0 and not ends & swapped.keys()
+        is_new = is_new and (problem.others[0], is_sent(problem)) in awaited
+        if is_new and min(talked[_local(group, end)] for end in ends) >= OFTEN:
+            problem.kind, problem.culprits, problem.others = "stray", problem.others, ()
+        elif problem.kind == "peer" and problem.culprits[0] in swapped.get(problem.others[0], {}):
+            (odd,) = problem.others
+            problem.kind, problem.culprits, problem.others = "stray", (odd,), (swapped[odd][problem.culprits[0]],)
+            problem.shown = None
     ahead = {rank for rank, track in group.peers.items() if heads[rank] and heads[rank].stop < len(track)}
     ahead |= waits.keys() & group.peers.keys()
     problems.extend(_counts(_surplus(group, dumps, sends, receives), problems, ahead))
@@ -69,6 +80,42 @@ def unmatched(
     problems = [p for p in problems if p.kind != "transfer" or not held & set(p.culprits)]
     problems.sort(key=lambda problem: problem.order)
     return problems[:_MAX_FOUND]
+
+
+def _swapped(group: ProcessGroup, problems: Sequence[Problem]) -> dict[int, dict[int, int]]:
+    """Return the ranks that called one rank where another one waits for the other half, with both.
+
+    With that one call turned round all calls find their halves: who was called waits for nobody, and all three
+    made as many calls, so that none was left out.
+    """
+    waiting = [p for p in problems if p.kind == "peer"]
+    held = {p.others[0] for p in waiting}
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    for problem in waiting:
+        (odd,), (called,) = problem.others, problem.culprits
+        if called in held or len({_made(group, rank) for rank in (odd, called)}) != 1:
+            continue
+        for other in waiting:
+            turned = other.culprits == (odd,) and is_sent(other) != is_sent(problem)
+            if turned and _made(group, other.others[0]) == _made(group, odd):
+                found[odd][called] = other.others[0]
+    return found
+
+
+def _made(group: ProcessGroup, rank: int) -> int:
+    """Return how many sends, receives and batches of these a rank has made in a group."""
+    track = group.peers.get(rank)
+    return track.sequence[-1] if track is not None and len(track) else 0
+
+
+def awaited_halves(problems: Sequence[Problem]) -> frozenset[tuple[int, bool]]:
+    """Return the ranks for which somebody waits, and whether it is for a send of theirs or for a receive."""
+    return frozenset((p.culprits[0], not is_sent(p)) for p in problems if p.kind == "peer")
+
+
+def is_sent(problem: Problem) -> bool:
+    """Whether the call that waits is a send."""
+    return problem.detail["from"] == str(problem.others[0])
 
 
 def _surplus(
@@ -178,6 +225,10 @@ def _disagree(send: _Operation, receive: _Operation) -> bool:
         return True
     is_open = send.is_open or receive.is_open
     return is_open and one.input_dtypes != other.output_dtypes and bool(one.input_dtypes and other.output_dtypes)
+
+
+def _local(group: ProcessGroup, rank: int) -> int:
+    return group.members.index(rank) if group.members_known and rank in group.members else rank
 
 
 def _global(group: ProcessGroup, end: int) -> int:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.calls import Call
-from distkb.evidence.readers.flight_recorder.dump import COMPLETED, Tables
+from distkb.evidence.readers.flight_recorder.dump import Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Kind, Problem
+from distkb.evidence.readers.flight_recorder.track import COMPLETED
 
 _ROOTED = frozenset(("gather", "scatter"))
 _Key = tuple[int, str]
@@ -31,7 +32,7 @@ def wrong_root(group: ProcessGroup, tables: Tables) -> Problem | None:
     Who should be the root is told by the calls before. A broadcast does not show its root.
     """
     opened = [(track, at) for track in group.tracks.values() if (at := first_open(track)) is not None]
-    if len(group.members) < 3 or not any(tables.calls[track.calls[at]].op in _ROOTED for track, at in opened):
+    if len(group.members) < 2 or not any(tables.calls[track.calls[at]].op in _ROOTED for track, at in opened):
         return None
     rooted: dict[_Key, _Rooted] = {}
     waiting: set[_Key] = set()
@@ -90,4 +91,8 @@ def _problem(group: ProcessGroup, sequence: int, kind: Kind, wrong: Sequence[At]
 
 
 def _is_root(call: Call, members: int) -> bool:
-    return len(call.outputs if call.op == "gather" else call.inputs) == members
+    """Whether a rank holds the list of the root: ProcessGroupGloo records it as one tensor with a dimension more."""
+    tensors, own = (call.outputs, call.inputs) if call.op == "gather" else (call.inputs, call.outputs)
+    if call.backend == "gloo":
+        return len(tensors) == 1 and bool(own) and tensors[0] == (members, *own[0])
+    return len(tensors) == members

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from distkb.evidence.readers.flight_recorder.align import first_open
-from distkb.evidence.readers.flight_recorder.dump import SCHEDULED
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Point, Problem, Wait
+from distkb.evidence.readers.flight_recorder.track import SCHEDULED
 
 Node = TypeVar("Node", Point, int)
 
@@ -63,7 +63,7 @@ def _came_first(group: ProcessGroup, rank: int, point: Point, wait: Wait) -> boo
         if track.sequence[at] > point.sequence or track.records[at] < wait.record:
             return True
         return track.states[at] != SCHEDULED
-    return group.enqueued.get(rank, -1) >= point.sequence
+    return rank in group.lost or group.enqueued.get(rank, -1) >= point.sequence
 
 
 def circle_from(start: Node, edges: Mapping[Node, set[Node]]) -> list[Node] | None:
@@ -178,6 +178,6 @@ def is_held(groups: Sequence[ProcessGroup], point: Point) -> bool:
     for rank in group.members:
         track = group.tracks.get(rank)
         last = track.sequence[-1] if track is not None and len(track) else -1
-        if max(last, group.enqueued.get(rank, -1)) < point.sequence:
+        if rank not in group.lost and max(last, group.enqueued.get(rank, -1)) < point.sequence:
             return True
     return False
