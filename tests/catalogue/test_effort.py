@@ -43,6 +43,8 @@ SEEN = {
     ("distkb.evidence.readers.stacks.text", "_FAULT_THREAD"): 2000,
     ("distkb.evidence.readers.stacks.known", "SOURCE_SYNC"): 2000,
     ("distkb.evidence.readers.stacks.text", "_GDB_THREAD"): 2000,
+    ("distkb.evidence.readers.flight_recorder.files", "_NAMES"): 255,  # the name of a file
+    ("distkb.evidence.readers.flight_recorder.files", "_USUAL"): 255,
     ("distkb.evidence.run.positions", "_GENERATES"): 200,
     ("distkb.evidence.run.sayings", "_NUMBER"): 400,
     ("distkb.evidence.run.steps", "_DESCRIBED"): 600,
