@@ -74,9 +74,7 @@ def answer(lang: Language) -> str:
 
 @pytest.mark.parametrize("lang", ["en", "ko"])
 @pytest.mark.parametrize("draw", [screen, answer])
-def test_the_pictures_show_what_is_shown_today(
-    draw: object, lang: Language, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pictures_show_what_is_shown_today(draw: object, lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     """What they say is what the screen and the command say, and nothing in them leads to the network."""
     monkeypatch.chdir(ROOT)
     name = f"{draw.__name__}.{lang}.svg"  # type: ignore[attr-defined]

@@ -86,6 +86,44 @@ def test_last_lines_inside_and_behind_a_loop_name_what_its_length_depends_on(pro
     assert found.quotes[0].text == "for step, x in enumerate(Shards(rank)):"
 
 
+WRITES = """
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+
+
+def write(model, prompt):
+    ids = prompt
+    for _ in range(64):
+        word = torch.multinomial(model(ids), 1)
+        ids = torch.cat([ids, word])
+        if word.item() == 0:
+            break
+    return ids
+
+
+def main(model, prompts):
+    rank = dist.get_rank()
+    fully_shard(model)
+    print(f"rank {rank} epoch done")
+    for text in [write(model, prompt) for prompt in prompts[rank :: dist.get_world_size()]]:
+        print(f"rank {rank} wrote {text}")
+    dist.all_reduce(torch.ones(1))
+"""
+
+
+def test_a_loop_that_only_prints_what_a_call_made_parts_nobody_by_its_length(tmp_path: Path) -> None:
+    """The rank that printed nothing of it is still in the call: what ends the loops in there is what parts them."""
+    file = tmp_path / "train.py"
+    file.write_text(WRITES)
+    project = read_scripts([file]).project
+    assert project is not None
+    before, inside = lines("rank 0 epoch done", "rank 1 wrote tensor([3, 0])")
+    (found,) = observe(None, project, [(0, before), (1, inside)])
+    assert found.values["test"] == "word.item() == 0"
+    assert found.id == "code.parted-by-chance"
+
+
 @given(st.lists(st.text(max_size=60), max_size=4), st.text(max_size=200))
 def test_any_text_is_looked_for_in_any_statement(words: list[str], line: str) -> None:
     """Whatever a program prints, and whatever a log holds, is no error."""

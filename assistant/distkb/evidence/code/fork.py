@@ -52,7 +52,7 @@ def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[ForkCandidate, ...
     inside = [*one[at + 1 :], *other[at + 1 :]]
     left = (part for spot in reversed(inside) for arm in reversed(spot.arms) for part in _loop(arm, spot))
     # A loop around the wait that ends by the rank's own data parts them whatever is around it.
-    sure = (part for spot in reversed(inside) for arm in reversed(spot.arms) for part in _ended(arm, spot))
+    sure = (part for spot in reversed(inside) for arm in reversed(spot.arms) for part in ended(arm.node, spot.function))
     return (*sure, *_between(first, second), *alone(one[at + 1 :]), *alone(other[at + 1 :]), *left)
 
 
@@ -147,11 +147,11 @@ def _loop(arm: Arm, spot: Spot) -> Iterator[ForkCandidate]:
         yield from _left(arm.node, spot.function)
 
 
-def _ended(arm: Arm, spot: Spot) -> Iterator[ForkCandidate]:
-    """What ends a loop by something that the rank finds out in it."""
-    tests = [*_exits(arm.node, spot.function, leaving=True)] if isinstance(arm.node, LOOPS) else []
-    if isinstance(arm.node, ast.While):
-        tests.append(ForkCandidate("head", head(arm.node), arm.node, spot.function))
+def ended(loop: ast.stmt, function: Function) -> Iterator[ForkCandidate]:
+    """Yield what ends a loop by something that the rank finds out in it; nothing for any other statement."""
+    tests = [*_exits(loop, function, leaving=True)] if isinstance(loop, LOOPS) else []
+    if isinstance(loop, ast.While):
+        tests.append(ForkCandidate("head", head(loop), loop, function))
     yield from (msgspec.structs.replace(test, own=True) for test in tests if test.test is not None)
 
 

@@ -11,6 +11,7 @@ from distkb.evidence.code.fork import ForkCandidate, alone, behind, fork
 from distkb.evidence.code.prints import Prints
 from distkb.evidence.code.skipped import skipped
 from distkb.evidence.code.spots import Spot, chain
+from distkb.evidence.code.within import with_calls_inside
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.readers.scripts.effects import Effects
 from distkb.evidence.readers.scripts.names import keyword, last, shown, words
@@ -82,6 +83,8 @@ def observe(
     printed = any(stand.printed for stand in stands)
     if printed and not together:
         return []
+    if printed:
+        candidates = tuple(with_calls_inside(candidates, effects))
     chosen = _chosen(candidates, origins, everyone=together, printed=printed)
     if chosen is None and together:
         # Who printed a line has gone on from there, perhaps into a collective that the others did not come to.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -200,7 +201,8 @@ def stopped_apart(run: Run, timeline: Timeline, spoken: Sequence[Talk]) -> tuple
         return ()
     everyone = frozenset.intersection(*(talk.templates for talk in spoken))
     ends = [next((i for i in reversed(range(len(t.said))) if t.said[i] in everyone), None) for t in spoken]
-    if len(everyone) < ALIKE or None in ends:
+    counts = [Counter(talk.said) for talk in spoken]
+    if sum(min(count[said] for count in counts) for said in everyone) < ALIKE or None in ends:
         return ()
     ahead = [talk for talk, end in zip(spoken, ends, strict=True) if end is not None and end < len(talk.said) - 1]
     ahead = ahead or _more_often(spoken)
