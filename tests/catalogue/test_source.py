@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from distkb.catalogue.places import builtin
 from distkb.catalogue.problem import Problem
