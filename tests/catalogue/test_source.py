@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from distkb.catalogue.places import builtin
 from distkb.catalogue.problem import Problem
@@ -197,6 +196,8 @@ def test_the_pure_parser_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.slow
 def test_every_file_is_yaml_without_libyaml_too() -> None:
     """Where PyYAML comes without its library in C, its own parser reads the catalogue: it takes less than that one."""
+    import yaml
+
     for path in sorted(builtin().rglob("*.yaml")):
         with path.open(encoding="utf-8") as file:
             for _ in yaml.parse(file, Loader=yaml.SafeLoader):
