@@ -140,3 +140,19 @@ def butterfly(odd: int, stops: int) -> Dumps:
             made.append(entry("coalesced", seq=bit + 1, record=len(made), sizes=[], state=state, p2p=True))
         dumps[rank] = dump(made, {"0": ("default_pg", range(8))})
     return dumps
+
+
+def test_a_number_of_a_group_is_not_taken_for_that_of_another(tmp_path: Path) -> None:
+    """Three ranks wait in a circle of pairs: the status of a group under the number of one never called is not its."""
+    pairs = {"1": ("g01", (0, 1)), "2": ("g12", (1, 2)), "3": ("g02", (0, 2))}
+    own = {0: ["g01", "g02"], 1: ["g01", "g12"], 2: ["g12", "g02"]}
+    stands = {0: ("1", "g01"), 1: ("2", "g12"), 2: ("3", "g02")}
+    status = {"last_enqueued_collective": 1, "last_started_collective": -1, "last_completed_collective": -1}
+    dumps = {}
+    for rank, group in stands.items():
+        one = entry(seq=1, state="scheduled", group=group)
+        one["pg_id"] = 1 + own[rank].index(group[1])
+        groups = {name: pair for name, pair in pairs.items() if rank in pair[1]}
+        dumps[rank] = dump([one], groups)
+        dumps[rank]["pg_status"] = {str(one["pg_id"]): status}
+    assert said(tmp_path, dumps)[0][0] == "cross-group-wait"

@@ -54,7 +54,7 @@ def test_a_stage_that_skipped_a_send_and_went_on(tmp_path: Path) -> None:
     steps[1].append([*done("recv 1<-0", "recv 1<-0", "send 1->2"), ("recv 1<-2", "s")])
     steps[2].append([*done("recv 2<-1"), ("recv 2<-1", "s")])
     dumps = {rank: dump(sends(made), {"0": ("default_pg", range(3))}) for rank, made in steps.items()}
-    assert first(tmp_path, dumps) == ("unusual-call", "1")
+    assert first(tmp_path, dumps) == ("p2p-unmatched", "1")
 
 
 def test_a_stage_that_sent_once_too_often(tmp_path: Path) -> None:
@@ -216,3 +216,74 @@ def test_a_batch_that_lacks_its_receive(tmp_path: Path) -> None:
             made.append(entry("coalesced", seq=hop + 1, record=len(made), sizes=[], state=state, p2p=True))
         dumps[rank] = dump(made, {"0": ("default_pg", range(4))})
     assert first(tmp_path, dumps)[1] == "1"
+
+
+def moves(calls: Sequence[tuple[str, tuple[int, ...]]], opened: int, behind: str = "") -> Calls:
+    """Sends and receives with their sizes; those from a place on are open, and so is a collective behind them."""
+    made = []
+    for number, (name, size) in enumerate(calls):
+        state = "completed" if number < opened else "scheduled"
+        made.append(entry(name, seq=number + 1, record=number, state=state, sizes=[size], p2p=True))
+    return [*made, entry(behind, seq=1, record=len(made), state="scheduled")] if behind else made
+
+
+def test_a_receive_from_the_wrong_rank_among_calls_that_did_not_wait(tmp_path: Path) -> None:
+    """Rank 3 receives from rank 1 once, and once too little from rank 2; all have gone on to an all_reduce."""
+    size = (8,)
+    calls = {
+        1: [(f"send 1->{to}", size) for to in (2, 2, 2)],
+        2: [(f"{op} 2{way}", size) for _ in range(3) for op, way in (("recv", "<-1"), ("send", "->3"))],
+        3: [(f"recv 3<-{source}", size) for source in (2, 1, 2)],
+    }
+    opened = {1: 3, 2: 3, 3: 1}
+    groups = {"0": ("default_pg", range(4))}
+    dumps = {rank: dump(moves(made, opened[rank], "all_reduce"), groups) for rank, made in calls.items()}
+    dumps[0] = dump([entry("all_reduce", seq=1, state="scheduled")], groups)
+    assert first(tmp_path, dumps) == ("p2p-other-rank", "3")
+
+
+def test_a_receive_that_was_called_twice_in_place_of_the_next(tmp_path: Path) -> None:
+    """Rank 0 takes from each in turn, in the third round twice from rank 1: rank 2 waits with its send."""
+    everyone: dict[int, tuple[str, ...]] = {0: ("recv 0<-1", "recv 0<-2", "send 0->1", "send 0->2")}
+    everyone |= {rank: (f"send {rank}->0", f"recv {rank}<-0") for rank in (1, 2)}
+    steps = {rank: [done(*names), done(*names)] for rank, names in everyone.items()}
+    steps[0].append([*done("recv 0<-1"), ("recv 0<-1", "s")])
+    steps[1].append([*done("send 1->0"), ("recv 1<-0", "s")])
+    steps[2].append([("send 2->0", "s")])
+    dumps = {rank: dump(sends(made), {"0": ("default_pg", range(3))}) for rank, made in steps.items()}
+    assert first(tmp_path, dumps) == ("p2p-other-rank", "0")
+
+
+def test_a_send_that_was_called_twice_in_place_of_the_next(tmp_path: Path) -> None:
+    """Rank 0 answers rank 1 twice and rank 2 never; rank 1 has made all that rank 2 makes, and has stopped."""
+    steps = {
+        0: [[*done("recv 0<-1", "recv 0<-2", "send 0->1"), ("send 0->1", "s")]],
+        1: [done("send 1->0", "recv 1<-0")],
+        2: [[*done("send 2->0"), ("recv 2<-0", "s")]],
+    }
+    dumps = {rank: dump(sends(made), {"0": ("default_pg", range(3))}) for rank, made in steps.items()}
+    assert first(tmp_path, dumps) == ("p2p-other-rank", "0")
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_one_rank_with_another_size_than_both_its_neighbours(rounds: int, tmp_path: Path) -> None:
+    """Rank 2 of a ring sends and receives another size: it is named alone, with a round before this one or without."""
+    dumps = {}
+    for rank in range(4):
+        last = (2, 9) if rank == 2 else (2, 8)
+        ring = (f"send {rank}->{(rank + 1) % 4}", f"recv {rank}<-{(rank - 1) % 4}")
+        calls = [(name, (2, 8)) for name in ring * (rounds - 1)] + [(name, last) for name in ring]
+        dumps[rank] = dump(moves(calls, 2 * (rounds - 1)), {"0": ("default_pg", range(4))})
+    assert first(tmp_path, dumps) == ("p2p-sizes-differ", "2")
+
+
+def test_the_end_of_a_loop_in_a_window_without_its_beginning_is_no_departure(tmp_path: Path) -> None:
+    """Of ranks that wait for each other in batches, the one that ends its first loop in the window is not blamed."""
+    loop = ("recv 0<-1", "send 0->2") * 3 + ("recv 0<-2", "send 0->1") * 2
+    window = [*done(*loop[-3:], *loop[:6]), ("recv 0<-2", "s")]
+    calls = sends([window])
+    for number, one in enumerate(calls):
+        one["record_id"] = 100 + number
+    others = {1: sends([[("recv 1<-2", "s")]]), 2: sends([[("recv 2<-0", "s")]])}
+    dumps = {rank: dump(made, {"0": ("default_pg", range(3))}) for rank, made in {0: calls, **others}.items()}
+    assert first(tmp_path, dumps)[0] != "unusual-call"

@@ -69,7 +69,8 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
     kept.sort(key=lambda problem: (problem.kind in _UNSURE, problem.is_consequence, problem.order))
     kept[:_FIRST] = [name_by_habit(problem, waits, groups, tables, awaited) for problem in kept[:_FIRST]]
     if kept and kept[0].kind in _CIRCULAR:
-        kept[:0] = by_departure([p for p in kept[:_FIRST] if p.kind in _CIRCULAR], graph, tables)
+        first = by_departure([p for p in kept[:_FIRST] if p.kind in _CIRCULAR], graph, tables)
+        kept = [*first, *(problem for problem in kept if not any(problem is one for one in first))]
     return _folded(_joined(kept, tables))
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from distkb.evidence.readers.flight_recorder.align import first_open
+from distkb.evidence.readers.flight_recorder.calls import Call
 from distkb.evidence.readers.flight_recorder.dump import Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.habit import Departure, departure
+from distkb.evidence.readers.flight_recorder.peers import global_rank, is_sent
 from distkb.evidence.readers.flight_recorder.problem import Point, Problem, Wait
-from distkb.evidence.readers.flight_recorder.track import SCHEDULED
+from distkb.evidence.readers.flight_recorder.track import COMPLETED, SCHEDULED
 from distkb.evidence.readers.flight_recorder.waits import cross_problem
 
 _MOST = 64
@@ -33,6 +37,7 @@ class WaitGraph:
                 at = first_open(track)
                 if at is not None and track.records[at] <= self.heads.get(rank, track.records[at]):
                     self.heads[rank] = track.records[at]
+        self.unpaired = [problem for problem in problems if problem.kind == "peer"]
         for problem in problems:
             if problem.kind in _LINKS and problem.expected is not None:
                 ends = {int(problem.detail["from"]), int(problem.detail["to"])}
@@ -86,16 +91,66 @@ class WaitGraph:
 
 
 def by_departure(problems: Sequence[Problem], graph: WaitGraph, tables: Tables) -> list[Problem]:
-    """Return the problems of ranks that alone left their usual order among those at which all waiting ends."""
-    found: dict[frozenset[int], Problem] = {}
+    """Return the problems of ranks that alone left their usual order among those at which all waiting ends.
+
+    Where somebody waits for a call that the rank made whenever it had come there, or lacks, that one is the first.
+    """
+    found: list[Problem] = []
+    seen: set[frozenset[int]] = set()
     for problem in problems:
         circle = graph.last_circle(problem.culprits[0])
-        if not 1 < len(circle) <= _MOST or circle in found:
+        if not 1 < len(circle) <= _MOST or circle in seen:
             continue
         left = [one for rank in sorted(circle) if (one := departure(rank, graph.groups, tables)) is not None]
         if len(left) == 1 and problem.culprits != (left[0].at.rank,):
-            found[circle] = _problem(left[0], circle, graph)
-    return list(found.values())
+            seen.add(circle)
+            lacking = (p for p in problems if p.kind == "peer" and p.culprits == (left[0].at.rank,))
+            awaited = _awaited(left[0], graph, tables) or next((p for p in lacking if not p.is_consequence), None)
+            if awaited is not None:
+                found.append(awaited)
+            if awaited is None or awaited.kind != "stray":
+                found.append(_problem(left[0], circle, graph))
+    return found
+
+
+def _awaited(left: Departure, graph: WaitGraph, tables: Tables) -> Problem | None:
+    """Return the send or receive that waits for what a rank left out, or made with another rank in its place."""
+    usual = {(id(one.group), *_ends(one.group, call)) for one in left.usual if (call := _peer_call(one, tables))}
+    waiting = (one for one in graph.unpaired if one.culprits == (left.at.rank,))
+    problem = next((one for one in waiting if (id(one.group), *_route(one)) in usual), None)
+    made = _peer_call(left, tables)
+    if problem is None or made is None:
+        return problem
+    track, route = left.group.peers[left.at.rank], _ends(left.group, made)
+    if (route[0] == left.at.rank) == is_sent(problem) or track.states[left.at.position] == COMPLETED:
+        return problem
+    return msgspec.structs.replace(
+        problem,
+        kind="stray",
+        group=left.group,
+        sequence=track.sequence[left.at.position],
+        shown=None,
+        expected=left.at,
+        order=track.records[left.at.position],
+        detail={"from": str(route[0]), "to": str(route[1])},
+        is_consequence=False,
+    )
+
+
+def _peer_call(where: Departure, tables: Tables) -> Call | None:
+    """Return a call if it is a send or receive of one partner."""
+    if not where.at.is_peer:
+        return None
+    call = tables.calls[where.group.peers[where.at.rank].calls[where.at.position]]
+    return call if call.source >= 0 else None
+
+
+def _ends(group: ProcessGroup, call: Call) -> tuple[int, int]:
+    return global_rank(group, call.source), global_rank(group, call.target)
+
+
+def _route(problem: Problem) -> tuple[int, int]:
+    return int(problem.detail["from"]), int(problem.detail["to"])
 
 
 def _problem(left: Departure, circle: frozenset[int], graph: WaitGraph) -> Problem:

@@ -85,7 +85,8 @@ def _read_status(group: ProcessGroup, dumps: Mapping[int, RankDump]) -> None:
     own = {rank: number for rank in members if (number := dumps[rank].numbers.get(group.key))}
     shared = next(iter(own.values())) if len(set(own.values())) == 1 else None
     for rank in members:
-        last = dumps[rank].status.get(own.get(rank, shared) or "")
+        number = own.get(rank, "" if shared in dumps[rank].numbers.values() else shared)
+        last = dumps[rank].status.get(number or "")
         if last is not None and last.enqueued >= 0 and rank not in group.peers:
             group.enqueued[rank] = last.enqueued
 

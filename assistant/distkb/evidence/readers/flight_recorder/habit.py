@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from distkb.evidence.readers.flight_recorder.dump import Tables
@@ -24,6 +24,8 @@ class Departure(NamedTuple):
     group: ProcessGroup
     at: At
     place: int
+    usual: tuple[Departure, ...] = ()
+    """What it had called there, having come from the same calls."""
 
 
 def is_unusual(rank: int, record: int, groups: Sequence[ProcessGroup], tables: Tables) -> bool:
@@ -55,15 +57,41 @@ def departure(rank: int, groups: Sequence[ProcessGroup], tables: Tables) -> Depa
         first.setdefault(call, at)
         calls += numbers.setdefault((call, where.place), chr(len(numbers)))
     known = max(first.values(), default=0)
+    is_whole = not history or history[0][0] == 0
     same = 0
+    once: set[str] = set()
+    often: set[str] = set()
     for at in range(len(calls)):
         was_there = same > 0
         while same >= 0 and calls.find(calls[at - same : at + 1], 0, at) < 0:
-            if was_there and at > known:
-                return history[at][2]
+            if was_there and at > known and _is_habit(calls, at, same, set() if is_whole else often):
+                usual = tuple(history[one][2] for one in _after(calls, at, same))
+                return history[at][2]._replace(usual=usual)
             same -= 1
         same += 1
+        (often if calls[at] in once else once).add(calls[at])
     return None
+
+
+def _is_habit(calls: str, at: int, length: int, often: Collection[str]) -> bool:
+    """Whether what came before a call was a habit, rather than the first round of a loop of which this is the end.
+
+    The end of a loop comes again. Where the beginning is overwritten, a whole round must have come twice, with all
+    that was called `often`.
+    """
+    before = calls[at - length : at]
+    return all(call in before for call in often) and calls.find(before + calls[at], at) < 0
+
+
+def _after(calls: str, at: int, length: int) -> list[int]:
+    """Return where the calls stand, each kind once, that came before behind so many calls as come before this one."""
+    before = calls[at - length : at]
+    found: dict[str, int] = {}
+    start = calls.find(before)
+    while 0 <= start < at - length:
+        found.setdefault(calls[start + length], start + length)
+        start = calls.find(before, start + 1)
+    return list(found.values())
 
 
 def _history(rank: int, groups: Sequence[ProcessGroup], tables: Tables) -> list[tuple[int, _Call, Departure]]:

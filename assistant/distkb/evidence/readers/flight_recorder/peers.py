@@ -13,6 +13,7 @@ from distkb.evidence.readers.flight_recorder.calls import Call
 from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
 from distkb.evidence.readers.flight_recorder.problem import At, Kind, Problem, Wait
+from distkb.evidence.readers.flight_recorder.sizes import name_odd_size
 from distkb.evidence.readers.flight_recorder.track import COMPLETED, Track
 
 _MAX_FOUND = 64
@@ -61,7 +62,7 @@ def unmatched(
             if problem.exchanged == 0:
                 problem.exchanged = transfers[frozenset(pair)]
             problems.append(problem)
-    swapped = _swapped(group, problems)
+    swapped = _swapped(group, tables, problems)
     awaited = awaited_halves(problems)
     for problem in problems:
         ends = {*problem.others, *problem.culprits}
@@ -75,31 +76,48 @@ def unmatched(
             problem.shown = None
     ahead = {rank for rank, track in group.peers.items() if heads[rank] and heads[rank].stop < len(track)}
     ahead |= waits.keys() & group.peers.keys()
-    problems.extend(_counts(_surplus(group, dumps, sends, receives), problems, ahead))
+    surplus = _surplus(group, dumps, sends, receives)
+    whole = {rank for rank, dump in dumps.items() if dump.first_record == 0}
+    problems.extend(_counts(surplus, problems, ahead & whole))
+    _name_misdirected(surplus, problems, ahead, waits)
+    name_odd_size(group, tables, problems)
     held = {rank for problem in problems if problem.kind in ("peer", "later") for rank in problem.others}
     problems = [p for p in problems if p.kind != "transfer" or not held & set(p.culprits)]
     problems.sort(key=lambda problem: problem.order)
     return problems[:_MAX_FOUND]
 
 
-def _swapped(group: ProcessGroup, problems: Sequence[Problem]) -> dict[int, dict[int, int]]:
+def _swapped(group: ProcessGroup, tables: Tables, problems: Sequence[Problem]) -> dict[int, dict[int, int]]:
     """Return the ranks that called one rank where another one waits for the other half, with both.
 
     With that one call turned round all calls find their halves: who was called waits for nobody, and all three
-    made as many calls, so that none was left out.
+    made as many calls, so that none was left out; or it made with that rank alone what the other one makes.
     """
     waiting = [p for p in problems if p.kind == "peer"]
     held = {p.others[0] for p in waiting}
     found: dict[int, dict[int, int]] = defaultdict(dict)
     for problem in waiting:
         (odd,), (called,) = problem.others, problem.culprits
-        if called in held or len({_made(group, rank) for rank in (odd, called)}) != 1:
+        if called in held:
             continue
+        made, own = _made(group, odd), _only_with(group, tables, called, odd)
         for other in waiting:
-            turned = other.culprits == (odd,) and is_sent(other) != is_sent(problem)
-            if turned and _made(group, other.others[0]) == _made(group, odd):
-                found[odd][called] = other.others[0]
+            if other.culprits != (odd,) or is_sent(other) == is_sent(problem):
+                continue
+            (left,) = other.others
+            as_many = made == _made(group, called) == _made(group, left)
+            if as_many or (own and own == _only_with(group, tables, left, odd)):
+                found[odd][called] = left
     return found
+
+
+def _only_with(group: ProcessGroup, tables: Tables, rank: int, partner: int) -> list[str]:
+    """Return the operations of a rank that talks to one partner alone."""
+    track = group.peers.get(rank)
+    calls = [tables.calls[number] for number in track.calls] if track is not None else []
+    ends = {_local(group, rank), _local(group, partner)}
+    made = [call for call in calls if call.source >= 0]
+    return [call.op for call in made] if all({call.source, call.target} == ends for call in made) else []
 
 
 def _made(group: ProcessGroup, rank: int) -> int:
@@ -124,13 +142,20 @@ def _surplus(
     sends: Mapping[tuple[int, int], list[_Operation]],
     receives: Mapping[tuple[int, int], list[_Operation]],
 ) -> dict[int, dict[int, int]]:
-    """Return for each rank and each that it does not agree with by how many calls it made more."""
+    """Return for each rank and each that it does not agree with by how many calls it made more.
+
+    Where older calls were dropped, those that have not completed are counted: of a transfer, both halves complete.
+    """
     surplus: dict[int, dict[int, int]] = defaultdict(dict)
     for pair in {*sends, *receives}:
-        one, other = (_global(group, end) for end in pair)
-        if any(end not in dumps or dumps[end].first_record > 0 for end in (one, other)):
+        one, other = (global_rank(group, end) for end in pair)
+        if any(end not in dumps for end in (one, other)):
             continue
-        more = len(sends.get(pair, ())) - len(receives.get(pair, ()))
+        is_whole = all(dumps[end].first_record == 0 for end in (one, other))
+        sent, received = (
+            sum(is_whole or call.is_open for call in calls) for calls in (sends.get(pair, ()), receives.get(pair, ()))
+        )
+        more = sent - received
         if more:
             surplus[one][other] = surplus[one].get(other, 0) + more
             surplus[other][one] = surplus[other].get(one, 0) - more
@@ -160,6 +185,28 @@ def _counts(
             )
 
 
+def _name_misdirected(
+    surplus: Mapping[int, Mapping[int, int]], problems: Sequence[Problem], ahead: set[int], waits: Mapping[int, Wait]
+) -> None:
+    """Name the rank that made calls with one partner that another one expects, where both agree with all others.
+
+    The numbers are those of the program where all three have come to the same collective behind their calls.
+    """
+    for rank, others in surplus.items():
+        if len(others) != 2 or sum(others.values()) != 0:
+            continue
+        lacking, called = sorted(others, key=others.__getitem__)
+        if any(len(surplus[other]) > 1 for other in others):
+            continue
+        points = {waits[one].point if one in waits else None for one in (rank, *others)}
+        is_counted = len(points) == 1 and None not in points
+        for problem in problems:
+            if problem.kind != "peer" or problem.others != (rank,) or problem.culprits != (called,):
+                continue
+            if is_counted or (problem.exchanged == 0 and ahead.issuperset((rank, lacking))):
+                problem.kind, problem.culprits, problem.others, problem.shown = "stray", (rank,), (lacking,), None
+
+
 def _head(track: Track, wait: Wait | None) -> range:
     """Return the positions of the oldest open call and of what was called with it; none behind an older collective."""
     first = first_open(track)
@@ -179,7 +226,7 @@ def _pair(
     receives: list[_Operation],
     heads: Mapping[int, range],
 ) -> Iterator[Problem]:
-    ends = [_global(group, end) for end in pair]
+    ends = [global_rank(group, end) for end in pair]
     if any(end not in dumps for end in ends):
         return
     is_whole = all(dumps[end].first_record == 0 for end in ends)
@@ -231,7 +278,8 @@ def _local(group: ProcessGroup, rank: int) -> int:
     return group.members.index(rank) if group.members_known and rank in group.members else rank
 
 
-def _global(group: ProcessGroup, end: int) -> int:
+def global_rank(group: ProcessGroup, end: int) -> int:
+    """Return the rank of the job at one end of a send or receive."""
     return group.members[end] if group.members_known and 0 <= end < len(group.members) else end
 
 
