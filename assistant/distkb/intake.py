@@ -41,7 +41,7 @@ def read(  # noqa: PLR0913 - all that can be given
 
     `report_name` is the path that quotes of the report carry; None where it came from a pipe. `index` opens the
     search index: without it one is built for a report, and an error that nothing explains is not compared.
-    `look_near`: scripts that tracebacks name are read where they lie on this machine and none was given. `wish`: the
+    `look_near`: scripts that tracebacks name are read where they lie on this machine and were not given. `wish`: the
     run is shown from near too. Raises FactError (a ValueError) for a fact that is not one.
     """
     stock = take_stock(paths)

@@ -35,7 +35,7 @@ def command(ctx: click.Context, *, paths: tuple[Path, ...], form: str | None, as
         return probe_launch.answer(launches, known, current, form=form, as_json=as_json)
     if not scripts:
         raise Failure("error.no-scripts", path=str(paths[0]))
-    reading = read_scripts(scripts)
+    reading = read_scripts(scripts, follow=True)
     configured = read_configs((*scripts, *launches), known.catalogue.settings, {}, refusals=known.catalogue.refusals)
     more = configured.said()
     return probe.finish_reading("script", reading, known, current, more=more, as_json=as_json, form=form)

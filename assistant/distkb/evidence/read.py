@@ -90,6 +90,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     logs = read_logs(signatures, stock, cache_dir, progress, others)
     put_together: list[Skipped] = []
     scanned, runs = guarded(lambda: newest(logs.scans), "-", put_together) or (logs.scans, ())
+    earlier = [scan for scan in logs.scans if scan not in scanned] if runs else []
     if runs:
         groups = {scan.file.group for scan in scanned}
         kept = tuple(one for one in logs.error_files if one[0].group in groups)
@@ -98,7 +99,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
     hanging = given.get("symptom") == "hang" or any(o.id == "symptom=hang" for o in words)
-    scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging, wish=wish)
+    scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging, earlier=earlier, wish=wish)
     endings = {signature.id for signature in signatures if signature.ending}
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
 
@@ -147,6 +148,7 @@ def _derived(
     skipped: list[Skipped],
     *,
     hanging: bool,
+    earlier: Sequence[FileScan],
     wish: Wish | None,
 ) -> tuple[Sequence[FileScan], Derived]:
     """What the logs show together, and the scans that it is of: those that cannot be put together are left out."""
@@ -154,7 +156,7 @@ def _derived(
     def put(given: Sequence[FileScan]) -> tuple[Sequence[FileScan], Derived]:
         scans = without_explained(before_endings(given, signatures), signatures)
         scans = without_overcome(scans, signatures)
-        return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging, wish=wish)
+        return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging, earlier=earlier, wish=wish)
 
     found = guarded_together(put, logs.scans, lambda scan: scan.file.name, skipped)
     return found or ((), derive((), (), signatures, standing, hanging=hanging, wish=wish))
@@ -171,14 +173,12 @@ def _in_code(
     parted = result.parted
     if parted is None or (project is None and not (near and parted.places)):
         return ()
-    from distkb.evidence.code.near import read_near
+    from distkb.evidence.code.near import with_near
     from distkb.evidence.code.observe import observe
     from distkb.evidence.code.spots import with_sources
 
     def look() -> list[Observation]:
-        reading = read_near((f for p in parted.places for f in p.frames), near) if project is None else None
-        scripts = project if reading is None else reading.project
-        said = () if reading is None else reading.observations
+        scripts, said = with_near(project, (f for p in parted.places for f in p.frames), near)
         if scripts is None:
             return []
         standing = stack_frames(with_sources(scripts, parted.places), signatures)

@@ -168,6 +168,15 @@ def test_a_run_whose_lines_still_come_when_it_is_stopped_goes(times: Sequence[st
     assert ("run.one-works" in seen) is not goes
 
 
+def test_an_end_without_a_time_of_its_own_tells_of_no_pace() -> None:
+    """A Ctrl-C's traceback carries no time, so nobody knows how long nothing had come: it may have hung for hours."""
+    steps = "".join(f"10:00:0{at} step {at} loss 0.5\n" for at in range(2, 9))
+    trace = 'Traceback (most recent call last):\n  File "/app/launch.py", line 4, in main\n    for line in out:\n'
+    seen = observed(scan(f"{steps}{trace}KeyboardInterrupt\n"))
+    assert "run.going-at-end" not in seen
+    assert seen["run.quiet-before-end"].certainty < 1.0
+
+
 def test_the_year_of_the_runs_own_lines_holds_for_the_launchers() -> None:
     """A launcher's date without a year is of the year that other lines print, however many lines it ends with."""
     steps = "".join(f"2026-11-23 10:00:0{at},000 INFO step {at} loss 0.5\n" for at in range(6))

@@ -16,10 +16,13 @@ from distkb.evidence.code.observe import observe
 from distkb.evidence.code.spots import with_sources
 from distkb.evidence.observation import Observation
 from distkb.evidence.readers.scripts import read_scripts
+from distkb.evidence.readers.stacks import read_stacks
 from distkb.evidence.readers.stacks.model import Frame
 from distkb.evidence.run.frames import stack_frames
 from distkb.evidence.run.parting import part
-from distkb.evidence.run.positions import Position, Stage
+from distkb.evidence.run.positions import Position, Stage, positions
+from distkb.evidence.run.processes import Run
+from distkb.evidence.run.timeline import build
 
 HEAD = """
 import os, random, time
@@ -482,3 +485,26 @@ def test_a_stack_without_lines_of_code_gets_them_from_the_scripts(tmp_path: Path
     assert place.frames[-1].source == "fcntl.flock(file, fcntl.LOCK_EX)"
     assert "frame.lock" not in {one.id for one in stack_frames([bare], signatures())}
     assert "frame.lock" in {one.id for one in stack_frames([place], signatures())}
+
+
+@pytest.mark.parametrize(
+    ("state", "line", "asleep"),
+    [("idle", 5, True), ("active+gil", 5, False), ("idle", 6, False)],
+    ids=["asleep in print", "computes", "asleep elsewhere"],
+)
+def test_a_rank_that_sleeps_in_its_own_call_to_print_waits_for_a_reader(
+    state: str, line: int, asleep: bool, tmp_path: Path
+) -> None:
+    """py-spy says whether a thread sleeps; without a frame below it, it does so in the call of that line."""
+    script = tmp_path / "train.py"
+    script.write_text("import json\n\n\ndef debug(row):\n    print(json.dumps(row))\n    row.join()\n")
+    dump = tmp_path / "rank1.txt"
+    dump.write_text(
+        f'Process 7: python train.py\nPython v3.11.7\n\nThread 7 ({state}): "MainThread"\n'
+        f"    debug (train.py:{line})\n    <module> (train.py:9)\n"
+    )
+    project = read_scripts([script]).project
+    assert project is not None
+    (place,) = positions(Run(), build(Run(), [], {}), read_stacks([dump]).standing)
+    seen = {one.id for one in stack_frames(with_sources(project, [place]) or [place], signatures())}
+    assert ("frame.asleep-in-print" in seen) is asleep

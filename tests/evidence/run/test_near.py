@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from distkb.evidence.code.near import near
+from distkb.evidence.code.near import near, with_near
+from distkb.evidence.readers.scripts import read_scripts
 from distkb.evidence.readers.stacks.model import Frame
 
 TRAIN = "import helpers\nfrom pkg.data import load\n\ndef main():\n    helpers.go(load())\n"
@@ -40,6 +41,16 @@ def test_a_script_is_found_by_its_path_or_above_the_logs_with_what_it_imports(pr
     """Nothing that it does not import is read."""
     found = near(stood(path.format(root=project), 5, "helpers.go(load())"), [project / "runs/7/rank0.log"])
     assert names(found, project) == {"train.py", "helpers.py", "pkg/data.py"}
+
+
+def test_the_script_in_which_ranks_stand_is_read_beside_a_launcher_that_was_given(project: Path) -> None:
+    """A launcher names no module of the training, and what is read is one project."""
+    (project / "launch.py").write_text("import subprocess\n\nsubprocess.run(['python', 'train.py'], check=True)\n")
+    given = read_scripts([project / "launch.py"]).project
+    both, _ = with_near(given, stood("train.py", 5, ""), [project / "launch.py"])
+    assert both is not None
+    assert {script.path.name for script in both.scripts} == {"launch.py", "train.py", "helpers.py", "data.py"}
+    assert with_near(both, stood("train.py", 5, ""), [project / "launch.py"])[0] is both
 
 
 @pytest.mark.parametrize(("line", "source"), [(5, "trainer.fit(model)"), (4, "helpers.go(load())"), (99, "")])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from run_samples import TEXTS, lines, observed, scan
+from run_samples import TEXTS, lines, observed, scan, signatures
 
+from distkb.evidence.run.derive import derive
 from distkb.evidence.run.said import limit_of, resumed_behind
+from distkb.evidence.run.timeline import Times
 
 WAIT = (
     '[rank1]: Traceback (most recent call last):\n[rank1]:   File "/home/user/train.py", line 4, in main\n'
@@ -62,7 +64,34 @@ def test_a_wait_that_ended_long_before_the_stated_limit(limit: str, shown: bool)
 )
 def test_a_run_that_goes_on_from_an_older_checkpoint(said: list[str], behind: bool) -> None:
     """Only a checkpoint that was saved before counts, and only one of the same naming."""
-    assert (resumed_behind({"rank 0": lines(*said)}) is not None) is behind
+    assert (resumed_behind({"rank 0": lines(*said)}, dict, Times()) is not None) is behind
+
+
+SAVED = "08:00:01 world 2\n08:00:02 step 800 loss 0.4\n08:00:04 saved runs/a/step_1200.pt\n"
+
+
+@pytest.mark.parametrize(
+    ("went_on", "behind"),
+    [
+        ("08:10:00 resumed from runs/a/step_900.pt\n08:10:01 step 910 loss 0.4\n", True),
+        ("08:10:00 resumed from runs/a/step_1200.pt\n08:10:01 step 1210 loss 0.4\n", False),
+        ("08:10:00 resumed from runs/b/step_900.pt\n08:10:01 step 910 loss 0.4\n", False),
+        ("08:00:03 resumed from runs/a/step_900.pt\n08:00:04 step 910 loss 0.4\n", False),
+        ("resumed from runs/a/step_900.pt\nstep 910 loss 0.4\n", False),
+    ],
+    ids=["older", "newest", "another folder", "before it was saved", "no time"],
+)
+def test_a_second_run_goes_on_from_an_older_checkpoint_than_the_first_had_saved(went_on: str, behind: bool) -> None:
+    """Between files the times decide, and only checkpoints of one folder are compared."""
+    seen = observed(scan(SAVED, "train.1.log"), scan(went_on, "train.2.log"))
+    assert ("run.resumed-behind" in seen) is behind
+
+
+def test_what_an_earlier_run_saved_counts_where_only_the_newest_is_diagnosed() -> None:
+    """The logs of runs before this one are read for their checkpoints alone."""
+    now = scan("08:10:00 resumed from runs/a/step_900.pt\n08:10:01 step 910 loss 0.4\n", "train.2.log")
+    found = derive([now], [], signatures(), earlier=[scan(SAVED, "train.1.log")])
+    assert "run.resumed-behind" in {one.id for one in found.observations}
 
 
 LEXICON = """12:00:01 rank 0 no lexicon at cache/words.jsonl.gz, counting

@@ -24,6 +24,35 @@ def skipped(tmp_path: Path, name: str, data: bytes) -> list[str]:
     return [s.code for s in read_scripts([file]).skipped]
 
 
+MODULES = {
+    "pyproject.toml": "",
+    "src/train.py": "import engine.loop, torch\nfrom models import *\nfrom broken import x\nimport tools.extra\n",
+    "src/engine/loop.py": "from . import steps\nfrom ..outside import z\n",
+    "src/engine/steps.py": START,
+    "src/models/__init__.py": "from .net import Net\n",
+    "src/models/net.py": "import torch\n",
+    "src/broken.py": "def (:\n",
+    "src/torch_free.py": START,
+    "tools/extra.py": "y = 1\n",
+}
+
+
+def test_the_modules_of_the_project_that_a_script_imports_are_read_with_it(tmp_path: Path) -> None:
+    """Beside it, in packages and in the folder of the project; not what it does not import, nor what is broken."""
+    for name, text in MODULES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    reading = read_scripts([tmp_path / "src/train.py"], follow=True)
+    assert reading.project is not None
+    found = {script.path.relative_to(tmp_path).as_posix() for script in reading.project.scripts}
+    assert found == {"src/train.py", "src/engine/loop.py", "src/engine/steps.py", "src/models/__init__.py",
+                     "src/models/net.py", "tools/extra.py"}  # fmt: skip
+    assert not reading.skipped
+    alone = read_scripts([tmp_path / "src/train.py"]).project
+    assert alone is not None
+    assert len(alone.scripts) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", ["asyncio", "email", "unittest", "multiprocessing", "json", "concurrent", "."])
 def test_the_standard_library_holds_no_finding(folder: str) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distkb.catalogue.load import Loaded, Located
-    from distkb.catalogue.model import Signature
+    from distkb.catalogue.model import Place, Signature
     from distkb.catalogue.problem import Problem
 
 
@@ -60,8 +60,9 @@ def _example(signature: Signature) -> Iterator[tuple[str, str]]:
 
 
 def _same_pattern(loaded: Loaded) -> Iterator[Problem]:
-    first: dict[str, Located] = {}
+    first: dict[tuple[str, Place], Located] = {}
     for record in loaded.of("signature"):
-        earlier = first.setdefault(record.value.pattern, record)
-        if earlier is not record:
+        known = [first.setdefault((record.value.pattern, place), record) for place in record.value.where]
+        earlier = next((one for one in known if one is not record), None)
+        if earlier is not None:
             yield record.problem(f"the pattern is also that of '{earlier.value.id}': use one of the two", "pattern")

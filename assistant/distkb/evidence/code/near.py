@@ -7,8 +7,8 @@ import posixpath
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from distkb.evidence.code.spots import spot_of
-from distkb.evidence.observation import Skipped
+from distkb.evidence.code.spots import script_of, spot_of
+from distkb.evidence.readers.scripts.imported import is_file, with_imported
 from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.scripts_reader import read_scripts
 from distkb.evidence.readers.scripts.source import Script, load_script
@@ -16,11 +16,9 @@ from distkb.evidence.readers.scripts.source import Script, load_script
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from distkb.evidence.artifact import ArtifactReading
+    from distkb.evidence.observation import Observation
     from distkb.evidence.readers.stacks.model import Frame
 
-MOST_FILES = 60
-"""Scripts read because others name them."""
 _MOST_NAMED = 12
 _UP = 3
 """Folders above what was given in which a script's path is looked for."""
@@ -28,9 +26,23 @@ _ENDS = 4
 """Parts of a path that are looked for below a folder."""
 
 
-def read_near(frames: Iterable[Frame], given: Sequence[Path]) -> ArtifactReading:
-    """Read the scripts in which the ranks stood, as the reader of scripts does those that are given."""
-    return read_scripts(near(frames, given))
+def with_near(
+    project: Project | None, frames: Iterable[Frame], given: Sequence[Path]
+) -> tuple[Project | None, tuple[Observation, ...]]:
+    """Return the scripts that were given with those near by in which ranks stood, and what the latter show.
+
+    A launcher may have been given that starts the script in which the ranks stand.
+    """
+    lacking = [frame for frame in frames if project is None or script_of(project, frame.path) is None]
+    paths = near(lacking, given) if lacking and given else ()
+    if not paths:
+        return project, ()
+    reading = read_scripts(paths)
+    if project is None or reading.project is None:
+        return reading.project or project, reading.observations
+    known = {script.path for script in project.scripts}
+    more = [script for script in reading.project.scripts if script.path not in known]
+    return Project([*project.scripts, *more]), reading.observations
 
 
 def near(standing: Iterable[Frame], given: Sequence[Path]) -> tuple[Path, ...]:
@@ -45,20 +57,11 @@ def near(standing: Iterable[Frame], given: Sequence[Path]) -> tuple[Path, ...]:
     found: dict[Path, Script] = {}
     for path, there in list(frames.items())[:_MOST_NAMED]:
         for candidate in _candidates(path, folders):
-            script = load_script(candidate) if _is_script(candidate) else None
+            script = load_script(candidate) if is_file(candidate) else None
             if isinstance(script, Script) and _fits(script, there):
                 found[candidate] = script
                 break
-    waiting = list(found.values())
-    while waiting and len(found) < MOST_FILES:
-        script = waiting.pop()
-        for module in _imported(script):
-            if module not in found and len(found) < MOST_FILES:
-                loaded = load_script(module)
-                if not isinstance(loaded, Skipped):
-                    found[module] = loaded
-                    waiting.append(loaded)
-    return tuple(found)
+    return tuple(script.path for script in with_imported(found.values()))
 
 
 def _fits(script: Script, frames: Iterable[Frame]) -> bool:
@@ -87,29 +90,3 @@ def _candidates(path: str, folders: Sequence[Path]) -> Iterator[Path]:
     for length in range(min(_ENDS, len(parts)), 0, -1):
         for folder in folders:
             yield folder.joinpath(*parts[-length:])
-
-
-def _imported(script: Script) -> Iterator[Path]:
-    """Yield the files beside a script, or in packages there, that it imports."""
-    for target in (*script.imports.values(), *script.stars):
-        level = len(target) - len(target.lstrip("."))
-        base = script.path.parent
-        for _ in range(max(0, level - 1)):
-            base = base.parent
-        parts = [part for part in target.lstrip(".").split(".") if part.isidentifier()]
-        for length in range(len(parts), 0, -1):
-            module = base.joinpath(*parts[:length])
-            candidate = module.with_suffix(".py")
-            if _is_script(candidate):
-                yield candidate
-                break
-            if _is_script(module / "__init__.py"):
-                yield module / "__init__.py"
-                break
-
-
-def _is_script(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.code.near import read_near
+from distkb.evidence.code.near import with_near
 from distkb.evidence.code.spots import script_of, spot_of
 from distkb.evidence.observation import Closeup, Passage, PassageLine
 from distkb.evidence.readers.stacks.model import Frame
@@ -37,8 +37,7 @@ def with_code(result: Derived, project: Project | None, near: Sequence[Path]) ->
         for raised in event.frames[-FRAMES:]:
             frame = Frame(raised.function, raised.path, raised.line, raised.source)
             standing.setdefault(frame, set()).update(() if event.rank is None else (event.rank,))
-    if project is None and near and standing:
-        project = read_near(standing, near).project
+    project, _ = with_near(project, standing, near)
     seen = result.closeup
     if project is None or seen is None:
         return seen

@@ -77,9 +77,13 @@ def derive(
     standing: Sequence[Standing] = (),
     *,
     hanging: bool = False,
+    earlier: Sequence[FileScan] = (),
     wish: Wish | None = None,
 ) -> Derived:
-    """Put all files and stack dumps together. `hanging`: the user says that the run freezes."""
+    """Put all files and stack dumps together.
+
+    `hanging`: the user says that the run freezes. `earlier` are the files of runs before this one.
+    """
     run = assemble(scans)
     unexplained = general(signatures)
     roles = {s.id: "context" if s.id in unexplained else _role(s) for s in signatures}
@@ -119,7 +123,7 @@ def derive(
         started_over=started_over(_tries(scans, roles) or _restarts(said)),
         read_before_written=read_before_written(said, timeline) if len(run.ranked) > 1 else None,
         began_apart=began_apart(spoken),
-        resumed_behind=resumed_behind(said),
+        resumed_behind=resumed_behind(said, lambda: _words(earlier, roles), timeline.times),
         divided=divided(said, world),
         shorter_limit=shorter_limit(said, timeline),
         quiet=quiet(run, timeline, work, signatures),
@@ -153,6 +157,12 @@ def derive(
         if wish is None
         else closeup(run, timeline, places, alone(model.spoken) if troubled else (), world, wish),
     )
+
+
+def _words(scans: Sequence[FileScan], roles: Mapping[str, str]) -> Mapping[str, Sequence[Line]]:
+    """What the processes of another run printed of their own work."""
+    run = assemble(scans)
+    return own_words(run, work_of(run, build(run, [], roles), warnings=True))
 
 
 def _role(signature: Signature) -> str:

@@ -117,8 +117,8 @@ def quiet(
 ) -> Silence | None:
     """Return the silence before a run was ended from outside; None where it was not longer than any pause before.
 
-    Long is several times as long as the run ever paused between two of its lines. Where its lines carry no time, that
-    a person ended it says it less surely. A failure tells more, and nothing is said where one was printed.
+    Long is several times as long as the run ever paused between two of its lines. Where its lines or its end carry no
+    time, that a person ended it says it less surely. A failure tells more, and nothing is said where one was printed.
     """
     if timeline.events:
         return None
@@ -128,14 +128,14 @@ def quiet(
     ]
     known = {key: [(timeline.times.of(line.stamp), line) for line in lines] for key, lines in work.items() if ended}
     times = sorted(time for own in known.values() for time, _ in own if time is not None)
-    timed = [(time, scan, hit) for time, scan, hit in ended if time is not None]
-    if not times:
+    timed = [(time, scan, hit) for time, scan, hit in ended if time is not None and hit.exact]
+    if not times or not timed:
         by_hand = [(scan, hit) for _, scan, hit in ended if "symptom=hang" in endings[hit.signature].implies]
         said = [(p, lines[-1]) for p in run.processes if (lines := work.get(p.key, ()))]
         if not by_hand or not said:
             return None
         return Silence(*said[0], hit_quote(*by_hand[0], None, None), BY_HAND)
-    if len(times) < FEWEST or not timed:
+    if len(times) < FEWEST:
         return None
     end, scan, hit = min(timed, key=lambda item: item[0])
     pause = max(later - earlier for earlier, later in pairwise(times))
@@ -156,7 +156,8 @@ def going(
     if any(event.kind != "echo" for event in timeline.events):
         return ()
     outside = {s.id for s in signatures if s.ending}
-    ended = [timeline.times.of(hit.stamp) for scan in run.scans for hit in scan.hits if hit.signature in outside]
+    hits = (hit for scan in run.scans for hit in scan.hits)
+    ended = [timeline.times.of(hit.stamp) for hit in hits if hit.exact and hit.signature in outside]
     end = min((time for time in ended if time is not None), default=None)
     if end is None:
         return ()

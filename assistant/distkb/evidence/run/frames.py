@@ -56,13 +56,15 @@ class Frames:
 
 
 def _place_hits(places: Sequence[Position], signatures: Sequence[Signature]) -> Iterator[tuple[str, Quote]]:
-    own, any_frame = Frames("frame", signatures), Frames("stack", signatures)
+    own, any_frame, asleep = Frames("frame", signatures), Frames("stack", signatures), Frames("asleep", signatures)
     seen: dict[str, tuple[str, ...]] = {}
     for place in places:
         if place.how == "stack":
             text = "\n".join(f'File "{f.path}", line {f.line}, in {f.function}  {f.source}' for f in place.frames)
             text += f"\n{place.place.op}("  # the call that the user's innermost frame makes
             yield from ((name, place.quote) for name in own.seen(text))
+            if place.asleep:
+                yield from ((name, place.quote) for name in asleep.seen(place.frames[-1].source))
         if place.went_on:
             yield "run.went-on-after-wait", place.quote
         if place.broke:

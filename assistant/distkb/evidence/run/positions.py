@@ -56,6 +56,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it ended there of an error that no peer's end explains: the others may have come further since."""
     broke: bool = False
     """Whether the communication library itself failed there: a call that fails for any reason is no wait in it."""
+    asleep: bool = False
+    """Whether its thread slept in the user's own frame, in a call that is no Python, as a full pipe makes it."""
     went_on: bool = False
     """Whether it waited there and gave up in another wait: its own code went on when the first had failed."""
     quote: Quote
@@ -205,6 +207,7 @@ def _of_standing(one: Standing, ranks: Mapping[int, int], aborted: int | None) -
         waits=where in WAITS and not one.moved,
         inference=_is_inference(thread.frames),
         died=dump.fatal,
+        asleep=thread.active is False and thread.frames[0] == inner,
         quote=Quote(text=quote_text(text), path=dump.path, line=dump.line, rank=rank),
     )
 

@@ -9,11 +9,11 @@ from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.steps import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from distkb.evidence.run.processes import Process
     from distkb.evidence.run.sayings import Talk
-    from distkb.evidence.run.timeline import Event, Timeline
+    from distkb.evidence.run.timeline import Event, Timeline, Times
 
 _EARLY = 400
 """Lines at the start of what a rank said in which its first counters are looked for."""
@@ -67,16 +67,41 @@ def _states_limit(text: str) -> bool:
     return limit_of(text[:400]) is not None
 
 
-def resumed_behind(work: Mapping[str, Sequence[Line]]) -> tuple[Line, Line] | None:
-    """Return the line of the newest checkpoint that was saved and that of an older one from which the run went on."""
+def resumed_behind(
+    work: Mapping[str, Sequence[Line]], earlier: Callable[[], Mapping[str, Sequence[Line]]], times: Times
+) -> tuple[Line, Line] | None:
+    """Return the line of the newest checkpoint that was saved and that of an older one from which the run went on.
+
+    What a file says is in order. Between files times decide, and only checkpoints of one folder are compared:
+    `earlier` gives what was printed by runs before this one, where this one went on from a checkpoint.
+    """
+    marks = [mark for lines in work.values() for mark in _checkpoints(lines)]
+    if not any(mark.resumes for mark in marks):
+        return None
     for lines in work.values():
-        newest: dict[str, tuple[int, Line]] = {}
-        for word, number, line, resumes in _checkpoints(lines):
-            top = newest.get(word)
-            if not resumes and (top is None or number > top[0]):
-                newest[word] = number, line
-            elif resumes and top is not None and number < top[0]:
-                return top[1], line
+        newest: dict[str, _Mark] = {}
+        for mark in _checkpoints(lines):
+            top = newest.get(mark.word)
+            if not mark.resumes and (top is None or mark.number > top.number):
+                newest[mark.word] = mark
+            elif mark.resumes and top is not None and mark.number < top.number:
+                return top.line, mark.line
+    before = [mark for lines in earlier().values() for mark in _checkpoints(lines)]
+    saved = [mark for mark in (*before, *marks) if not mark.resumes]
+    for resumed in (mark for mark in marks if mark.resumes and "/" in mark.name):
+        at = times.of(resumed.line.stamp)
+        older = [
+            mark
+            for mark in saved
+            if mark.name == resumed.name
+            and mark.line.path != resumed.line.path
+            and at is not None
+            and (time := times.of(mark.line.stamp)) is not None
+            and time < at
+        ]
+        top = max(older, key=lambda mark: mark.number, default=None)
+        if top is not None and resumed.number < top.number:
+            return top.line, resumed.line
     return None
 
 
@@ -177,11 +202,25 @@ def _names_checkpoint(text: str) -> bool:
     return (_RESUMES.search(text) or _SAVES.search(text)) is not None and _CHECKPOINT.search(text) is not None
 
 
-def _checkpoints(lines: Sequence[Line]) -> Iterator[tuple[str, int, Line, bool]]:
-    """The numbers of checkpoints that lines name, and whether a line resumes from it or saves it."""
+class _Mark(NamedTuple):
+    """A line that tells of a checkpoint."""
+
+    word: str
+    """What its number counts."""
+    name: str
+    """What stands before the number, from the last blank on: the folder and the beginning of the file's name."""
+    number: int
+    line: Line
+    resumes: bool
+    """Whether the run goes on from it; else it was saved."""
+
+
+def _checkpoints(lines: Sequence[Line]) -> Iterator[_Mark]:
+    """The checkpoints that lines name."""
     for line in Lines.given(lines).where(_names_checkpoint):
         text = line.text[:400]
         resumes = _RESUMES.search(text) is not None
         if resumes or _SAVES.search(text):
             for found in _CHECKPOINT.finditer(text):
-                yield found["word"].lower(), int(found["number"]), line, resumes
+                name = text[: found.start("number")].rpartition(" ")[2].strip("'\"`([").rstrip("0")
+                yield _Mark(found["word"].lower(), name, int(found["number"]), line, resumes)

@@ -9,6 +9,7 @@ from distkb.evidence.artifact import ArtifactReading
 from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.scripts.facts import facts_of
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule
+from distkb.evidence.readers.scripts.imported import with_imported
 from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.rules import RULES
 from distkb.evidence.readers.scripts.scripts_reader import MAX_FILES
@@ -22,8 +23,8 @@ MAX_FOUND = 60
 MAX_QUOTES = 4
 
 
-def analyse(paths: Sequence[Path]) -> ArtifactReading:
-    """Read scripts as one project and check them."""
+def analyse(paths: Sequence[Path], *, follow: bool) -> ArtifactReading:
+    """Read scripts as one project, with `follow` the modules that they import too, and check them."""
     scripts: list[Script] = []
     skipped: list[Skipped] = []
     given = list(dict.fromkeys(paths))
@@ -40,6 +41,8 @@ def analyse(paths: Sequence[Path]) -> ArtifactReading:
             left -= loaded.size
     if len(given) > MAX_FILES:
         skipped.append(Skipped(path=str(given[MAX_FILES]), code="too-many", detail=str(MAX_FILES)))
+    if follow:
+        scripts = with_imported(scripts)
     job = ScriptContext(Project(scripts))
     hits = _check(job, RULES) if _is_distributed(job) else []
     found = {hit.id for hit in hits}

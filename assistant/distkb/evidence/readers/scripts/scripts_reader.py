@@ -38,8 +38,8 @@ class ScriptReader:
         return True
 
     def read(self, paths: Sequence[Path]) -> ArtifactReading:
-        """Read them as one project."""
-        return read_scripts(paths)
+        """Read them as one project, with the modules that they import."""
+        return read_scripts(paths, follow=True)
 
 
 def find_scripts(paths: Sequence[Path]) -> list[Path]:
@@ -53,11 +53,12 @@ def _starts_python(start: bytes) -> bool:
 
 
 @careful
-def read_scripts(paths: Sequence[Path]) -> ArtifactReading:
+def read_scripts(paths: Sequence[Path], *, follow: bool = False) -> ArtifactReading:
     """Read scripts as one project and check them; nothing of them is imported or run.
 
-    A file that cannot be read or parsed becomes a `Skipped`, and the rest is still checked.
+    `follow`: the modules of the project that they import, and that nobody named, are read and checked too. A file that
+    cannot be read or parsed becomes a `Skipped`, and the rest is still checked.
     """
     from distkb.evidence.readers.scripts.analysis import analyse
 
-    return analyse(paths)
+    return analyse(paths, follow=follow)
