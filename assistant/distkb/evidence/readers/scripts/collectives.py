@@ -134,7 +134,7 @@ def _by_name(call: ast.Call, function: Function) -> tuple[str, Category] | None:
     elif module in {"accelerate.utils", "accelerate.utils.operations", "accelerate"} and final in _ACCELERATE:
         found = (f"accelerate.utils.{final}", "collective")
     elif full in _MESHES:
-        found = (final, "hidden")
+        found = (final, "group")
     elif full == "deepspeed.zero.GatheredParameters" and keyword(call, "enabled") is None:
         found = (full, "collective")
     elif final in _FSDP and module.endswith("FullyShardedDataParallel"):

@@ -54,5 +54,5 @@ def summary(metric: object):
 
 def meshed(rank):
     if rank < 1:
-        return init_device_mesh("cuda", (2, 2))  # distkb: script.hidden-collective-on-some-ranks
+        return init_device_mesh("cuda", (2, 2))  # distkb: script.group-on-some-ranks
     return None
