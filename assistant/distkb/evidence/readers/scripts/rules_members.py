@@ -69,7 +69,9 @@ def _is_of_role(test: ast.expr, function: Function, job: ScriptContext) -> bool:
     loops = [part for part in walk(function.node) if isinstance(part, (ast.For, ast.comprehension))]
     if any(names & words(loop.target) for loop in loops):
         return False
-    return {reason.origin for reason in job.origins.of(test, function)} == _ORIGINS
+    reasons = job.origins.of(test, function)
+    later = any(r.function is function and getattr(r.node, "lineno", 0) > test.lineno for r in reasons)
+    return not later and {reason.origin for reason in reasons} == _ORIGINS
 
 
 def _asks_membership(test: ast.expr) -> bool:

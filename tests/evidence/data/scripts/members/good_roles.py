@@ -69,3 +69,12 @@ def sends(x):
         dist.recv(x, src=0)
     elif rank > 0:
         print("nothing to do")
+
+
+def seeded(seed, mesh):
+    if seed is None:
+        state = torch.get_rng_state()[:8]
+        dist.broadcast(state, src=0)
+        seed = int(state[0])
+    seed += mesh.get_local_rank()
+    torch.manual_seed(seed)
