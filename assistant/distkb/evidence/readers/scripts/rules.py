@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from distkb.evidence.readers.scripts import (
     rules_accumulation,
+    rules_begin,
     rules_blocks,
     rules_branches,
     rules_bypass,
@@ -15,6 +16,8 @@ from distkb.evidence.readers.scripts import (
     rules_everyone,
     rules_exchange,
     rules_files,
+    rules_forked,
+    rules_forwards,
     rules_groups,
     rules_launch,
     rules_members,
@@ -22,6 +25,7 @@ from distkb.evidence.readers.scripts import (
     rules_newest,
     rules_order,
     rules_pipes,
+    rules_requests,
     rules_resume,
     rules_schedule,
     rules_sharding,
@@ -61,4 +65,8 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_everyone.RULES,
     *rules_exchange.RULES,
     *rules_blocks.RULES,
+    *rules_begin.RULES,
+    *rules_forked.RULES,
+    *rules_forwards.RULES,
+    *rules_requests.RULES,
 )

@@ -19,7 +19,7 @@ _MOVES = frozenset({"read", "readline", "seek", "execute", "extractfile", "begin
 
 def shared_handle(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield files that a dataset opens in `__init__` and moves about in `__getitem__`, where loaders have workers."""
-    for owner, loads in _loaded_by_workers(job):
+    for owner, loads in loaded_by_workers(job):
         init, getter = owner.methods.get("__init__"), owner.methods.get("__getitem__")
         if init is None or getter is None or "__getstate__" in owner.methods:
             continue
@@ -29,7 +29,7 @@ def shared_handle(job: ScriptContext) -> Iterator[ScriptFinding]:
                 yield hit(_SHARED, init, made.value, call=shown(made.value), loader=shown(loads.func), data=owner.name)
 
 
-def _loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
+def loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
     """Yield the classes of the data sets that a DataLoader with workers reads."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
