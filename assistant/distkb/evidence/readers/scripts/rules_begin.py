@@ -96,7 +96,7 @@ def as_number(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def unread(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield variables of the environment that are meant as a timeout of the group and that nothing reads."""
-    if not job.is_parallel:
+    if not job.is_parallel or not job.mentions(*_NAMES):
         return
     read = {
         environment(node)

@@ -113,7 +113,8 @@ def _needs(body: Sequence[ast.stmt], function: Function, job: ScriptContext) -> 
 
 
 def _sites(function: Function, job: ScriptContext) -> list[Site]:
-    return [site for site in job.project.walk(function).sites if site.where.side == "both"]
+    sites = job.project.walk(function).sites
+    return [site for site in sites if site.where.side == "both" and not site.where.expects_error]
 
 
 def _name(call: ast.Call, function: Function, job: ScriptContext) -> str:

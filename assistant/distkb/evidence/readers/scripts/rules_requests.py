@@ -23,7 +23,7 @@ def let_go(job: ScriptContext) -> Iterator[ScriptFinding]:
     nobody_waits = not job.mentions(*_AWAITS)
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) not in _STARTS:
+            if canonical(site.node.func, function.script) not in _STARTS or site.where.expects_error:
                 continue
             returned = isinstance(site.statement, ast.Return)
             if _is_dropped(site, function) or (nobody_waits and not returned):

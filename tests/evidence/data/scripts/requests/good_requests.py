@@ -43,3 +43,9 @@ class Stage:
 
 def reduced(x):
     dist.all_reduce(x, async_op=True).wait()
+
+
+class Tests:
+    def refused(self, x):
+        with self.assertRaisesRegex(ValueError, "mixed"):
+            dist.batch_isend_irecv([x])
