@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Work = Literal["step", "collective", "module"]
 _STEPS = frozenset({"backward", "manual_backward", "step", "training_step"})
-_OWN = frozenset({"collective", "group", "save", "state-dict", "accelerate-save"})
+_OWN = frozenset({"collective", "hidden", "group", "save", "state-dict", "accelerate-save"})
 
 
 def skipped(candidate: ForkCandidate, effects: Effects) -> Work | None:

@@ -8,11 +8,13 @@ from typing import Literal
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.metrics import computes_together
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, walk, words
 from distkb.evidence.readers.scripts.project import Function, Project
 
 Category = Literal[
     "collective",
+    "hidden",
     "group",
     "save",
     "accelerate-save",
@@ -22,8 +24,11 @@ Category = Literal[
     "engine-forward",
     "trainer-save",
 ]
-"""What kind of call it is; `accelerate-save`, `ddp-forward`, `engine-forward` and `trainer-save` need every rank only
+"""What kind of call it is; `hidden` is a collective inside of a library's call that does not bear its name;
+`accelerate-save`, `ddp-forward`, `engine-forward` and `trainer-save` need every rank only
 when the model is sharded, or has buffers."""
+TOGETHER = frozenset({"collective", "hidden"})
+"""Calls that exchange values there and then."""
 
 _DIST = ("torch.distributed.", "torch.distributed.distributed_c10d.", "deepspeed.comm.", "deepspeed.comm.comm.")
 _OPERATIONS = frozenset(
@@ -36,6 +41,8 @@ _OPERATIONS = frozenset(
     }
 )  # fmt: skip
 _GROUPS = frozenset({"init_process_group", "new_group", "new_subgroups", "new_subgroups_by_enumeration"})
+_MESHES = frozenset({"torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh"})
+"""Calls that make the groups of a mesh."""
 _ACCELERATOR = {
     "wait_for_everyone": "collective",
     "gather": "collective",
@@ -59,8 +66,11 @@ _LIGHTNING = {"fit": "forward", "validate": "forward", "test": "forward", "predi
               "save_checkpoint": "save"}  # fmt: skip
 _MODULE = frozenset({"all_gather"})
 """Of a LightningModule."""
-_STRATEGY = {"barrier": "collective", "broadcast": "collective", "reduce": "collective", "all_gather": "collective",
-             "reduce_boolean_decision": "collective"}  # fmt: skip
+_MODULES = frozenset({"self", "pl_module"})
+"""What a LightningModule is called in its own methods and in callbacks."""
+_LOGS = frozenset({"log", "log_dict"})
+_STRATEGY = {"barrier": "hidden", "broadcast": "hidden", "reduce": "hidden", "all_gather": "hidden",
+             "reduce_boolean_decision": "hidden"}  # fmt: skip
 """Of Lightning's `trainer.strategy`."""
 _FSDP = frozenset({"summon_full_params", "optim_state_dict", "full_optim_state_dict", "sharded_optim_state_dict"})
 _CHECKPOINT = frozenset({"save", "load", "async_save", "save_state_dict", "load_state_dict"})
@@ -87,7 +97,7 @@ def implied(call: ast.Call, function: Function, project: Project) -> Implied | N
 _AGREE = frozenset(
     {
         "all_reduce", "broadcast", "broadcast_object_list", "all_gather", "all_gather_object", "all_gather_into_tensor",
-        "gather_for_metrics", "reduce_boolean_decision", "reduce", "gather", "check_trigger",
+        "gather_for_metrics", "reduce_boolean_decision", "reduce", "gather", "check_trigger", "compute",
     }
 )  # fmt: skip
 
@@ -104,7 +114,7 @@ def agrees(call: ast.Call, function: Function, project: Project) -> bool:
         return False
     found = implied(call, function, project)
     if found is not None:
-        return found.category == "collective" and found.name not in {"dist.reduce", "dist.gather"}
+        return found.category in TOGETHER and found.name not in {"dist.reduce", "dist.gather"}
     module = canonical(call.func, function.script).rpartition(".")[0]
     return f"{module}." in _DIST  # with a group of its own
 
@@ -123,6 +133,8 @@ def _by_name(call: ast.Call, function: Function) -> tuple[str, Category] | None:
             found = (f"dcp.{final}", "save")
     elif module in {"accelerate.utils", "accelerate.utils.operations", "accelerate"} and final in _ACCELERATE:
         found = (f"accelerate.utils.{final}", "collective")
+    elif full in _MESHES:
+        found = (final, "group")
     elif full == "deepspeed.zero.GatheredParameters" and keyword(call, "enabled") is None:
         found = (full, "collective")
     elif final in _FSDP and module.endswith("FullyShardedDataParallel"):
@@ -144,12 +156,17 @@ def _by_receiver(call: ast.Call, function: Function, project: Project) -> tuple[
     if _is_full_state(call, function, project):
         return last(call.func), "state-dict"
     if not isinstance(call.func, ast.Attribute):
-        return _forward(call, call.func, function, project)
+        return _metric(call, function, project) or _forward(call, call.func, function, project)
     return (
-        _method_table(call.func.attr, call.func.value, function, project, call)
+        _metric(call, function, project)
+        or _method_table(call.func.attr, call.func.value, function, project, call)
         or _sharded_method(call.func, function, project, call)
         or _forward(call, call.func, function, project)
     )
+
+
+def _metric(call: ast.Call, function: Function, project: Project) -> tuple[str, Category] | None:
+    return (dotted(call.func) or last(call.func), "hidden") if computes_together(call, function, project) else None
 
 
 def _sharded_method(
@@ -232,10 +249,10 @@ def _method_table(
         if kind == wanted or (not kind and name.lstrip("_") in named and _imports(wanted, project)):
             category: Category = methods[method]  # type: ignore[assignment]
             return f"{dotted(owner) or name}.{method}", category
-    if method in _MODULE and name == "self" and _imports(kinds.PL_TRAINER, project):
-        return f"self.{method}", "collective"
-    if method == "log" and constant(keyword(call, "sync_dist")) is True and name == "self":
-        return ("self.log(sync_dist=True)", "collective") if _imports(kinds.PL_TRAINER, project) else None
+    if method in _MODULE and name in _MODULES and _imports(kinds.PL_TRAINER, project):
+        return f"{name}.{method}", "collective"
+    if method in _LOGS and constant(keyword(call, "sync_dist")) is True and name in _MODULES:
+        return (f"{name}.{method}(sync_dist=True)", "hidden") if _imports(kinds.PL_TRAINER, project) else None
     if method == "save_model":
         kind = kinds.kind_of(owner, function, project, call.lineno)
         return (f"{dotted(owner)}.save_model", "trainer-save") if kind == kinds.HF_TRAINER else None

@@ -47,6 +47,11 @@ class Where(msgspec.Struct, frozen=True):
     blocks: tuple[ast.expr, ...] = ()
     """Context managers of the `with` statements around it."""
 
+    @property
+    def expects_error(self) -> bool:
+        """Whether it stands in a test that wants it to fail: `with self.assertRaisesRegex(…)`, `with raises(…)`."""
+        return any(last(getattr(block, "func", block)).startswith(("assertRaises", "raises")) for block in self.blocks)
+
 
 class Site(msgspec.Struct, frozen=True, eq=False):
     """One call, or one statement with a value, in a function."""

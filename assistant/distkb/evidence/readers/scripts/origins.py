@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from distkb.evidence.readers.scripts.amounts import amounts, is_parameter, may_be_batch
-from distkb.evidence.readers.scripts.collectives import agrees
+from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
 from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.flow import LOOPED, item_of
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last
@@ -281,7 +281,7 @@ class Origins:
         elif name in EVEN:
             yield from self._values_of(node.args[:1], function, depth + 1)
         elif target is not None:
-            if any(i.category == "collective" for i in self._effects.of(target)):
+            if any(i.category in TOGETHER for i in self._effects.of(target)):
                 yield Reason("agreed", function, node)  # what comes back was made together
                 return
             if not target.name.endswith("__init__"):

@@ -93,6 +93,41 @@ class Project:
         named = (node.id if isinstance(node, ast.Name) else getattr(node, "attr", "") for node in self._nodes())
         return not _SHARDING.isdisjoint(named)
 
+    @cached_property
+    def has_stepwise_metrics(self) -> bool:
+        """Whether any script makes metrics that speak to the other ranks in each step."""
+        return any(isinstance(node, ast.keyword) and node.arg == "dist_sync_on_step" for node in self._nodes())
+
+    def held_under(self, node: ast.Attribute, function: Function) -> list[tuple[ast.expr, Function]]:
+        """Return what an attribute holds: of its own class, or, of an object that is not known, of any class.
+
+        Nothing where two classes have an attribute of that name.
+        """
+        own = isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}
+        owner = self.owner_of(function) if own else self.holds_class(node.value, function)
+        values = self.attribute_values(owner).get(node.attr, [])
+        if owner is None or not values:
+            named = self._attribute_owners.get(node.attr, [])
+            owner = named[0] if len(named) == 1 else None
+            values = self.attribute_values(owner).get(node.attr, [])
+        return [(value, around(value, owner, function)) for value in values[:_MOST]] if owner is not None else []
+
+    @cached_property
+    def _attribute_owners(self) -> dict[str, list[Class]]:
+        found: dict[str, list[Class]] = {}
+        for cls in (cls for classes in self._classes.values() for cls in classes.values()):
+            for name in self.attribute_values(cls):
+                found.setdefault(name, []).append(cls)
+        return found
+
+    @staticmethod
+    def owner_of(function: Function) -> Class | None:
+        """Return the class in whose method a function stands."""
+        scope: Function | None = function
+        while scope is not None and scope.owner is None:
+            scope = scope.parent
+        return None if scope is None else scope.owner
+
     def _nodes(self) -> Iterator[ast.AST]:
         return (node for script in self.scripts for node in script.nodes)
 

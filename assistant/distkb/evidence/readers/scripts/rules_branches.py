@@ -17,6 +17,7 @@ from distkb.evidence.readers.scripts.project import Function
 
 _IDS = {
     "collective": "script.collective-on-some-ranks",
+    "hidden": "script.hidden-collective-on-some-ranks",
     "group": "script.group-on-some-ranks",
     "save": "script.save-on-some-ranks",
     "state-dict": "script.state-dict-on-some-ranks",
@@ -35,10 +36,12 @@ _DOORS = {
     **dict.fromkeys(("FileLock", "SoftFileLock", "UnixFileLock", "InterProcessLock"), _LOCKED),
 }  # fmt: skip
 """Blocks that ranks enter one after the other."""
+_WHEREVER = frozenset({"collective", "hidden", "group", "save", "state-dict"})
+"""Calls that need every rank whatever the model is."""
 _DEPTH = 4
 """Functions in one another that are looked through for what needs all ranks."""
-_DEPENDS = frozenset({"ddp-forward", "engine-forward", "trainer-save", "accelerate-save"})
-"""Calls that hang for some models only."""
+_OF_THEIR_OWN = frozenset({"hidden", "ddp-forward", "engine-forward", "trainer-save", "accelerate-save"})
+"""Calls of which more is to be said than that ranks have left: a hidden collective, what hangs for some models only."""
 
 
 class _Lonely(msgspec.Struct, frozen=True, eq=False):
@@ -66,7 +69,24 @@ def _lonely(function: Function, job: ScriptContext) -> Iterator[_Lonely]:
         if site.where.side == "both" or site.where.guard is None:
             continue
         for need in job.effects.of_call(site.node, function):
-            yield _Lonely(site, need, site.where.guard)
+            if not _is_computed_already(need, function, job):
+                yield _Lonely(site, need, site.where.guard)
+
+
+def _is_computed_already(need: Implied, function: Function, job: ScriptContext) -> bool:
+    """Whether every rank has had a metric compute above, which keeps its result, or its exchange is switched off."""
+    if need.category != "hidden" or need.chain or last(need.node.func) != "compute":
+        return False
+    metric = dotted(need.node.func)
+    for site in job.project.walk(function).sites:
+        is_same = dotted(site.node.func) == metric and site.node.lineno < need.node.lineno
+        if is_same and site.where.side == "both":
+            return True
+    return any(last(site.node.func) in _SYNCS for site in job.project.walk(function).sites)
+
+
+_SYNCS = frozenset({"sync_context", "sync", "unsync", "_apply_sync"})
+"""Methods with which a script decides itself when a metric exchanges its states."""
 
 
 def _handed_on(function: Function, job: ScriptContext) -> Iterator[_Lonely]:
@@ -115,7 +135,7 @@ def other_members(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _hit(item: _Lonely, function: Function) -> ScriptFinding:
     need, guard = item.need, item.guard
     identity = _IDS[need.category]
-    if guard.left is not None and need.category not in _DEPENDS:
+    if guard.left is not None and need.category not in _OF_THEIR_OWN:
         identity = _LEFT
     chain = " → ".join((*(f"{name}()" for name in need.chain), need.name))
     found = hit(
@@ -157,7 +177,7 @@ def in_main_first(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _inside(call: ast.Call, function: Function, job: ScriptContext, depth: int = 0) -> tuple[str, ...]:
     """Return the functions that lead from a call to one that needs all ranks, under whichever test, and its name."""
     need = implied(call, function, job.project)
-    if need is not None and need.category in {"collective", "group", "save", "state-dict"}:
+    if need is not None and need.category in _WHEREVER:
         return (need.name,)
     target = job.project.target(call, function) if depth < _DEPTH else None
     for site in () if target is None else job.project.walk(target).sites:

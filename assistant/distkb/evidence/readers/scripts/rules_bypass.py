@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.collectives import TOGETHER
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
@@ -145,7 +146,7 @@ def in_join(job: ScriptContext) -> Iterator[ScriptFinding]:
                 continue
             calls = [n for s in block.body for n in nodes(s) if isinstance(n, ast.Call)]
             for call in calls:
-                need = next((n for n in job.effects.of_call(call, function) if n.category == "collective"), None)
+                need = next((n for n in job.effects.of_call(call, function) if n.category in TOGETHER), None)
                 if need is not None:
                     yield hit(_JOIN, function, call, call=shown(call.func), needs=need.name)
                     break

@@ -152,45 +152,6 @@ def sampler_and_shuffle(job: ScriptContext) -> Iterator[ScriptFinding]:
             yield hit("script.sampler-and-shuffle", function, site.node, sampler=shown(sampler))
 
 
-def divided_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield loaders with a DistributedSampler that Accelerate's `prepare` divides once more."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if last(call.func) != "prepare" or not isinstance(call.func, ast.Attribute):
-                continue
-            if kinds.kind_of(call.func.value, function, job.project, call.lineno) != kinds.ACCELERATOR:
-                continue
-            for argument in call.args:
-                made = [
-                    a.value
-                    for a in job.project.walk(function).assignments
-                    if a.target == dotted(argument) and a.line < call.lineno
-                ]
-                loader = made[-1] if made else None
-                sampler = keyword(loader, "sampler") if isinstance(loader, ast.Call) else None
-                if sampler is not None and kinds.kind_of(sampler, function, job.project, call.lineno) == kinds.SAMPLER:
-                    yield hit("script.divided-twice", function, call, loader=shown(argument), sampler=shown(sampler))
-                elif loader is not None and _LOADER.search(dotted(argument)):
-                    shard = next(_shards(argument, function, job), None)
-                    if shard is not None:
-                        yield hit("script.divided-twice", function, call, loader=shown(argument), sampler=shown(shard))
-                        break
-
-
-_LOADER = re.compile(r"(?i)loader|_dl$|^dl_?|data")
-
-
-def _shards(loader: ast.expr, function: Function, job: ScriptContext) -> Iterator[ast.Call]:
-    """Yield the calls that give a loader's data set the rank's own part."""
-    for reason in job.origins.of(loader, function):
-        if reason.origin == "rank":
-            for node in nodes(reason.function.node):
-                sharded = isinstance(node, ast.Call) and last(node.func) in {"shard", "split_dataset_by_node"}
-                if sharded and isinstance(node, ast.Call) and any(part is reason.node for part in nodes(node)):
-                    yield node
-
-
 def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield random_split that draws another split on every rank."""
     if not job.draws_differ:
@@ -350,7 +311,6 @@ RULES = (
     ScriptRule(ids=("script.no-set-epoch",), check=no_set_epoch),
     ScriptRule(ids=("script.no-distributed-sampler",), check=no_sampler),
     ScriptRule(ids=("script.sampler-and-shuffle",), check=sampler_and_shuffle),
-    ScriptRule(ids=("script.divided-twice",), check=divided_twice),
     ScriptRule(ids=("script.split-without-seed",), check=split_without_seed),
     ScriptRule(ids=("script.slice-by-rank",), check=slice_by_rank),
 )

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head, statements
+from distkb.evidence.readers.scripts.collectives import TOGETHER
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import dotted, last, shown
@@ -68,7 +69,7 @@ def _needs(site: Site, function: Function, job: ScriptContext, *, wrapped: bool)
     if last(site.node.func) == "backward" and wrapped:
         return f"{shown(site.node.func)}()"
     found = next(
-        (n for n in job.effects.of_call(site.node, function) if n.category in {"collective", "save", "state-dict"}),
+        (n for n in job.effects.of_call(site.node, function) if n.category in {*TOGETHER, "save", "state-dict"}),
         None,
     )
     return "" if found is None else " → ".join((*(f"{name}()" for name in found.chain), found.name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.collectives import TOGETHER, is_operation
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
@@ -29,7 +29,7 @@ def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
             continue
         told.add(id(event.node))
         for call in (node for part in _body(event.node) for node in nodes(part) if isinstance(node, ast.Call)):
-            need = next((n for n in job.effects.of_call(call, event.function) if n.category == "collective"), None)
+            need = next((n for n in job.effects.of_call(call, event.function) if n.category in TOGETHER), None)
             if need is not None and need.name != "dist.barrier":
                 yield hit(_SET, event.function, call, call=shown(call.func), over=shown(source), needs=need.name)
                 break
@@ -175,7 +175,7 @@ def in_thread(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _collective_in(target: Function, job: ScriptContext) -> tuple[ast.Call, str] | None:
     for site in job.project.walk(target).sites:
         for need in job.effects.of_call(site.node, target):
-            if need.category in {"collective", "ddp-forward", "state-dict"}:
+            if need.category in {*TOGETHER, "ddp-forward", "state-dict"}:
                 return site.node, need.name
     return None
 

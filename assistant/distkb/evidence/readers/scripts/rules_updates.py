@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.collectives import TOGETHER
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
@@ -75,7 +76,7 @@ def _is_agreed(node: ast.expr, function: Function, job: ScriptContext) -> bool:
         if made.target in named:
             named |= {dotted(part) for part in nodes(made.value) if dotted(part)}
     for site in job.project.walk(function).sites:
-        if any(need.category == "collective" for need in job.effects.of_call(site.node, function)):
+        if any(need.category in TOGETHER for need in job.effects.of_call(site.node, function)):
             given = {dotted(part) for argument in site.node.args for part in nodes(argument)}
             if named & (given - {""}) or any(part is site.node for part in nodes(node)):
                 return True

@@ -10,6 +10,7 @@ from distkb.evidence.readers.scripts.names import canonical, constant, keyword, 
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
 
+_AGAIN = "script.start-method-set-again"
 _SHARED, _LOCAL, _GUARD = "script.handle-shared-by-workers", "script.spawn-of-local", "script.spawn-without-guard"
 _OPENS = frozenset({"open", "h5py.File", "sqlite3.connect", "lmdb.open", "tarfile.open", "zipfile.ZipFile"})
 _SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
@@ -19,7 +20,7 @@ _MOVES = frozenset({"read", "readline", "seek", "execute", "extractfile", "begin
 
 def shared_handle(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield files that a dataset opens in `__init__` and moves about in `__getitem__`, where loaders have workers."""
-    for owner, loads in _loaded_by_workers(job):
+    for owner, loads in loaded_by_workers(job):
         init, getter = owner.methods.get("__init__"), owner.methods.get("__getitem__")
         if init is None or getter is None or "__getstate__" in owner.methods:
             continue
@@ -29,7 +30,7 @@ def shared_handle(job: ScriptContext) -> Iterator[ScriptFinding]:
                 yield hit(_SHARED, init, made.value, call=shown(made.value), loader=shown(loads.func), data=owner.name)
 
 
-def _loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
+def loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
     """Yield the classes of the data sets that a DataLoader with workers reads."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -102,7 +103,41 @@ def _guarded(function: Function) -> set[int]:
     return {id(part) for test in tests for part in nodes(test)}
 
 
+def set_again(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield start methods that each process sets again when it imports the file, which Python refuses."""
+    for function in job.project.functions if job.mentions("set_start_method") else ():
+        if not isinstance(function.node, ast.Module) or not _starts_processes(function.node):
+            continue
+        spared = _guarded(function) | _tried(function)
+        for site in job.project.walk(function).sites:
+            call = site.node
+            if last(call.func) != "set_start_method" or id(call) in spared or not call.args:
+                continue
+            forced = keyword(call, "force") or (call.args[1] if len(call.args) > 1 else None)
+            if constant(call.args[0]) in {"spawn", "forkserver"} and constant(forced) is not True:
+                yield hit(_AGAIN, function, call, call=shown(call))
+
+
+def _starts_processes(module: ast.Module) -> bool:
+    """Whether the file starts processes: by `spawn`, by `Process`, or as workers of a loader."""
+    for node in nodes(module):
+        if isinstance(node, ast.Call):
+            name, workers = last(node.func), keyword(node, "num_workers")
+            if name in {"spawn", "start_processes", "Process", "Pool", "ProcessPoolExecutor"}:
+                return True
+            if name == "DataLoader" and workers is not None and constant(workers) != 0:
+                return True
+    return False
+
+
+def _tried(function: Function) -> set[int]:
+    """Return what stands in a `try`, by identity."""
+    tries = [node for node in nodes(function.node) if isinstance(node, ast.Try)]
+    return {id(part) for one in tries for statement in one.body for part in nodes(statement)}
+
+
 RULES = (
+    ScriptRule(ids=(_AGAIN,), check=set_again),
     ScriptRule(ids=(_SHARED,), check=shared_handle),
     ScriptRule(ids=(_LOCAL, _GUARD), check=spawned),
 )

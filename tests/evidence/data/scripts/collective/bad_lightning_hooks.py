@@ -5,7 +5,7 @@ import torch.distributed as dist
 class Module(L.LightningModule):
     def on_train_epoch_end(self):
         if self.trainer.is_global_zero:
-            self.log("loss", 1.0, sync_dist=True)  # distkb: script.collective-on-some-ranks
+            self.log("loss", 1.0, sync_dist=True)  # distkb: script.hidden-collective-on-some-ranks
         self.log("step", 2.0, sync_dist=True)
         if self.global_rank == 0:
             self.log("lr", 0.1)
@@ -18,7 +18,7 @@ class Module(L.LightningModule):
 class Callback(L.Callback):
     def on_validation_end(self, trainer, module):
         if trainer.is_global_zero:
-            trainer.strategy.barrier()  # distkb: script.collective-on-some-ranks
+            trainer.strategy.barrier()  # distkb: script.hidden-collective-on-some-ranks
 
 
 def plain(rank):

@@ -12,7 +12,8 @@ class Ring:
 
     def shift(self, box):
         following = (self.place + 1) % self.size
-        dist.isend(box, dst=following, group=self.group)  # distkb: script.group-rank-as-global
+        request = dist.isend(box, dst=following, group=self.group)  # distkb: script.group-rank-as-global
+        request.wait()
 
 
 def share(box, ranks):

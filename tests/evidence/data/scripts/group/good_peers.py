@@ -7,7 +7,8 @@ from torch.distributed.device_mesh import init_device_mesh
 def shift(box, group):
     place = dist.get_rank(group)
     following = (place + 1) % dist.get_world_size(group)
-    dist.isend(box, dst=dist.get_global_rank(group, following), group=group)
+    request = dist.isend(box, dst=dist.get_global_rank(group, following), group=group)
+    request.wait()
     dist.broadcast(box, group_src=0, group=group)
 
 

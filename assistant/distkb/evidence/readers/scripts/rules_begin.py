@@ -1,0 +1,126 @@
+"""What comes before the process group exists, and the timeouts that are meant for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.flow import Site
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
+from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.ranks import environment
+
+_EARLY, _UNIT, _UNREAD = "script.group-used-before-it-exists", "script.timeout-as-number", "script.timeout-nobody-reads"
+_ASKS = frozenset({"get_rank", "get_world_size", "new_group", "get_backend"})
+_BEGINS = "torch.distributed.init_process_group"
+_MAKES = frozenset(
+    {
+        _BEGINS,
+        "torch.distributed.device_mesh.init_device_mesh",
+        "torch.distributed.init_device_mesh",
+        "deepspeed.init_distributed",
+        "deepspeed.initialize",
+    }
+)
+_FRAMEWORKS = frozenset({"Accelerator", "PartialState", "Fabric", "Trainer", "TrainingArguments"})
+"""Classes that make the process group themselves."""
+_CHECKS = frozenset({"is_initialized", "is_available", "is_torchelastic_launched"})
+_TAKES = frozenset({"init_process_group", "new_group", "InitProcessGroupKwargs", "DDPStrategy", "FSDPStrategy",
+                    "monitored_barrier", "new_subgroups"})  # fmt: skip
+"""Calls whose `timeout` is a timedelta (torch 2, accelerate 1, lightning 2)."""
+_NAMES = frozenset({"NCCL_TIMEOUT", "NCCL_TIMEOUT_MS", "NCCL_TIMEOUT_SEC", "NCCL_TIMEOUT_SECONDS", "TORCH_NCCL_TIMEOUT",
+                    "NCCL_COMM_TIMEOUT", "TORCH_DISTRIBUTED_TIMEOUT", "GLOO_TIMEOUT", "TORCH_NCCL_TIMEOUT_SEC",
+                    "NCCL_SOCKET_TIMEOUT", "DDP_TIMEOUT", "TORCH_DIST_TIMEOUT", "DIST_TIMEOUT"})  # fmt: skip
+"""Variables that people set and that neither torch nor NCCL reads."""
+
+
+def too_early(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield questions to the default group, and calls of it, above the line of the same function that makes it."""
+    for function in job.project.functions:
+        sites = job.project.walk(function).sites
+        made = next((site for site in sites if canonical(site.node.func, function.script) == _BEGINS), None)
+        if made is None or not made.where.certain:
+            continue
+        if any(_makes_otherwise(one, function, job) for one in sites if one.node.lineno < made.node.lineno):
+            continue
+        for site in sites:
+            above = site.node.lineno < made.node.lineno and not _is_inside(site.node, made.node)
+            asks = canonical(site.node.func, function.script).startswith("torch.distributed.") and (
+                last(site.node.func) in _ASKS or is_operation(site.node, function)
+            )
+            if above and asks and site.where.certain and not site.where.loops and not _is_checked(site, function):
+                yield hit(_EARLY, function, site.node, call=shown(site.node), made_line=str(made.node.lineno))
+                break
+
+
+def _makes_otherwise(site: Site, function: Function, job: ScriptContext) -> bool:
+    """Whether a call makes the group in another way, or runs a function of the project that does."""
+    full = canonical(site.node.func, function.script)
+    if full in _MAKES or full.rpartition(".")[2] in _FRAMEWORKS or full.endswith("destroy_process_group"):
+        return True
+    target = job.project.target(site.node, function)
+    inside = job.project.walk(target).sites if target is not None else []
+    return any(canonical(one.node.func, target.script) in _MAKES for one in inside) if target is not None else False
+
+
+def _is_inside(node: ast.expr, call: ast.Call) -> bool:
+    return any(part is node for part in nodes(call))
+
+
+def _is_checked(site: Site, function: Function) -> bool:
+    """Whether the call stands behind a question whether there is a group, or in a `try`."""
+    tested = any(words(test) & _CHECKS for test in site.where.tests) or bool(words(site.statement) & _CHECKS)
+    tries = [node for node in nodes(function.node) if isinstance(node, ast.Try)]
+    if any(_is_inside_statement(site.node, statement) for one in tries for statement in one.body):
+        return True
+    return tested or bool({word for test in site.where.tests for word in words(test)} & {"initialized", "rank"})
+
+
+def _is_inside_statement(node: ast.expr, statement: ast.stmt) -> bool:
+    return any(part is node for part in nodes(statement))
+
+
+def as_number(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield timeouts that are written as a number where a timedelta is asked for."""
+    for function in job.project.functions if job.mentions("timeout") else ():
+        for site in job.project.walk(function).sites:
+            name = canonical(site.node.func, function.script).rpartition(".")[2]
+            value = keyword(site.node, "timeout") if name in _TAKES else None
+            number = constant(job.project.single(value, function) or value) if value is not None else None
+            if isinstance(number, (int, float)) and not isinstance(number, bool):
+                yield hit(_UNIT, function, site.node, call=name, value=str(number))
+
+
+def unread(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield variables of the environment that are meant as a timeout of the group and that nothing reads."""
+    if not job.is_parallel or not job.mentions(*_NAMES):
+        return
+    read = {
+        environment(node)
+        for script in job.project.scripts
+        for node in script.nodes
+        if isinstance(node, ast.Call) or (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load))
+    }
+    for function in job.project.functions:
+        for node in nodes(function.node) if isinstance(function.node, ast.Module) else ():
+            name = _set(node)
+            if name in _NAMES - read and isinstance(node, (ast.Subscript, ast.Call)):
+                yield hit(_UNREAD, function, node, name=name)
+
+
+def _set(node: ast.AST) -> str:
+    """Return the variable that `os.environ[NAME] = …` or `os.environ.setdefault(NAME, …)` sets."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        return environment(node)
+    sets = isinstance(node, ast.Call) and last(node.func) == "setdefault" and "environ" in words(node.func)
+    return str(constant(node.args[0])) if sets and isinstance(node, ast.Call) and node.args else ""
+
+
+RULES = (
+    ScriptRule(ids=(_EARLY,), check=too_early),
+    ScriptRule(ids=(_UNIT,), check=as_number),
+    ScriptRule(ids=(_UNREAD,), check=unread),
+)

@@ -1,0 +1,142 @@
+"""Forwards of wrapped models: two before one backward, past the root of a sharded one; models over all GPUs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.flow import Site
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.project import Class, Function
+from distkb.evidence.readers.scripts.rules_model import wrappings
+
+_AGAIN, _INNER, _SPREAD = "script.forward-twice-with-buffers", "script.forward-past-root", "script.map-in-every-process"
+_NORMS = frozenset({"BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d"})
+_NETS = ("torchvision.models.resnet", "torchvision.models.densenet", "torchvision.models.mobilenet",
+         "torchvision.models.efficientnet", "torchvision.models.regnet", "torchvision.models.wide_resnet",
+         "torchvision.models.resnext", "torchvision.models.shufflenet")  # fmt: skip
+"""Models of torchvision with BatchNorm in them."""
+_QUIET = frozenset({"no_grad", "inference_mode", "summon_full_params", "set_grad_enabled"})
+_MAPS = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
+_DEPTH = 3
+
+
+def twice(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield the second forward of a DDP model with BatchNorm before the backward of the first."""
+    told = [keyword(call, "broadcast_buffers") for _, call in wrappings(job)]
+    if not told or any(told) or job.mentions("convert_sync_batchnorm", "SyncBatchNorm", "broadcast_buffers"):
+        return
+    for function in job.project.functions:
+        first: dict[str, Site] = {}
+        for site in job.project.walk(function).sites:
+            name = dotted(site.node.func)
+            if last(site.node.func) == "backward":
+                first.clear()
+            if kinds.kind_of(site.node.func, function, job.project, site.node.lineno) != kinds.DDP or not name:
+                continue
+            if any(last(getattr(block, "func", block)) in _QUIET for block in site.where.blocks):
+                continue
+            before = first.setdefault(name, site)
+            together = before.where.tests == site.where.tests and before.where.loops == site.where.loops
+            if before is site or not together or _in_other_arm(before, site, function):
+                continue
+            if not _comes_to_backward(site, function, job):
+                continue
+            model = kinds.model_class(site.node.func, function, job.project)
+            if _has_norm(model, job) or _is_net(name, function, job):
+                values = {"call": shown(site.node), "first_line": str(before.node.lineno), "model": name}
+                yield hit(_AGAIN, function, site.node, **values)
+                break
+
+
+def _in_other_arm(one: Site, other: Site, function: Function) -> bool:
+    """Whether two calls stand in the two arms of one test, so that a rank makes one of them."""
+    for test in (node for node in nodes(function.node) if isinstance(node, ast.If) and node.orelse):
+        lines = [range(arm[0].lineno, (arm[-1].end_lineno or 0) + 1) for arm in (test.body, test.orelse)]
+        if any(one.node.lineno in lines[i] and other.node.lineno in lines[1 - i] for i in (0, 1)):
+            return True
+    return False
+
+
+def _comes_to_backward(site: Site, function: Function, job: ScriptContext) -> bool:
+    """Whether a backward follows in the same loop."""
+    return any(
+        last(one.node.func) == "backward" and one.node.lineno > site.node.lineno and one.where.loops == site.where.loops
+        for one in job.project.walk(function).sites
+    )
+
+
+def _has_norm(model: Class | None, job: ScriptContext, depth: int = 0) -> bool:
+    """Whether a class of the project makes BatchNorm, itself or in the classes that it makes."""
+    if model is None or depth > _DEPTH:
+        return False
+    for node in nodes(model.node):
+        if isinstance(node, ast.Call):
+            if last(node.func) in _NORMS:
+                return True
+            inner = job.project.class_named(node.func, model.script)
+            if inner is not None and inner is not model and _has_norm(inner, job, depth + 1):
+                return True
+    return False
+
+
+def _is_net(name: str, function: Function, job: ScriptContext) -> bool:
+    """Whether a name holds the wrapper of a model of torchvision with BatchNorm in it."""
+    made = [one.value for one in job.project.walk(function).assigned(name, before=1 << 30)]
+    for value in made:
+        for part in nodes(value):
+            inside = job.project.single(part, function) if isinstance(part, ast.Name) else part
+            for call in nodes(inside) if inside is not None else ():
+                if isinstance(call, ast.Call) and canonical(call.func, function.script).startswith(_NETS):
+                    return True
+    return False
+
+
+def past_root(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield forwards that leave out the root of a sharded model: `model.module(x)`, `model.forward(x)`."""
+    for function in job.project.functions if job.project.has_sharded else ():
+        for site in job.project.walk(function).sites:
+            named = site.node.func
+            if not isinstance(named, ast.Attribute) or named.attr not in {"module", "forward"}:
+                continue
+            if any(last(getattr(block, "func", block)) == "summon_full_params" for block in site.where.blocks):
+                continue
+            kind = kinds.kind_of(named.value, function, job.project, site.node.lineno)
+            if kind == (kinds.FSDP1 if named.attr == "module" else kinds.FSDP2):
+                yield hit(_INNER, function, site.node, call=shown(named), model=shown(named.value))
+
+
+def mapped(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield models that are laid out over all GPUs in every process and then wrapped for several of them."""
+    for function in job.project.functions if job.mentions("device_map") else ():
+        for site in job.project.walk(function).sites:
+            call = site.node
+            wraps = canonical(call.func, function.script).endswith("DistributedDataParallel")
+            prepares = (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr == "prepare"
+                and (kinds.kind_of(call.func.value, function, job.project, call.lineno) == kinds.ACCELERATOR)
+            )
+            for given in call.args if wraps or prepares else ():
+                loaded = _loaded(given, function, job)
+                chosen = keyword(loaded, "device_map") if loaded is not None else None
+                if chosen is not None and constant(chosen) in _MAPS:
+                    values = {"call": shown(call.func), "map": str(constant(chosen)), "model": shown(given)}
+                    yield hit(_SPREAD, function, loaded or call, **values, wrap_line=str(call.lineno))
+
+
+def _loaded(node: ast.expr, function: Function, job: ScriptContext) -> ast.Call | None:
+    """Return the `from_pretrained` that a name was given last above its line."""
+    made = job.project.walk(function).assigned(dotted(node), before=node.lineno) if dotted(node) else []
+    loads = [one.value for one in made if isinstance(one.value, ast.Call) and last(one.value.func) == "from_pretrained"]
+    return loads[-1] if loads else None
+
+
+RULES = (
+    ScriptRule(ids=(_AGAIN,), check=twice),
+    ScriptRule(ids=(_INNER,), check=past_root),
+    ScriptRule(ids=(_SPREAD,), check=mapped),
+)
