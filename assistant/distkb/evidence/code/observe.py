@@ -263,7 +263,10 @@ def _reasons(candidate: ForkCandidate, origins: Origins) -> Sequence[Reason]:
         return [Reason("part" if _ends_data(candidate.node) else "exception", candidate.function, candidate.node)]
     if candidate.turn == "head" and not isinstance(candidate.node, ast.While):
         return origins.of_length(candidate.test, candidate.function)
-    return origins.of(candidate.test, candidate.function)
+    found = origins.of(candidate.test, candidate.function)
+    if isinstance(candidate.test, ast.Compare) and isinstance(candidate.test.ops[0], (ast.Is, ast.IsNot)):
+        return [reason for reason in found if reason.origin != "measure"]  # that it is there is no measure
+    return found
 
 
 def _ends_data(node: ast.stmt) -> bool:

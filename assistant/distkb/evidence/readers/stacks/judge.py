@@ -144,6 +144,8 @@ def _odd(main: RankGroup, group: RankGroup) -> list[Observation]:
     about = {_BY_KIND.get(place.kind), _BY_KIND.get(place.within or "unknown")} - {None}
     if main.place.within is not None:
         about.discard(_BY_KIND.get(main.place.within))
+    if place.kind in _CALLS:  # whatever its function is called, it does not read while it waits for others
+        about.discard("stacks.rank-in-io")
     return found + [_about(identity, main, group) for identity in sorted(name for name in about if name)]
 
 
