@@ -11,7 +11,8 @@ import msgspec
 from distkb.evidence.readers.scripts.amounts import amounts, is_parameter, may_be_batch
 from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
 from distkb.evidence.readers.scripts.effects import is_generator
-from distkb.evidence.readers.scripts.flow import LOOPED, item_of
+from distkb.evidence.readers.scripts.fields import Fields, fields_of
+from distkb.evidence.readers.scripts.flow import LOOPED, Assignment, item_of
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last
 from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.outside import (
@@ -392,13 +393,18 @@ class Origins:
 
     def _name(self, node: ast.Name | ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
         if is_rank(node) or last(node).lstrip("_").lower() in FLAGS:
-            yield Reason("rank", function, node)
+            if not self._is_left_out(node, function):
+                yield Reason("rank", function, node)
             return
         name = dotted(node)
         if name and self._agreed(name, function, node.lineno):
             yield Reason("agreed", function, node)
             return
         if isinstance(node, ast.Attribute) and not (name.startswith("self.") and name.count(".") == 1):
+            fields = fields_of(node, self._project.holds_class(node.value, function))
+            if fields is not None:
+                yield from self._given_for(node, fields, function, depth)
+                return
             held = list(self._held(node, function, depth))
             yield from held or self._expression(node.value, function, depth)
             return
@@ -410,6 +416,18 @@ class Origins:
         if not followed and BATCHES.match(name) and not is_parameter(name, function):
             yield Reason("batch", function, node)
 
+    def _is_left_out(self, node: ast.Name | ast.Attribute, function: Function) -> bool:
+        """Whether it is an argument that has a constant for a default, and that no caller gives."""
+        name, arguments = last(node), getattr(function.node, "args", None)
+        if not isinstance(node, ast.Name) or arguments is None or name not in function.parameters:
+            return False
+        named = [*arguments.posonlyargs, *arguments.args]
+        defaults = dict(zip((one.arg for one in named[::-1]), arguments.defaults[::-1], strict=False))
+        defaults |= zip((one.arg for one in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
+        if not isinstance(defaults.get(name), ast.Constant) or not self._project.callers(function):
+            return False
+        return not any(True for _ in self._given(name, function))
+
     def _held(self, node: ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
         """Follow an attribute of an object that the project's own class makes, or what its property returns."""
         owner = self._project.holds_class(node.value, function)
@@ -420,6 +438,17 @@ class Origins:
             if maker is not None and maker.owner is owner:
                 held = self._through(maker, cast("ast.Call", call), held)
         yield from held
+
+    def _given_for(self, node: ast.Attribute, fields: Fields, function: Function, depth: int) -> Iterator[Reason]:
+        """Follow what is given for one field where an object without a constructor of its own is made."""
+        made = self._made(node.value, function, 0) if isinstance(node.value, (ast.Name, ast.Attribute)) else ()
+        for value, scope in made:
+            maker = self._project.target(value, scope) if isinstance(value, ast.Call) else None
+            returned = [] if maker is None else [one for one, _ in self._project.walk(maker).returns]
+            for call in returned or [value]:
+                given = fields.given(call, node.attr)
+                if given is not None:
+                    yield from self._expression(given, maker if returned and maker is not None else scope, depth + 1)
 
     def _of_object(self, node: ast.Attribute, owner: Class | None, function: Function, depth: int) -> Iterator[Reason]:
         """Follow what the methods of a class put into an attribute."""
@@ -437,7 +466,7 @@ class Origins:
         scope: Function | None = function
         while scope is not None:
             walk = self._project.walk(scope)
-            made = walk.assigned(name, before=1 << 30)
+            made = self._since_agreed(walk.assigned(name, before=1 << 30), scope, node.lineno)
             for one in made[-8:]:
                 if one.index == LOOPED or self._is_loop_target(one.value, one.line, scope):
                     if one.index != 0 or not _is_enumerate(one.value):
@@ -457,6 +486,15 @@ class Origins:
                 yield from self._argument(name, scope, depth + 1)
                 return
             scope = scope.parent
+
+    def _since_agreed(self, made: list[Assignment], function: Function, line: int) -> list[Assignment]:
+        """Return assignments from the last one on that gives, above a use, what a collective has made equal."""
+        first = 0
+        for index, one in enumerate(made):
+            parts = {dotted(part) for part in nodes(one.value)} - {""}
+            if one.line < line and any(self._agreed(part, function, one.line) for part in parts):
+                first = index
+        return made[first:]
 
     def _is_loop_target(self, value: ast.expr, line: int, scope: Function) -> bool:
         return any(

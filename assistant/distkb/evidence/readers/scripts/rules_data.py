@@ -160,7 +160,8 @@ def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
     seeded = job.mentions("seed_everything", "manual_seed", "seed", "set_seed")
     for function in job.project.functions:
         managed = _is_managed(function) and not job.mentions("accelerate")
-        if (seeded or not managed) and (managed or several) and not _BY_STEP.search(function.name):
+        in_model = function.owner is not None and "forward" in function.owner.methods
+        if (seeded or not managed) and (managed or several) and not in_model and not _BY_STEP.search(function.name):
             yield from _drawn_parts(function, job)
         if managed:
             continue
