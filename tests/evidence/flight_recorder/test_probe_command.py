@@ -46,7 +46,11 @@ ONE_MORE = [
     Case("complete", job(lambda _: common(2)), "flight-recorder.all-complete", "0-3", None),
     Case(
         "peer",
-        job(lambda rank: [entry("send 0->1", seq=1, record=0, p2p=True, state="started")] if rank == 0 else common(1)),
+        job(
+            lambda rank: (
+                [*common(1), entry("send 0->1", seq=1, record=1, p2p=True, state="started")] if rank == 0 else common(1)
+            )
+        ),
         "flight-recorder.p2p-unmatched",
         "1",
         None,

@@ -14,6 +14,7 @@ from itertools import compress
 from distkb.evidence.readers.flight_recorder.calls import Difference, difference
 from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
+from distkb.evidence.readers.flight_recorder.moments import older_by_status
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 from distkb.evidence.readers.flight_recorder.track import COMPLETED, SCHEDULED, STARTED, Track
 
@@ -191,7 +192,7 @@ class Aligner:
         tracks = self.group.tracks
         never = self._without_calls()
         last = {rank: self._last(rank) for rank in ranks}
-        older = self._older(last)
+        older = self._older(last | dict.fromkeys(never, 0)) or older_by_status(self.group, self.tables, last)
         if older is not None:
             return [older]
         gone = {rank: number for rank, number in self.group.enqueued.items() if rank not in tracks and number > 0}
@@ -217,11 +218,12 @@ class Aligner:
 
     def _older(self, last: Mapping[int, int]) -> Problem | None:
         """Return the ranks that seem not to have called what others have completed, for which all were needed."""
-        ended = {rank: at for rank in last if (at := self._last_together(self.group.tracks[rank])) is not None}
+        tracks = self.group.tracks
+        ended = {r: at for r in last if r in tracks and (at := self._last_together(tracks[r])) is not None}
         if not ended:
             return None
-        newest = max(ended, key=lambda rank: (self.group.tracks[rank].sequence[ended[rank]], -rank))
-        track = self.group.tracks[newest]
+        newest = max(ended, key=lambda rank: (tracks[rank].sequence[ended[rank]], -rank))
+        track = tracks[newest]
         number = track.sequence[ended[newest]]
         older = tuple(rank for rank in last if self._is_before(rank, last[rank], number, track.calls[ended[newest]]))
         if not older:
@@ -232,7 +234,7 @@ class Aligner:
             sequence=number,
             culprits=older,
             others=tuple(rank for rank in last if rank not in older),
-            shown=At(rank=older[0], position=len(self.group.tracks[older[0]]) - 1),
+            shown=At(rank=older[0], position=len(tracks[older[0]]) - 1) if older[0] in tracks else None,
             expected=At(rank=newest, position=ended[newest]),
             order=track.records[ended[newest]],
             detail={"missing_calls": str(max(0, number - min(last.values())))},
@@ -245,7 +247,7 @@ class Aligner:
         """
         if self.tables.calls[ended].backend == "gloo":
             return last < number - 1  # one that comes back with an error looks like one that has completed
-        at = self._first_open(rank)
+        at = self._first_open(rank) if rank in self.group.tracks else None
         return last < number or (at is not None and self.group.tracks[rank].sequence[at] < number - 1)
 
     def _last_together(self, track: Track) -> int | None:

@@ -16,6 +16,7 @@ from distkb.evidence.readers.flight_recorder.exchange import uneven
 from distkb.evidence.readers.flight_recorder.findings import HANGS, LOOKED_FOR, CallWords, all_complete, observations
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup, join
 from distkb.evidence.readers.flight_recorder.load import Loaded
+from distkb.evidence.readers.flight_recorder.moments import STANDING, without_older
 from distkb.evidence.readers.flight_recorder.peers import awaited_halves, unmatched
 from distkb.evidence.readers.flight_recorder.problem import At, Problem
 from distkb.evidence.readers.flight_recorder.roots import wrong_root
@@ -59,6 +60,7 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
         problems.extend(found if missing is None else [missing, *(p for p in found if p.kind != "running")])
         problems.extend(unmatched(group, dumps, tables, waits))
         problems.extend(p for p in (uneven(group, dumps, tables), wrong_root(group, tables)) if p is not None)
+    problems = without_older(problems)
     awaited = awaited_halves(problems)
     graph = WaitGraph(groups, waits, problems)
     kept = mark_consequences(problems, waits, groups)
@@ -66,7 +68,15 @@ def find_problems(groups: Sequence[ProcessGroup], dumps: Mapping[int, RankDump],
     kept = [problem for problem in kept if not (explained and problem.kind in _ON_DEVICE)]
     if any(p.kind not in _UNSURE and not p.is_consequence for p in kept):
         kept = [problem for problem in kept if not (problem.is_consequence and problem.kind in _BETWEEN_TWO)]
-    kept.sort(key=lambda problem: (problem.kind in _UNSURE, problem.is_consequence, problem.order))
+    is_in_motion = any(problem.kind == "not-at-once" for problem in kept)
+    kept.sort(
+        key=lambda problem: (
+            is_in_motion and problem.kind in STANDING,
+            problem.kind in _UNSURE,
+            problem.is_consequence,
+            problem.order,
+        )
+    )
     kept[:_FIRST] = [name_by_habit(problem, waits, groups, tables, awaited) for problem in kept[:_FIRST]]
     if kept and kept[0].kind in _CIRCULAR:
         first = by_departure([p for p in kept[:_FIRST] if p.kind in _CIRCULAR], graph, tables)

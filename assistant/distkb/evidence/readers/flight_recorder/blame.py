@@ -11,7 +11,7 @@ from distkb.evidence.readers.flight_recorder.align import first_open
 from distkb.evidence.readers.flight_recorder.calls import Call
 from distkb.evidence.readers.flight_recorder.dump import Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
-from distkb.evidence.readers.flight_recorder.habit import Departure, departure
+from distkb.evidence.readers.flight_recorder.habit import Departure, came_so_elsewhere, departure
 from distkb.evidence.readers.flight_recorder.peers import global_rank, is_sent
 from distkb.evidence.readers.flight_recorder.problem import Point, Problem, Wait
 from distkb.evidence.readers.flight_recorder.track import COMPLETED, SCHEDULED
@@ -101,7 +101,8 @@ def by_departure(problems: Sequence[Problem], graph: WaitGraph, tables: Tables) 
         circle = graph.last_circle(problem.culprits[0])
         if not 1 < len(circle) <= _MOST or circle in seen:
             continue
-        left = [one for rank in sorted(circle) if (one := departure(rank, graph.groups, tables)) is not None]
+        departures = (departure(rank, graph.groups, tables) for rank in sorted(circle))
+        left = [one for one in departures if one is not None and not _is_common(one, circle, graph, tables)]
         if len(left) == 1 and problem.culprits != (left[0].at.rank,):
             seen.add(circle)
             lacking = (p for p in problems if p.kind == "peer" and p.culprits == (left[0].at.rank,))
@@ -111,6 +112,12 @@ def by_departure(problems: Sequence[Problem], graph: WaitGraph, tables: Tables) 
             if awaited is None or awaited.kind != "stray":
                 found.append(_problem(left[0], circle, graph))
     return found
+
+
+def _is_common(left: Departure, circle: frozenset[int], graph: WaitGraph, tables: Tables) -> bool:
+    """Whether ranks that wait for nobody here made the same collective behind the same call too."""
+    others = sorted({rank for group in graph.groups for rank in group.tracks} - circle)[:_MOST]
+    return not left.at.is_peer and came_so_elsewhere(left, others, graph.groups, tables)
 
 
 def _awaited(left: Departure, graph: WaitGraph, tables: Tables) -> Problem | None:

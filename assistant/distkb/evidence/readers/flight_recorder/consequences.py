@@ -186,6 +186,7 @@ def _mark_peers(
     Where the partners go round in a circle, that is the problem, and the single waits follow from it; so they do from
     a rank that waits for one it never talks to while its usual partner waits for it.
     """
+    _mark_later_absence(problems, waits, groups)
     causes = [p for p in problems if p.kind in ("behind", "never", "op", "missing") and not p.is_consequence]
     absent = {rank for problem in causes for rank in problem.culprits}
     single = [p for p in problems if p.kind == "peer"]
@@ -221,6 +222,29 @@ def _mark_peers(
     problems[:] = [problem for problem in problems if problem.kind != "later"]
 
 
+def _mark_later_absence(problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup]) -> None:
+    """Mark the absence of ranks that owe a send or receive which those who wait for them made before."""
+    owing = [p for p in problems if p.kind == "peer" and _is_at_rest(p.culprits[0], p.group, waits)]
+    for problem in problems:
+        if problem.kind not in ("behind", "never") or problem.expected is None:
+            continue
+        at = problem.expected
+        before = problem.group.tracks[at.rank].records[at.position]
+        owed = {
+            p.culprits[0]
+            for p in owing
+            if _made(p.group, at.rank, groups, before) > _made(p.group, p.culprits[0], groups)
+        }
+        problem.is_consequence |= owed.issuperset(problem.culprits)
+
+
+def _made(like: ProcessGroup, rank: int, groups: Sequence[ProcessGroup], before: int = 1 << 62) -> int:
+    """Return the number of a rank's last send or receive, in its own group of this description, before another call."""
+    tracks = [g.peers[rank] for g in groups if rank in g.peers and g.key.desc == like.key.desc]
+    made = (zip(track.records, track.sequence, strict=True) for track in tracks)
+    return max((number for one in made for record, number in one if record < before), default=0)
+
+
 def _ahead_of_peers(
     problems: Sequence[Problem], waits: Mapping[int, Wait], groups: Sequence[ProcessGroup], in_peers: frozenset[int]
 ) -> list[Problem]:
@@ -251,14 +275,14 @@ def _strays(single: Sequence[Problem]) -> list[Problem]:
     """
     found = []
     for problem in single:
-        if not 0 <= problem.exchanged <= SELDOM:
+        if not 0 <= problem.exchanged <= SELDOM and not _is_new_way(problem, single):
             continue
         (odd,) = problem.others
         left = [
             other.others[0]
             for other in single
             if other.culprits == (odd,)
-            and other.exchanged > 2 * problem.exchanged
+            and (other.exchanged > 2 * problem.exchanged or other.this_way > SELDOM > problem.this_way)
             and is_sent(other) != is_sent(problem)
         ]
         if left:
@@ -269,6 +293,12 @@ def _strays(single: Sequence[Problem]) -> list[Problem]:
                 )
             )
     return found
+
+
+def _is_new_way(problem: Problem, single: Sequence[Problem]) -> bool:
+    """Whether a rank calls for the first time in this direction one that waits for it in the other, as ever."""
+    back = (p for p in single if p.others == problem.culprits and p.culprits == problem.others)
+    return problem.this_way == 0 and any(p.this_way > SELDOM and is_sent(p) == is_sent(problem) for p in back)
 
 
 def _mark_explained(single: Sequence[Problem]) -> None:

@@ -80,7 +80,7 @@ class RankDump:
     """What one rank recorded."""
 
     __slots__ = (
-        "collectives", "first_record", "members", "numbers", "path", "peers", "rank", "status", "version"
+        "collectives", "first_record", "is_whole", "members", "numbers", "path", "peers", "rank", "status", "version"
     )  # fmt: skip
 
     def __init__(self, rank: int, path: str, version: str) -> None:
@@ -97,6 +97,8 @@ class RankDump:
         self.peers: dict[GroupKey, Track] = {}
         self.first_record: int = 0
         """Number of the oldest entry that is left: above 0 the ring buffer has dropped what came before."""
+        self.is_whole = False
+        """Whether it holds all that the rank has called."""
 
     @property
     def sees_starts(self) -> bool:
@@ -168,6 +170,8 @@ def build(document: Any, stream: Stream | None, tables: Tables, rank: int, path:
             first.append(_add_entry(dump, item, tables))
     tables.lists.clear()
     dump.first_record = min(first, default=0)
+    newest = max((track.records[-1] for track in (*dump.collectives.values(), *dump.peers.values())), default=-1)
+    dump.is_whole = dump.first_record == 0 and dump.entries > newest
     dump.numbers |= keys_of_groups(dump.members, dump.status, dump.numbers)
     for key, track in dump.collectives.items():
         if tables.calls[track.calls[-1]].backend == "gloo":

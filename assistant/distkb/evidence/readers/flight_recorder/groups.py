@@ -16,7 +16,7 @@ _UNNAMED = ("", "undefined")
 class ProcessGroup:
     """One process group: who belongs to it, and what each of them called in it."""
 
-    __slots__ = ("enqueued", "key", "label", "lost", "members", "members_known", "peers", "starts", "tracks")
+    __slots__ = ("ended", "enqueued", "key", "label", "lost", "members", "members_known", "peers", "starts", "tracks")
 
     def __init__(self, key: GroupKey, members: tuple[int, ...]) -> None:
         self.key = key
@@ -29,6 +29,8 @@ class ProcessGroup:
         """Ranks on which calls are seen to begin on the GPU."""
         self.enqueued: dict[int, int] = {}
         """Number of each rank's last collective, as its status has it, where its entries may be gone."""
+        self.ended: dict[int, int] = {}
+        """Number of each rank's last collective that has completed, where it is sure which status is the group's."""
         self.lost: frozenset[int] = frozenset()
         """Ranks of which nothing in this group is known any more: their ring buffers have overwritten it."""
         self.label = ""
@@ -82,13 +84,25 @@ def _read_status(group: ProcessGroup, dumps: Mapping[int, RankDump]) -> None:
     ProcessGroupNCCL writes the number of the last call there, which is another count for sends and receives.
     """
     members = [rank for rank in group.members if rank in dumps]
+    called = {*group.tracks, *group.peers}
     own = {rank: number for rank in members if (number := dumps[rank].numbers.get(group.key))}
-    shared = next(iter(own.values())) if len(set(own.values())) == 1 else None
+    seen = {number for rank, number in own.items() if rank in called} or set(own.values())
+    shared = next(iter(seen)) if len(seen) == 1 else None
     for rank in members:
-        number = own.get(rank, "" if shared in dumps[rank].numbers.values() else shared)
+        number = own.get(rank)
+        if rank not in called and shared is not None and not _is_of_another(shared, group.key, dumps[rank]):
+            number = shared
         last = dumps[rank].status.get(number or "")
-        if last is not None and last.enqueued >= 0 and rank not in group.peers:
+        is_mixed = rank in group.peers or (rank not in group.tracks and bool(group.peers))
+        if last is not None and last.enqueued >= 0 and not is_mixed:
             group.enqueued[rank] = last.enqueued
+            if rank in group.tracks or len(dumps[rank].status) == 1:
+                group.ended[rank] = last.completed
+
+
+def _is_of_another(number: str, key: GroupKey, dump: RankDump) -> bool:
+    """Whether a rank's entries have this number for another group."""
+    return any(dump.numbers.get(other) == number for other in {*dump.collectives, *dump.peers} - {key})
 
 
 _MOST = 64

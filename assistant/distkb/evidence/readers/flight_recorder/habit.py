@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from distkb.evidence.readers.flight_recorder.dump import Tables
@@ -71,6 +72,19 @@ def departure(rank: int, groups: Sequence[ProcessGroup], tables: Tables) -> Depa
         same += 1
         (often if calls[at] in once else once).add(calls[at])
     return None
+
+
+def came_so_elsewhere(left: Departure, ranks: Iterable[int], groups: Sequence[ProcessGroup], tables: Tables) -> bool:
+    """Return whether one of these ranks made a call, too, behind what it came behind, both from the same places."""
+    history = _history(left.at.rank, groups, tables)
+    own = [(call, where.place) for _, call, where in history]
+    at = next(at for at, one in enumerate(history) if one[2].at == left.at and one[2].group is left.group)
+    step = own[max(0, at - 1) : at + 1]
+    for rank in ranks:
+        made = [(call, where.place) for _, call, where in _history(rank, groups, tables)][-_MOST:]
+        if len(step) == 2 and any([one, other] == step for one, other in pairwise(made)):
+            return True
+    return False
 
 
 def _is_habit(calls: str, at: int, length: int, often: Collection[str]) -> bool:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
 from distkb.evidence.readers.flight_recorder.align import first_open
-from distkb.evidence.readers.flight_recorder.calls import Call
 from distkb.evidence.readers.flight_recorder.dump import RankDump, Tables
 from distkb.evidence.readers.flight_recorder.groups import ProcessGroup
+from distkb.evidence.readers.flight_recorder.moments import Halves, Operation, older_ranks
 from distkb.evidence.readers.flight_recorder.problem import At, Kind, Problem, Wait
 from distkb.evidence.readers.flight_recorder.sizes import name_odd_size
 from distkb.evidence.readers.flight_recorder.track import COMPLETED, Track
@@ -21,13 +20,6 @@ SELDOM, OFTEN = 1, 3
 """Transfers up to which two ranks hardly talk to each other, and from which they do."""
 
 
-class _Operation(NamedTuple):
-    rank: int
-    position: int
-    is_open: bool
-    call: Call
-
-
 def unmatched(
     group: ProcessGroup, dumps: Mapping[int, RankDump], tables: Tables, waits: Mapping[int, Wait]
 ) -> list[Problem]:
@@ -35,8 +27,8 @@ def unmatched(
 
     A call whose other half stands behind what that rank waits in is `later`: it follows from that.
     """
-    sends: dict[tuple[int, int], list[_Operation]] = defaultdict(list)
-    receives: dict[tuple[int, int], list[_Operation]] = defaultdict(list)
+    sends: dict[tuple[int, int], list[Operation]] = defaultdict(list)
+    receives: dict[tuple[int, int], list[Operation]] = defaultdict(list)
     anybody: dict[int, int] = defaultdict(int)
     for rank, track in group.peers.items():
         for position, number in enumerate(track.calls):
@@ -44,7 +36,7 @@ def unmatched(
             if call.source < 0:
                 anybody[rank] += call.is_from_anybody
                 continue
-            operation = _Operation(rank, position, track.states[position] != COMPLETED, call)
+            operation = Operation(rank, position, track.states[position] != COMPLETED, call)
             (sends if call.op == "send" else receives)[call.source, call.target].append(operation)
     heads = {rank: _head(track, waits.get(rank)) for rank, track in group.peers.items()}
     transfers: Counter[frozenset[int]] = Counter()
@@ -61,6 +53,7 @@ def unmatched(
                 continue
             if problem.exchanged == 0:
                 problem.exchanged = transfers[frozenset(pair)]
+                problem.this_way = min(len(sends.get(pair, ())), len(receives.get(pair, ())))
             problems.append(problem)
     swapped = _swapped(group, tables, problems)
     awaited = awaited_halves(problems)
@@ -81,6 +74,7 @@ def unmatched(
     problems.extend(_counts(surplus, problems, ahead & whole))
     _name_misdirected(surplus, problems, ahead, waits)
     name_odd_size(group, tables, problems)
+    problems.extend(_of_older(group, sends, receives, heads, {r for r, dump in dumps.items() if dump.is_whole}))
     held = {rank for problem in problems if problem.kind in ("peer", "later") for rank in problem.others}
     problems = [p for p in problems if p.kind != "transfer" or not held & set(p.culprits)]
     problems.sort(key=lambda problem: problem.order)
@@ -139,8 +133,8 @@ def is_sent(problem: Problem) -> bool:
 def _surplus(
     group: ProcessGroup,
     dumps: Mapping[int, RankDump],
-    sends: Mapping[tuple[int, int], list[_Operation]],
-    receives: Mapping[tuple[int, int], list[_Operation]],
+    sends: Mapping[tuple[int, int], list[Operation]],
+    receives: Mapping[tuple[int, int], list[Operation]],
 ) -> dict[int, dict[int, int]]:
     """Return for each rank and each that it does not agree with by how many calls it made more.
 
@@ -218,12 +212,28 @@ def _head(track: Track, wait: Wait | None) -> range:
     return range(first, last + 1)
 
 
+def _of_older(
+    group: ProcessGroup,
+    sends: Halves,
+    receives: Halves,
+    heads: Mapping[int, range],
+    whole: Collection[int],
+) -> Iterator[Problem]:
+    """Say of which ranks the dumps are older than those of the ranks that they exchange with."""
+    for rank, call in older_ranks(sends, receives, heads, whole):
+        ends = [global_rank(group, end) for end in (call.call.source, call.call.target)]
+        problem = _problem(group, "not-at-once", call, None, ends)
+        problem.culprits, problem.others = (rank,), (call.rank,)
+        problem.shown = At(rank=rank, position=len(group.peers[rank]) - 1, is_peer=True)
+        yield problem
+
+
 def _pair(
     group: ProcessGroup,
     dumps: Mapping[int, RankDump],
     pair: tuple[int, int],
-    sends: list[_Operation],
-    receives: list[_Operation],
+    sends: list[Operation],
+    receives: list[Operation],
     heads: Mapping[int, range],
 ) -> Iterator[Problem]:
     ends = [global_rank(group, end) for end in pair]
@@ -249,7 +259,7 @@ def _pair(
 
 
 def _both_open(
-    group: ProcessGroup, send: _Operation, receive: _Operation, ends: list[int], heads: Mapping[int, range]
+    group: ProcessGroup, send: Operation, receive: Operation, ends: list[int], heads: Mapping[int, range]
 ) -> Iterator[Problem]:
     """Say of two calls that are one transfer whether both ranks wait in it, or one of them in something older."""
     waiting = [one.position in heads[one.rank] for one in (send, receive)]
@@ -265,7 +275,7 @@ def _both_open(
         yield _problem(group, "later", here, there, ends)
 
 
-def _disagree(send: _Operation, receive: _Operation) -> bool:
+def _disagree(send: Operation, receive: Operation) -> bool:
     """Whether two calls cannot be one transfer: by their sizes, or by their types where it has not come through."""
     one, other = send.call, receive.call
     if one.inputs != other.outputs and one.inputs and other.outputs:
@@ -283,7 +293,7 @@ def global_rank(group: ProcessGroup, end: int) -> int:
     return group.members[end] if group.members_known and 0 <= end < len(group.members) else end
 
 
-def _problem(group: ProcessGroup, kind: Kind, one: _Operation, other: _Operation | None, ends: list[int]) -> Problem:
+def _problem(group: ProcessGroup, kind: Kind, one: Operation, other: Operation | None, ends: list[int]) -> Problem:
     """Return the problem of one pair; of a call without its other half, the rank that lacks it is the culprit."""
     track = group.peers[one.rank]
     peer = ends[1] if one.call.op == "send" else ends[0]

@@ -80,4 +80,6 @@ class Problem(msgspec.Struct, kw_only=True):
     is_consequence: bool = False
     exchanged: int = -1
     """Transfers between the two ranks before, either way; -1 where the recording has lost its beginning."""
+    this_way: int = -1
+    """Of these, the ones in the direction of the call that waits."""
     detail: dict[str, str] = msgspec.field(default_factory=dict)

@@ -84,13 +84,17 @@ def circle_from(start: Node, edges: Mapping[Node, set[Node]]) -> list[Node] | No
 
 
 def _problem(groups: Sequence[ProcessGroup], waits: Mapping[int, Wait], one: Point, other: Point) -> Problem:
-    """Return the problem of two points; the side on which fewer ranks would have to be wrong comes first."""
+    """Return the problem of two points; the side on which fewer ranks would have to be wrong comes first.
+
+    Of as many on both sides, it is the one whose order fewer ranks keep in their own groups of these names.
+    """
     wrong = {point: _absent(groups, waits, point) for point in (one, other)}
     stands = {point: sum(wait.point == point for wait in waits.values()) for point in (one, other)}
+    votes = {one: _count_first(groups, one, other), other: _count_first(groups, other, one)}
     in_other = {rank for rank in groups[other.group].members if rank in waits and waits[rank].point == one}
     fewer = min(
         ((wrong[one], stands[other], one, other), (tuple(sorted(in_other)), stands[one], other, one)),
-        key=lambda side: (len(side[0]), side[1]),
+        key=lambda side: (len(side[0]), votes[side[3]], side[1]),
     )
     culprits, _, right, at = fewer
     # Who waits for another one of them in a group of their own is not the first.
