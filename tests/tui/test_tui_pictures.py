@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -72,14 +73,17 @@ def answer(lang: Language) -> str:
     return console.export_svg(title="distkb")
 
 
+DRAWN: dict[str, Callable[[Language], str]] = {"screen": screen, "answer": answer}
+
+
 @pytest.mark.parametrize("lang", ["en", "ko"])
-@pytest.mark.parametrize("draw", [screen, answer])
-def test_the_pictures_show_what_is_shown_today(draw: object, lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_pictures_show_what_is_shown_today(name: str, lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     """What they say is what the screen and the command say, and nothing in them leads to the network."""
     monkeypatch.chdir(ROOT)
-    name = f"{draw.__name__}.{lang}.svg"  # type: ignore[attr-defined]
-    drawn: str = draw(lang)  # type: ignore[operator]
-    picture = kept(name, drawn)
+    drawn = DRAWN[name](lang)
+    file = f"{name}.{lang}.svg"
+    picture = kept(file, drawn)
     assert words(picture) == words(drawn)
     assert "http" not in picture.replace("http://www.w3.org/2000/svg", "").replace("https://www.textualize.io", "")
-    assert f"docs/pictures/{name}" in (ROOT / READMES[lang]).read_text(encoding="utf-8")
+    assert f"docs/pictures/{file}" in (ROOT / READMES[lang]).read_text(encoding="utf-8")
