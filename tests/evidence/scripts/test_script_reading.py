@@ -37,7 +37,9 @@ MODULES = {
 }
 
 
-def test_the_modules_of_the_project_that_a_script_imports_are_read_with_it(tmp_path: Path) -> None:
+def test_the_modules_of_the_project_that_a_script_imports_are_read_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Beside it, in packages and in the folder of the project; not what it does not import, nor what is broken."""
     for name, text in MODULES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -48,6 +50,12 @@ def test_the_modules_of_the_project_that_a_script_imports_are_read_with_it(tmp_p
     assert found == {"src/train.py", "src/engine/loop.py", "src/engine/steps.py", "src/models/__init__.py",
                      "src/models/net.py", "tools/extra.py"}  # fmt: skip
     assert not reading.skipped
+    monkeypatch.chdir(tmp_path / "src/engine")
+    for given in (["../train.py"], ["loop.py", str(tmp_path / "src/train.py"), "../train.py"]):
+        again = read_scripts([Path(name) for name in given], follow=True).project
+        assert again is not None
+        names = [script.path.resolve().relative_to(tmp_path.resolve()).as_posix() for script in again.scripts]
+        assert sorted(names) == sorted(found), "each file once, whichever way it is reached"
     alone = read_scripts([tmp_path / "src/train.py"]).project
     assert alone is not None
     assert len(alone.scripts) == 1

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from distkb.evidence.code.spots import script_of, spot_of
-from distkb.evidence.readers.scripts.imported import is_file, with_imported
+from distkb.evidence.readers.scripts.imported import is_file, real, with_imported
 from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.scripts_reader import read_scripts
 from distkb.evidence.readers.scripts.source import Script, load_script
@@ -40,8 +40,8 @@ def with_near(
     reading = read_scripts(paths)
     if project is None or reading.project is None:
         return reading.project or project, reading.observations
-    known = {script.path for script in project.scripts}
-    more = [script for script in reading.project.scripts if script.path not in known]
+    known = {real(script.path) for script in project.scripts}
+    more = [script for script in reading.project.scripts if real(script.path) not in known]
     return Project([*project.scripts, *more]), reading.observations
 
 

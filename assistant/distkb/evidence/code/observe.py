@@ -264,8 +264,9 @@ def _reasons(candidate: ForkCandidate, origins: Origins) -> Sequence[Reason]:
     if candidate.turn == "head" and not isinstance(candidate.node, ast.While):
         return origins.of_length(candidate.test, candidate.function)
     found = origins.of(candidate.test, candidate.function)
-    if isinstance(candidate.test, ast.Compare) and isinstance(candidate.test.ops[0], (ast.Is, ast.IsNot)):
-        return [reason for reason in found if reason.origin != "measure"]  # that it is there is no measure
+    if any(reason.origin == "measure" for reason in found):
+        measured = {reason.origin for reason in origins.of_amounts(candidate.test, candidate.function)}
+        return [reason for reason in found if reason.origin != "measure" or "measure" in measured]
     return found
 
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.run.positions import PID
 from distkb.evidence.run.reached import finished, last_steps, steps_made
 from distkb.evidence.run.steps import ends_run, last_progress, reaches_its_end
 from distkb.evidence.run.timeline import Event, Timeline, line_quote, quote
@@ -323,13 +324,12 @@ def _of_two(said: Iterable[str]) -> bool:
     """Whether lines in which a member announces itself name two processes, and are the same otherwise."""
     pids: dict[str, set[str]] = {}
     for text in said:
-        for found in _PROCESS.finditer(text[:400]):
+        for found in PID.finditer(text[:400]):
             pids.setdefault(_DIGITS.sub("#", text), set()).add(found[1])
     return any(len(numbers) > 1 for numbers in pids.values())
 
 
 _DIGITS = re.compile(r"\d+")
-_PROCESS = re.compile(r"(?i)\b(?:pid|process id)\W{0,3}(\d{2,8})\b")
 
 
 def _announces(text: str) -> bool:

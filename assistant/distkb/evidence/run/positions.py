@@ -120,7 +120,7 @@ def by_rank(found: Iterable[Position]) -> list[Position]:
     return sorted(found, key=lambda p: (p.rank is None, p.rank or 0, p.who))
 
 
-_PID = re.compile(r"(?i)\bpid['\"]?[ =:#]{1,3}(\d{2,8})\b")
+PID = re.compile(r"(?i)\bpid['\"]?[ =:#]{1,3}(\d{2,8})\b")
 
 
 def _ranks_of_pids(run: Run, timeline: Timeline) -> Mapping[int, int]:
@@ -128,7 +128,7 @@ def _ranks_of_pids(run: Run, timeline: Timeline) -> Mapping[int, int]:
     said: dict[int, set[int]] = {}
     for process in run.ranked:
         for line in (*process.opening.where(_says_pid), *process.tail.where(_says_pid)):
-            found = _PID.search(line.text)
+            found = PID.search(line.text)
             if found is not None and process.rank is not None:
                 said.setdefault(int(found[1]), set()).add(process.rank)
     own = {pid: next(iter(ranks)) for pid, ranks in said.items() if len(ranks) == 1}
@@ -136,7 +136,7 @@ def _ranks_of_pids(run: Run, timeline: Timeline) -> Mapping[int, int]:
 
 
 def _says_pid(text: str) -> bool:
-    return _PID.search(text[:400]) is not None
+    return PID.search(text[:400]) is not None
 
 
 def _in_order(standing: Sequence[Standing], world: int | None) -> Mapping[int, int]:

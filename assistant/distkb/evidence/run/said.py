@@ -75,12 +75,13 @@ def resumed_behind(
     What a file says is in order. Between files times decide, and only checkpoints of one folder are compared:
     `earlier` gives what was printed by runs before this one, where this one went on from a checkpoint.
     """
-    marks = [mark for lines in work.values() for mark in _checkpoints(lines)]
+    own = [list(_checkpoints(lines)) for lines in work.values()]
+    marks = [mark for said in own for mark in said]
     if not any(mark.resumes for mark in marks):
         return None
-    for lines in work.values():
+    for said in own:
         newest: dict[str, _Mark] = {}
-        for mark in _checkpoints(lines):
+        for mark in said:
             top = newest.get(mark.word)
             if not mark.resumes and (top is None or mark.number > top.number):
                 newest[mark.word] = mark

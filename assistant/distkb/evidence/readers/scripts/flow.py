@@ -48,9 +48,14 @@ class Where(msgspec.Struct, frozen=True):
     """Context managers of the `with` statements around it."""
 
     @property
+    def entered(self) -> set[str]:
+        """Names of the context managers of the `with` statements around it."""
+        return {last(getattr(block, "func", block)) for block in self.blocks}
+
+    @property
     def expects_error(self) -> bool:
         """Whether it stands in a test that wants it to fail: `with self.assertRaisesRegex(…)`, `with raises(…)`."""
-        return any(last(getattr(block, "func", block)).startswith(("assertRaises", "raises")) for block in self.blocks)
+        return any(name.startswith(("assertRaises", "raises")) for name in self.entered)
 
 
 class Site(msgspec.Struct, frozen=True, eq=False):

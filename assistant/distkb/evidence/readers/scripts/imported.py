@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distkb.evidence.readers.scripts.source import Script, load_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
-MOST_FILES = 60
+_MOST_FILES = 60
 """Scripts read because others name them."""
 _UP = 4
 """Folders above a script in which the project's own is looked for."""
@@ -24,16 +25,21 @@ def with_imported(scripts: Iterable[Script]) -> list[Script]:
 
     What cannot be read or parsed is left out: nobody named it.
     """
-    found = {script.path: script for script in scripts}
-    most = len(found) + MOST_FILES
+    found = {real(script.path): script for script in scripts}
+    most = len(found) + _MOST_FILES
     waiting = list(found.values())
     while waiting and len(found) < most:
         for path in _imported(waiting.pop()):
-            loaded = load_script(path) if path not in found and len(found) < most else None
+            loaded = load_script(path) if real(path) not in found and len(found) < most else None
             if isinstance(loaded, Script):
-                found[path] = loaded
+                found[real(path)] = loaded
                 waiting.append(loaded)
     return list(found.values())
+
+
+def real(path: Path) -> str:
+    """Return what names a file whichever way it was reached."""
+    return os.path.realpath(path)
 
 
 def _imported(script: Script) -> Iterator[Path]:
@@ -62,8 +68,10 @@ def _roots(folder: Path) -> Iterator[Path]:
     while is_file(package / "__init__.py") and package != package.parent:
         package = package.parent
         yield package
-    above = list(folder.parents)[:_UP]
-    yield from [one for one in above if any(_exists(one / mark) for mark in _MARKS)][:1]
+    above = Path(os.path.abspath(folder)).parents[:_UP]  # noqa: PTH100 - links stay as the user named them
+    project = next((one for one in above if any(os.path.exists(one / mark) for mark in _MARKS)), None)  # noqa: PTH110
+    if project is not None:
+        yield project if folder.is_absolute() else Path(os.path.relpath(project))
 
 
 def _module(base: Path, parts: list[str]) -> Path | None:
@@ -77,16 +85,5 @@ def _module(base: Path, parts: list[str]) -> Path | None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a regular file lies there; nobody may be hindered from asking."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _exists(path: Path) -> bool:
-    """Whether anything lies there; nobody may be hindered from asking."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
+    """Whether a file lies there, as far as one may know."""
+    return os.path.isfile(path)  # noqa: PTH113 - asks without an error

@@ -12,6 +12,7 @@ from distkb.evidence.readers.scripts.names import canonical, constant, keyword, 
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
+from distkb.evidence.readers.scripts.rules_workers import tried
 
 _EARLY, _UNIT, _UNREAD = "script.group-used-before-it-exists", "script.timeout-as-number", "script.timeout-nobody-reads"
 _ASKS = frozenset({"get_rank", "get_world_size", "new_group", "get_backend"})
@@ -47,7 +48,7 @@ def too_early(job: ScriptContext) -> Iterator[ScriptFinding]:
         if any(_makes_otherwise(one, function, job) for one in sites if one.node.lineno < made.node.lineno):
             continue
         for site in sites:
-            above = site.node.lineno < made.node.lineno and not _is_inside(site.node, made.node)
+            above = site.node.lineno < made.node.lineno and not any(part is site.node for part in nodes(made.node))
             asks = canonical(site.node.func, function.script).startswith("torch.distributed.") and (
                 last(site.node.func) in _ASKS or is_operation(site.node, function)
             )
@@ -66,21 +67,12 @@ def _makes_otherwise(site: Site, function: Function, job: ScriptContext) -> bool
     return any(canonical(one.node.func, target.script) in _MAKES for one in inside) if target is not None else False
 
 
-def _is_inside(node: ast.expr, call: ast.Call) -> bool:
-    return any(part is node for part in nodes(call))
-
-
 def _is_checked(site: Site, function: Function) -> bool:
     """Whether the call stands behind a question whether there is a group, or in a `try`."""
     tested = any(words(test) & _CHECKS for test in site.where.tests) or bool(words(site.statement) & _CHECKS)
-    tries = [node for node in nodes(function.node) if isinstance(node, ast.Try)]
-    if any(_is_inside_statement(site.node, statement) for one in tries for statement in one.body):
+    if tested or id(site.node) in tried(function):
         return True
-    return tested or bool({word for test in site.where.tests for word in words(test)} & {"initialized", "rank"})
-
-
-def _is_inside_statement(node: ast.expr, statement: ast.stmt) -> bool:
-    return any(part is node for part in nodes(statement))
+    return bool({word for test in site.where.tests for word in words(test)} & {"initialized", "rank"})
 
 
 def as_number(job: ScriptContext) -> Iterator[ScriptFinding]:

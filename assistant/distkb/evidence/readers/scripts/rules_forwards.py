@@ -37,7 +37,7 @@ def twice(job: ScriptContext) -> Iterator[ScriptFinding]:
                 first.clear()
             if kinds.kind_of(site.node.func, function, job.project, site.node.lineno) != kinds.DDP or not name:
                 continue
-            if any(last(getattr(block, "func", block)) in _QUIET for block in site.where.blocks):
+            if site.where.entered & _QUIET:
                 continue
             before = first.setdefault(name, site)
             together = before.where.tests == site.where.tests and before.where.loops == site.where.loops
@@ -102,7 +102,7 @@ def past_root(job: ScriptContext) -> Iterator[ScriptFinding]:
             named = site.node.func
             if not isinstance(named, ast.Attribute) or named.attr not in {"module", "forward"}:
                 continue
-            if any(last(getattr(block, "func", block)) == "summon_full_params" for block in site.where.blocks):
+            if "summon_full_params" in site.where.entered:
                 continue
             kind = kinds.kind_of(named.value, function, job.project, site.node.lineno)
             if kind == (kinds.FSDP1 if named.attr == "module" else kinds.FSDP2):

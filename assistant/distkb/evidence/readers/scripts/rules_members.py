@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from distkb.evidence.readers.scripts.blocks import LEAVES
 from distkb.evidence.readers.scripts.collectives import TOGETHER, implied
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -19,7 +20,6 @@ _MAKES = ("new_group", "init_device_mesh", "DeviceMesh", "new_subgroups", "new_s
 _WRAPS = {"DistributedDataParallel": ("process_group", "device_mesh"), "fully_shard": ("mesh",),
           "FullyShardedDataParallel": ("process_group", "device_mesh")}  # fmt: skip
 """Wrappers, and by which arguments they are told a group of their own."""
-_LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 _ENDS = frozenset({"exit", "_exit"})
 _DEPTH = 6
 _ORIGINS = frozenset({"rank"})
@@ -88,7 +88,7 @@ def _otherwise(test: ast.If, function: Function) -> Sequence[ast.stmt]:
     """Return what the ranks do for which a test does not hold: its `else`, or what follows where the others leave."""
     final = test.body[-1]
     ends = isinstance(final, ast.Expr) and isinstance(final.value, ast.Call) and last(final.value.func) in _ENDS
-    if test.orelse or not (ends or isinstance(final, _LEAVES)):
+    if test.orelse or not (ends or isinstance(final, (*LEAVES, ast.Raise))):
         return test.orelse
     last_line = test.end_lineno or test.lineno
     return [part for part in walk(function.node) if isinstance(part, ast.stmt) and part.lineno > last_line]

@@ -108,7 +108,7 @@ def set_again(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions if job.mentions("set_start_method") else ():
         if not isinstance(function.node, ast.Module) or not _starts_processes(function.node):
             continue
-        spared = _guarded(function) | _tried(function)
+        spared = _guarded(function) | tried(function)
         for site in job.project.walk(function).sites:
             call = site.node
             if last(call.func) != "set_start_method" or id(call) in spared or not call.args:
@@ -130,7 +130,7 @@ def _starts_processes(module: ast.Module) -> bool:
     return False
 
 
-def _tried(function: Function) -> set[int]:
+def tried(function: Function) -> set[int]:
     """Return what stands in a `try`, by identity."""
     tries = [node for node in nodes(function.node) if isinstance(node, ast.Try)]
     return {id(part) for one in tries for statement in one.body for part in nodes(statement)}
