@@ -112,6 +112,15 @@ class Project:
             values = self.attribute_values(owner).get(node.attr, [])
         return [(value, around(value, owner, function)) for value in values[:_MOST]] if owner is not None else []
 
+    def stands_for(self, node: ast.Name | ast.Attribute, function: Function) -> list[tuple[ast.expr, Function]]:
+        """Return what a name was given last above its line, what callers give for it, or what an attribute holds."""
+        if isinstance(node, ast.Attribute):
+            return self.held_under(node, function)
+        made = self.walk(function).assigned(node.id, before=node.lineno)
+        if made:
+            return [(made[-1].value, function)] if made[-1].index is None else []
+        return list(self.given(node.id, function)) if node.id in function.parameters else []
+
     @cached_property
     def _attribute_owners(self) -> dict[str, list[Class]]:
         found: dict[str, list[Class]] = {}

@@ -78,14 +78,9 @@ def _prepared(call: ast.Call, method: ast.Attribute, function: Function, job: Sc
 
 def _made(node: ast.expr, function: Function, job: ScriptContext) -> list[_Place]:
     """Return the expressions that an argument stands for: the last given to its name, or what a function returns."""
-    if not dotted(node):
+    if not isinstance(node, (ast.Name, ast.Attribute)):
         return [(node, function)]
-    if isinstance(node, ast.Attribute):
-        return job.project.held_under(node, function)[:_MOST]
-    made = job.project.walk(function).assigned(dotted(node), before=node.lineno)
-    if made:
-        return [(made[-1].value, function)] if made[-1].index is None else []
-    return list(job.project.given(dotted(node), function)) if dotted(node) in function.parameters else []
+    return job.project.stands_for(node, function)[:_MOST]
 
 
 def _unless_sampled(

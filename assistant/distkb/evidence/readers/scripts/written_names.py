@@ -43,24 +43,12 @@ def _texts(given: ast.expr, function: Function, project: Project, depth: int = 0
         if text:
             yield text
         elif depth < _DEPTH and isinstance(node, (ast.Name, ast.Attribute)) and dotted(node):
-            for value, scope in _behind(node, function, project):
+            for value, scope in project.stands_for(node, function):
                 yield from _texts(value, scope, project, depth + 1)
         elif depth < _DEPTH and isinstance(node, ast.Call):
             target = project.target(node, function)
             for value, _ in project.walk(target).returns if target is not None else ():
                 yield from _texts(value, target or function, project, depth + 1)
-
-
-def _behind(
-    node: ast.Name | ast.Attribute, function: Function, project: Project
-) -> Iterator[tuple[ast.expr, Function]]:
-    if isinstance(node, ast.Attribute):
-        yield from project.held_under(node, function)
-    elif node.id in function.parameters:
-        yield from project.given(node.id, function)
-    else:
-        made = project.walk(function).assigned(node.id, before=node.lineno)[-2:]
-        yield from ((one.value, function) for one in made)
 
 
 def _put_together(node: ast.AST, lookup: Lookup) -> str:
