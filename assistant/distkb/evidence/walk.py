@@ -49,7 +49,7 @@ _DATA = frozenset({
 })  # fmt: skip
 """Suffixes of data: such files are passed over, however many there are, where they are not named themselves."""
 _SAVED = frozenset({".pt", ".pth"})
-_RECORDED = (b"pg_config", b"collective_seq_id", b"lib_version", b"nccl_version")
+RECORDED = (b"pg_config", b"comm_lib_version", b"nccl_comm_state", b"collective_seq_id", b"pg_status")
 """Words at the beginning of what a flight recorder wrote: people save its bytes as they save tensors."""
 _LARGEST_RECORD = 64 << 20
 _MAX_LOOKED = 400
@@ -214,7 +214,7 @@ class _Walk:
             return False
         self._looked += 1
         start = File(entry.path, entry.path, size).start(512)
-        return any(word in start for word in _RECORDED)
+        return any(word in start for word in RECORDED)
 
 
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:

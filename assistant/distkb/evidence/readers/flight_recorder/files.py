@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from distkb.evidence.text.opening import UnreadableError, open_regular
+from distkb.evidence.walk import RECORDED
 
 _NAMES = tuple(
     re.compile(pattern, re.DOTALL)
@@ -30,7 +31,6 @@ _TEXTS = frozenset({
 _USUAL = re.compile(r"(?P<prefix>.*?)\d{1,7}(?:\.(?:json|pkl|pickle|bin|dump))?", re.DOTALL)
 _KNOWN = re.compile(r"(?:nccl_trace|comm_lib_trace|fr_trace|flight_recorder|gloo_trace)_?(?:rank)?_?|(?:.*_)?rank_?")
 """Prefixes under which torch, its scripts and its tutorials write dumps."""
-_MARKS = (b"pg_config", b"comm_lib_version", b"nccl_comm_state", b"collective_seq_id", b"pg_status")
 _HEAD = 4096
 _TAIL = 4096
 MAX_STRANGERS = 400
@@ -84,9 +84,9 @@ def looks_like_dump(path: Path, *, named: bool = False) -> bool:
             if head.lstrip()[:1] == b"{":
                 size = os.fstat(file.fileno()).st_size
                 file.seek(max(0, size - _TAIL))
-                return any(b'"' + mark + b'"' in head + file.read(_TAIL) for mark in _MARKS)
+                return any(b'"' + mark + b'"' in head + file.read(_TAIL) for mark in RECORDED)
     except (OSError, UnreadableError):
         return False
-    if any(mark in head for mark in _MARKS):
+    if any(mark in head for mark in RECORDED):
         return head[:1] == b"\x80" or head[:1] in (b"(", b"}", b"]")
     return named and head[:1] == b"\x80"
