@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 from tui_driver import Drive, drive
 
@@ -24,6 +25,9 @@ LOGS = Path("kb/incidents/I2-frozen-after-validation/logs")
 LINES = 26
 """Lines of the answer that the picture shows."""
 FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+MEASURED = re.compile(r'textLength="[\d.]+"([^>]*>(.*?)</text>)', re.DOTALL)
+CELL = 12.2
+"""Width of a cell in the pictures that Rich draws."""
 TEXT = re.compile(r"<text[^>]*>(.*?)</text>", re.DOTALL)
 SPINNING = re.compile(r"[▁▂▃▄▅▆▇█▉▊▋▌▍▎▏]")
 """Parts of bars and scroll bars."""
@@ -35,6 +39,11 @@ def words(picture: str) -> str:
     return SPINNING.sub("", re.sub(r"\s+", "", said))
 
 
+def measured(text: re.Match[str]) -> str:
+    """Return a text with its width in cells: Rich counts characters, and syllables of Hangul are two cells wide."""
+    return f'textLength="{CELL * cell_len(html.unescape(text[2])):g}"{text[1]}'
+
+
 def kept(name: str, drawn: str) -> str:
     """Return the picture of this name as the repository has it, drawn anew if that is wanted.
 
@@ -43,7 +52,7 @@ def kept(name: str, drawn: str) -> str:
     path = PICTURES / name
     if os.environ.get("UPDATE_GOLDEN"):
         PICTURES.mkdir(exist_ok=True)
-        path.write_text(FONT.sub("", drawn), encoding="utf-8")
+        path.write_text(MEASURED.sub(measured, FONT.sub("", drawn)), encoding="utf-8")
     return path.read_text(encoding="utf-8")
 
 
