@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distkb.evidence.text.lines import Stamp, find_stamp, head, seconds
+from distkb.evidence.text.lines import Stamp, find_stamp, head, parts, seconds
 
 
 @pytest.mark.parametrize(
@@ -130,3 +130,22 @@ def test_tag_of_any_rank(rank: int, rest: str) -> None:
 def test_a_line_of_json_says_its_rank_in_a_field(line: str, rank: int | None) -> None:
     """Wherever among the fields it stands; the local rank is another number."""
     assert head(line).rank == rank
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        ["12:00:05 [rank1] loss 0.52026-11-29"],
+        ["2026-11-29 10:26:05 [rank1] loss 0.5", "2026-11-29 10:26:06 [rank0] loss 0.5"],
+        ["[rank0] a", "[rank1] b", "[rank12] c"],
+        ["rank 0: step 3", "rank 1: step 3"],
+        ["[rank0] sends to [rank1] what [rank2] gave"],
+        ["[rank0] groups: [[rank0], [rank1]]"],
+        ["[0] w[1] = 2"],
+    ],
+)
+def test_a_line_that_several_ranks_wrote_into_has_a_part_of_each(found: list[str]) -> None:
+    """A rank that is named within a sentence begins none."""
+    line = "".join(found)
+    begins = parts(line)
+    assert [line[start:stop] for start, stop in zip(begins, [*begins[1:], None], strict=True)] == found

@@ -11,7 +11,7 @@ import msgspec
 from distkb.evidence.run.lines import FileExcerpt, Lines, body_of
 from distkb.evidence.run.owner import Owner, one_rank_a_file
 from distkb.evidence.scanner.scan import Excerpt, FileScan, LineMatch
-from distkb.evidence.text.lines import Stamp, head, lead
+from distkb.evidence.text.lines import Stamp, head, lead, parts
 from distkb.evidence.text.shapes import Kept
 from distkb.evidence.text.traceback import Chain, parse
 
@@ -220,7 +220,7 @@ def _by_writer(
 ) -> Iterator[tuple[str, int | None, Lines]]:
     """Lines of kept text by the process that printed them."""
     numbers: Sequence[int] = range(first, first + len(kept))
-    if kept.redrawn:
+    if kept.redrawn or (owner.console and any(kept.shapes[index].once(_is_torn) for index in wanted)):
         kept, numbers = _unfolded(kept, first, wanted)
         wanted = range(len(kept))
     shapes = kept.shapes
@@ -240,10 +240,27 @@ def _is_printed(text: str) -> bool:
     return bool(text.strip()) and not _SCHEDULER.match(text, body_of(text))
 
 
+def _is_torn(text: str) -> bool:
+    return len(parts(text)) > 1
+
+
 def _unfolded(kept: Kept, first: int, wanted: range) -> tuple[Kept, list[int]]:
-    """Lines with their numbers in the file; of a line redrawn in place, some states on the way and the last ones."""
-    states = [(number + first, state) for number in wanted for state in _some(kept.line(number).split("\r"))]
+    """Lines with their numbers in the file; of a line redrawn in place, some states on the way and the last ones.
+
+    A line into which several ranks wrote is one line for each.
+    """
+    states = [
+        (number + first, part)
+        for number in wanted
+        for state in _some(kept.line(number).split("\r"))
+        for part in _torn(state)
+    ]
     return Kept.of((state for _, state in states), kept.known), [number for number, _ in states]
+
+
+def _torn(text: str) -> list[str]:
+    begins = parts(text)
+    return [text[start:stop] for start, stop in zip(begins, [*begins[1:], None], strict=True)]
 
 
 def _some(states: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from distkb.evidence.scanner.scan import WINDOW, Excerpt, FileScan, LineMatch, MatchCandidate
 from distkb.evidence.text.clean import plain, quote_text, without_ours
-from distkb.evidence.text.lines import Head, Stamp, head
+from distkb.evidence.text.lines import Head, Stamp, head, parts
 from distkb.evidence.text.shapes import Kept, ShapedText
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class FilePass:
         index = candidate.pattern
         kept = self._kept.setdefault(index, [])
         if len(kept) < KEPT and self._stale[index] < STALE:
-            begin = _head(_start(block, candidate))
+            begin = _head(_start(block, candidate), found.start - candidate.low)
             number = next((n for n in (begin.rank, begin.weak, begin.own) if n is not None), None)
             slot = (index, number)
             self._per_rank[slot] += 1
@@ -224,7 +224,7 @@ class FilePass:
         lead = raw.part[: raw.lead].decode("utf-8", "replace")
         core = raw.part[raw.lead : min(stop, raw.lead + 4096)].decode("utf-8", "replace")
         text = lead + core + raw.part[stop:].decode("utf-8", "replace")
-        begin = raw.begin or _head(raw.start)
+        begin = raw.begin or _head(raw.start, raw.lead)
         above = raw.before + raw.above.replace(b"\r", b"\n")
         groups = {name: value for name, value in match.groupdict().items() if value is not None}
         return LineMatch(
@@ -293,8 +293,10 @@ def _start(block: AnyBlock, candidate: MatchCandidate) -> bytes | bytearray:
     return block.data[candidate.low : min(candidate.high, candidate.low + 240)]
 
 
-def _head(start: bytes | bytearray) -> Head:
-    return head(start.decode("utf-8", "replace"))
+def _head(start: bytes | bytearray, at: int) -> Head:
+    """Read the start of a line, or of the part of it that another rank wrote into it and that holds an offset."""
+    text = start.decode("utf-8", "replace")
+    return head(text[max((begin for begin in parts(text) if begin <= at), default=0) :])
 
 
 def stamp_above(above: bytes, rank: int | None) -> Stamp | None:
