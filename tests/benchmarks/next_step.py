@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "diagnosis"))
 
 from session_catalogues import large_guide
 
-from distkb.diagnosis.known import gather
 from distkb.diagnosis.propose import propose
 from distkb.diagnosis.session import Answered, Event
 
@@ -26,7 +25,7 @@ def milliseconds(repetitions: int = 20) -> tuple[float, float]:
     times: list[list[float]] = [[], []]
     answers: tuple[Event, ...] = tuple(Answered(question=f"fact{n}", values=("a",)) for n in range(3))
     for which, events in enumerate(((), answers)):
-        known = gather(events, guide.implies)
+        known = guide.known(events)
         posterior = guide.belief_after(events).posterior
         propose(guide, known, posterior)
         for _ in range(repetitions):

@@ -62,5 +62,6 @@ def by_id(evidence: Evidence) -> dict[str, Observation]:
 
 
 def findings(evidence: Evidence) -> set[str]:
-    """Short names of the findings."""
-    return {name.removeprefix("logs.") for name in by_id(evidence) if name.startswith("logs.")}
+    """Short names of the findings that rest on no supposition."""
+    sure = (name for name, one in by_id(evidence).items() if not one.supposes)
+    return {name.removeprefix("logs.") for name in sure if name.startswith("logs.")}

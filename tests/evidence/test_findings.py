@@ -194,6 +194,15 @@ def test_ranks_that_disagree_have_not_failed_first(tmp_path: Path) -> None:
     )
 
 
+def test_what_a_rank_said_last_counts_if_the_run_hangs(tmp_path: Path) -> None:
+    """A run whose output just ends may still go on: what its last lines say rests on its hanging, till that is said."""
+    tree = _tree(tmp_path, _steps(0, 4) + "2026-11-21 10:01:00,000 [rank0] INFO flushing the queue\n", _steps(1, 4))
+    supposed = by_id(read(tree))
+    assert supposed["run.last-words-alone"].supposes == supposed["symptom=hang"].supposes == "symptom=hang"
+    assert not by_id(read(tree, symptom="hang"))["run.last-words-alone"].supposes
+    assert "run.last-words-alone" not in by_id(read(tree, symptom="slow"))
+
+
 def test_saving_is_a_common_end(tmp_path: Path) -> None:
     """A healthy run whose last line tells of saving is not frozen."""
     last = "2026-11-21 10:01:00,000 [rank0] INFO saving the model to out/final.pt\n"

@@ -34,7 +34,8 @@ def test_there_is_a_corpus() -> None:
 def test_no_signature_fires_on_a_healthy_job(job: Path) -> None:
     """No line of a run that ended well matches any signature, and no finding that tells of a failure is derived."""
     evidence = read(knowledge(), [job], cache_dir=cache_directory())
-    assert [(o.id, o.quotes[0].text) for o in evidence.observations if o.id != "run.steps-made"] == []
+    seen = [o for o in evidence.observations if not o.supposes]
+    assert [(o.id, o.quotes[0].text) for o in seen if o.id != "run.steps-made"] == []
     assert evidence.skipped == ()
     assert evidence.log_coverage > 0.3
 

@@ -9,7 +9,6 @@ from tui_driver import BOTH, FIRST, Drive, drive
 
 from distkb import intake, knowledge
 from distkb.diagnosis.guide import Guide
-from distkb.diagnosis.known import gather
 from distkb.diagnosis.moves import Ask
 from distkb.diagnosis.propose import candidates
 from distkb.diagnosis.session import EvidenceAdded
@@ -54,7 +53,7 @@ def test_a_run_on_the_cpu_is_not_asked_about_gpus(line: str, asked: bool, tmp_pa
     log.write_text(f"{line}\n" * 2, encoding="utf-8")
     read = intake.read(guide.catalogue, [log])
     events = (EvidenceAdded(label="log", evidence=read, paths=(str(log),)),)
-    known = gather(events, guide.implies)
+    known = guide.known(events)
     posterior = guide.belief_after(events).posterior
     moves = [c.move for c in candidates(guide, known, posterior)]
     assert ("gpus_while_frozen" in {move.question.id for move in moves if isinstance(move, Ask)}) is asked

@@ -86,7 +86,7 @@ def _ranked(table: LikelihoodTable, belief: Belief) -> tuple[RankedCause, ...]:
 
 
 def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: float, evidence: Evidence) -> Verdict:
-    if not evidence.affinity and not any(_tells(table, o) for o in unabsorbed(table, evidence.observations)):
+    if not evidence.affinity and not any(table.tells(o) for o in unabsorbed(table, evidence.observations)):
         return "no-evidence"
     if not causes:
         return "unknown"
@@ -115,26 +115,9 @@ def _puts_forward(table: LikelihoodTable, observation: Observation) -> bool:
     """Whether an observation tells of a failure, or few runs show it."""
     kind = table.kinds.get(observation.id)
     rare = kind is not None and observation.present and kind.background < COMMON
-    return rare or _tells(table, observation)
+    return rare or table.tells(observation)
 
 
 def _is_described(kind: Kind, source: Source) -> bool:
     """Whether a person says it in words of their own, and does not quote what a program printed of its failure."""
     return source == "report" and (kind.role == "context" or not kind.in_logs)
-
-
-def _tells(table: LikelihoodTable, observation: Observation) -> bool:
-    """Whether an observation says that something went wrong.
-
-    How a run is set up does not (`context` lines, facts read from a log or a configuration), nor what is absent.
-    """
-    kind = table.kinds.get(observation.id)
-    if not observation.present:
-        return False
-    if kind is None:
-        return table.knows(observation.id) and observation.source not in ("log", "probe")
-    if kind.ending:
-        return True
-    if not kind.telling or not kind.is_signature:
-        return kind.telling
-    return kind.role != "context" or (observation.source == "log" and not kind.in_logs)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+
+import msgspec
 
 from distkb.catalogue.model import Catalogue, Cause, Entry, Fact, Fix, Signature, Step
 from distkb.diagnosis.belief import Belief, believe
 from distkb.diagnosis.information import MISREAD, MISTAKE, OutcomeRow, make_row
-from distkb.diagnosis.known import gather
+from distkb.diagnosis.known import Known, gather
 from distkb.diagnosis.likelihood import LikelihoodTable
 from distkb.diagnosis.presumed import OUTPUT
 from distkb.diagnosis.session import Event
+from distkb.diagnosis.supposed import settled
 
 ROWS_KEPT = 8192
 """Rows that are remembered: lines are offered in ever new sets."""
@@ -96,6 +99,11 @@ class Guide:
         """Return a posterior as numbers in the order of the table's hypotheses."""
         return [posterior[h.id] for h in self.table.hypotheses]
 
+    def known(self, events: Sequence[Event]) -> Known:
+        """Return what these standing events amount to."""
+        found = gather(events, self.implies)
+        return msgspec.structs.replace(found, evidence=settled(found.evidence, self.table.tells))
+
     def belief_after(self, events: tuple[Event, ...]) -> Belief:
         """Return the belief after these standing events; events are immutable, so it is remembered."""
         key = tuple(id(event) for event in events)
@@ -104,5 +112,5 @@ class Guide:
             if len(self._beliefs) >= REMEMBERED:
                 self._beliefs.clear()
             # The events are kept with the belief, so that no other event gets their identity.
-            found = self._beliefs[key] = (events, believe(self.table, gather(events, self.implies).evidence))
+            found = self._beliefs[key] = (events, believe(self.table, self.known(events).evidence))
         return found[1]

@@ -23,6 +23,7 @@ from distkb.catalogue.model import (
     Severity,
     Signature,
 )
+from distkb.evidence.observation import Observation
 
 OTHER = "other"
 """Id of the hypothesis that the cause is none of the catalogue's."""
@@ -261,6 +262,22 @@ class LikelihoodTable:
     def fact_background(self, fact: str) -> dict[str, float]:
         """P(value) of a fact under a hypothesis that states nothing about it; sums to 1."""
         return _distribution(self.facts[fact], {})
+
+    def tells(self, observation: Observation) -> bool:
+        """Whether an observation says that something went wrong, and rests on no supposition.
+
+        How a run is set up does not (`context` lines, facts read from a log or a configuration), nor what is absent.
+        """
+        kind = self.kinds.get(observation.id)
+        if not observation.present or observation.supposes:
+            return False
+        if kind is None:
+            return self.knows(observation.id) and observation.source not in ("log", "probe")
+        if kind.ending:
+            return True
+        if not kind.telling or not kind.is_signature:
+            return kind.telling
+        return kind.role != "context" or (observation.source == "log" and not kind.in_logs)
 
     def knows(self, observation: str) -> bool:
         """Whether the observation's id means anything to this catalogue."""

@@ -24,6 +24,7 @@ from distkb.diagnosis.presumed import OUTPUT, known_names, presumed
 from distkb.diagnosis.questions import Question, fact_question, lines_question
 from distkb.diagnosis.repair import CONSIDERED, Repair, expected_cost
 from distkb.diagnosis.repair import plan as repair_plan
+from distkb.diagnosis.supposed import open_questions
 
 LEAST_GAIN_BITS = 0.2
 """What is expected to tell less than this is not worth a person's time."""
@@ -75,7 +76,9 @@ def propose(guide: Guide, known: Known, posterior: Mapping[str, float]) -> tuple
     belief = guide.belief(posterior)
     plan = repair_plan(guide.table, belief, known.fixes)
     useful, saving = worthwhile(candidates(guide, known, posterior), plan, belief)
+    rests = open_questions(known.evidence)
     asking = [c.move for c in (*saving, *(c for c in useful if c not in saving))]
+    asking.sort(key=lambda move: not (isinstance(move, Ask) and move.question.id in rests))
     fixes = _fixes(guide, plan, belief)
     lost = posterior[OTHER] >= LOST
     if saving or not fixes:
@@ -103,7 +106,7 @@ def worthwhile(
 def candidates(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Iterator[OpenStep]:
     """Yield every open question and step that is expected to tell enough."""
     belief = guide.belief(posterior)
-    seen = known_names(o.id for o in known.evidence.observations)
+    seen = known_names(o.id for o in known.evidence.observations if not o.supposes)
     yield from questions(guide, known, posterior)
     for step in guide.steps.values():
         still_open = _open(guide, step, known, seen, belief)
@@ -119,8 +122,8 @@ def candidates(guide: Guide, known: Known, posterior: Mapping[str, float]) -> It
 def questions(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Iterator[OpenStep]:
     """Yield every open question to a person that is expected to tell enough."""
     belief = guide.belief(posterior)
-    observed = frozenset(o.id for o in known.evidence.observations if o.present)
-    seen = known_names(o.id for o in known.evidence.observations)
+    observed = frozenset(o.id for o in known.evidence.observations if o.present and not o.supposes)
+    seen = known_names(o.id for o in known.evidence.observations if not o.supposes)
     held = observed | {
         kind.group for key in observed if (kind := guide.table.kinds.get(key)) is not None and kind.group
     }

@@ -11,7 +11,6 @@ from random import Random
 import msgspec
 
 from distkb.diagnosis.guide import Guide
-from distkb.diagnosis.known import gather
 from distkb.diagnosis.likelihood import OTHER, Hypothesis
 from distkb.diagnosis.moves import Ask, Done, Move, NothingFits, Take, TryFix
 from distkb.diagnosis.presumed import OUTPUT
@@ -159,7 +158,7 @@ def simulate(
     ended = "endless"
     for _ in range(LONGEST):
         events = tuple(session.events[n] for n in standing(session.events))
-        move = next_moves(guide, gather(events, guide.implies), guide.belief_after(events))[0]
+        move = next_moves(guide, guide.known(events), guide.belief_after(events))[0]
         if isinstance(move, Done | NothingFits):
             ended = "done" if isinstance(move, Done) else "nothing-fits"
             first = first or _top(guide, session)

@@ -13,7 +13,7 @@ from distkb.catalogue.model import PROBABILITY
 from distkb.diagnosis.belief import Belief, entropy_bits
 from distkb.diagnosis.conclude import conclude
 from distkb.diagnosis.guide import Guide
-from distkb.diagnosis.known import Known, gather, shown_by
+from distkb.diagnosis.known import Known, shown_by
 from distkb.diagnosis.likelihood import OTHER
 from distkb.diagnosis.model import Diagnosis
 from distkb.diagnosis.moves import Done, Move, TryFix
@@ -118,7 +118,7 @@ def view(session: Session, guide: Guide) -> SessionView:
     beliefs = [guide.belief_after(events[:k]) for k in range(len(events) + 1)]
     now = beliefs[-1]
     before = beliefs[-2] if events else now
-    known = gather(events, guide.implies)
+    known = guide.known(events)
     answer = conclude(guide.table, now, known.evidence)
     moves = next_moves(guide, known, now)
     return SessionView(

@@ -16,7 +16,6 @@ from distkb.catalogue.model import PROBABILITY
 from distkb.catalogue.records import LANGUAGES
 from distkb.diagnosis.belief import entropy_bits
 from distkb.diagnosis.guide import Guide
-from distkb.diagnosis.known import gather
 from distkb.diagnosis.moves import Ask
 from distkb.diagnosis.propose import OpenStep, questions, worthwhile
 from distkb.diagnosis.questions import LINES, Question
@@ -118,7 +117,7 @@ def _best(guide: Guide, node: Node) -> OpenStep | None:
     The first is the one that any session begins with; after it, as pages are what a tree has few of, the one that
     tells most for each of its answers.
     """
-    known = gather(node.events, guide.implies)
+    known = guide.known(node.events)
     posterior = {h.id: p for h, p in zip(guide.table.hypotheses, node.belief, strict=True)}
     offered = questions(guide, known, posterior)
     _, saving = worthwhile(offered, plan(guide.table, node.belief, known.fixes), node.belief)

@@ -79,6 +79,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """Named groups of the signature's first match."""
     commands: tuple[str, ...] = ()
     """Commands that repair it, made from what was read."""
+    supposes: str = ""
+    """A fact as `fact=value` without which it says nothing; it counts less while nobody has said whether that is so."""
 
 
 def absent(identities: Iterable[str]) -> tuple[Observation, ...]:

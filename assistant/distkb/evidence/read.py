@@ -18,6 +18,7 @@ from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
 from distkb.evidence.readers.report.report_reader import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
 from distkb.evidence.run.derive import Derived, derive
 from distkb.evidence.run.ends import before_endings
+from distkb.evidence.run.findings import FROZEN
 from distkb.evidence.run.frames import stack_frames
 from distkb.evidence.run.launches import newest
 from distkb.evidence.run.overcome import without_overcome
@@ -42,6 +43,8 @@ Progress = Callable[[int, int], None]
 
 QUOTES = 6
 """Quotes of one observation."""
+HANGS = "symptom=hang"
+"""What is supposed of a run whose output just ends."""
 CONSEQUENCE = 0.3
 """Certainty that an error tells of the cause although another rank had failed by itself before."""
 
@@ -98,7 +101,9 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     skipped = [*logs.skipped, *put_together]
     words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
-    hanging = given.get("symptom") == "hang" or any(o.id == "symptom=hang" for o in words)
+    said = given.get("symptom") or next((o.id.partition("=")[2] for o in words if o.id.startswith("symptom=")), "")
+    hanging = HANGS.endswith(f"={said}")
+
     scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging, earlier=earlier, wish=wish)
     endings = {signature.id for signature in signatures if signature.ending}
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
@@ -109,13 +114,19 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
 
     seen = guarded(told, "-", skipped) or []
     known = {signature.id for signature in signatures} | set(findings)
-    code = _in_code(result, project, near := stock.paths if look_near else (), signatures, skipped)
+    near = stock.paths if look_near else ()
+
+    whole = [*result.observations, *_in_code(result, project, near, signatures, skipped)]
+    supposed: list[Observation] = []
+    if result.open_end and not said:
+        _, if_so = _derived(logs, signatures, standing, [], hanging=True, earlier=earlier, wish=None)
+        supposed = _supposed(whole, [*if_so.observations, *_in_code(if_so, project, near, signatures, [])])
     closeup = result.closeup
     if closeup is not None:
         from distkb.evidence.code.passages import with_code
 
         closeup = guarded(lambda: with_code(result, project, near), "script", skipped) or closeup
-    observations = merge([*seen, *result.observations, *code, *logs.probed, *words, *stated.observed(given)])
+    observations = merge([*seen, *whole, *supposed, *logs.probed, *words, *stated.observed(given)])
     return Evidence(
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
         skipped=tuple(skipped),
@@ -127,6 +138,15 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         bytes_read=sum(scan.size for scan in logs.scans) + logs.documents,
         closeup=closeup,
     )
+
+
+def _supposed(found: Sequence[Observation], if_it_hangs: Sequence[Observation]) -> list[Observation]:
+    """Return what would be seen besides in a run of which somebody says that it hangs, if that is more than an end."""
+    known = {one.id for one in found}
+    new = [one for one in if_it_hangs if one.present and one.id not in known]
+    if all(one.id == FROZEN for one in new):
+        return []
+    return [msgspec.structs.replace(one, supposes=HANGS) for one in (*new, Observation(id=HANGS, source="log"))]
 
 
 def _report(

@@ -32,6 +32,8 @@ class Weighed(Place):
     observation: str
     present: bool
     weight: float
+    supposes: str | None = None
+    """A fact as `fact=value` without which it says nothing, where nobody has said whether that is so."""
 
 
 class Cause(msgspec.Struct):

@@ -104,6 +104,7 @@ def _evidence(contribution: Contribution) -> dict[str, Any]:
         "present": observation.present,
         "weight": round(contribution.weight, 4),
         **_place(observation.quotes[0] if observation.quotes else None),
+        **({"supposes": observation.supposes} if observation.supposes else {}),
     }
 
 

@@ -25,7 +25,11 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
     verdict = answer(diagnosis)
     first = diagnosis.causes[0] if diagnosis.causes else None
     if verdict in {"no-evidence", "nothing-wrong"} or first is None:
-        return f"## {say(f'verdict.{verdict}')}\n"
+        blocks = [f"## {say(f'verdict.{verdict}')}"]
+        if any(one.supposes for one in diagnosis.evidence.observations):
+            blocks += [prose(tell(diagnosis.evidence, meanings, say)), f"**{say('report.if-it-hangs')}**"]
+            blocks += _candidates(diagnosis, say)
+        return "\n\n".join(filter(None, blocks)) + "\n"
     unexplained = verdict == "unknown" and meanings.leaves_unexplained(diagnosis.evidence.observations)
     blocks = [f"## {say('verdict.unexplained') if unexplained else _verdict(diagnosis, first, say)}"]
     if told := tell(diagnosis.evidence, meanings, say):

@@ -48,9 +48,7 @@ class _Writer:
 
     def write(self) -> str:
         if self.answer in {"no-evidence", "nothing-wrong"}:
-            self.page.title(self.say(f"verdict.{self.answer}"))
-            self._events()
-            self._next()
+            self._nothing()
             return self.page.text()
         first = self.diagnosis.causes[0] if self.diagnosis.causes else None
         if first is None or self.answer == "unknown":
@@ -60,6 +58,21 @@ class _Writer:
         else:
             self._found(first)
         return self.page.text()
+
+    def _nothing(self) -> None:
+        """Say that nothing fails; where the output just ends, what it would be if the run stands still there."""
+        say, page = self.say, self.page
+        page.title(say(f"verdict.{self.answer}"))
+        if any(o.supposes for o in self.diagnosis.evidence.observations):
+            page.blank()
+            self._story()
+            page.heading(say("report.if-it-hangs"))
+            for ranked in self._candidates():
+                probability = percent(entry_total(self.diagnosis, ranked.entry.id))
+                title = say("report.with-probability", title=say.text(ranked.entry.title), percent=probability)
+                page.item(ranked.entry.id, title)
+        self._events()
+        self._next()
 
     def _story(self) -> None:
         told = tell(self.diagnosis.evidence, self.meanings, self.say)

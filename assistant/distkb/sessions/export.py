@@ -98,7 +98,7 @@ def upstream(session: Session, view: SessionView, guide: Guide, say: Say) -> str
     words = _Words(guide, say)
     observations = _distinct(view.diagnosis.evidence.observations)
     seen = [o for o in observations if o.present and "=" not in o.id and not o.id.startswith("fix.")]
-    facts = [o for o in observations if o.present and "=" in o.id]
+    facts = [o for o in observations if o.present and "=" in o.id and not o.supposes]
     absent = [o for o in observations if not o.present and not o.id.startswith("fix.")]
     tried = [e for e in _standing(session) if isinstance(e, FixTried)]
     blocks = [f"# {say('session.upstream.title')}", say("session.upstream.intro", version=distkb.__version__)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,13 +25,14 @@ from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import began_apart, read_before_written, resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import alone, talks
 from distkb.evidence.run.sizes import divided
+from distkb.evidence.run.steps import ends_run
 from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes
 from distkb.evidence.run.unexplained import general
 from distkb.evidence.run.work import own_words, without_warnings, work_of
 from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.readers.stacks.group import Standing
@@ -56,6 +58,8 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
     timeline: Timeline
     ranks: tuple[RankState, ...] = ()
     """The roll call."""
+    open_end: bool = False
+    """Whether the output ends and nothing in it says how: nothing failed, and nobody said that it was done."""
     first: int | None = None
     """The rank that failed by itself before all others, whose errors are then its consequences."""
     parted: Parted | None = None
@@ -100,7 +104,7 @@ def derive(
     done = () if ended or stopped else completed(run, timeline, work)
     failed = any(hit.signature in unexplained for scan in scans for hit in scan.hits)
     shown = findings.derive(run, timeline, work, hanging=hanging, failed=failed)
-    frozen = hanging or bool(stopped) or any(o.id == "logs.frozen-without-error" for o in shown)
+    frozen = hanging or bool(stopped) or any(o.id == findings.FROZEN for o in shown)
     troubled = bool(timeline.events or timeline.failures or run.launcher or ended or standing) or frozen
     world = findings.world_size(run, timeline)
     first = first_failure(timeline, any(o.id == "logs.one-rank-failed-first" for o in shown))
@@ -147,6 +151,7 @@ def derive(
         coverage=findings.coverage(run, timeline),
         run=run,
         timeline=timeline,
+        open_end=not troubled and any(own.values()) and not any(ends_run(line.text) for line in _ends(own)),
         ranks=roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys),
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
@@ -157,6 +162,11 @@ def derive(
         if wish is None
         else closeup(run, timeline, places, alone(model.spoken) if troubled else (), world, wish),
     )
+
+
+def _ends(own: Mapping[str, Sequence[Line]]) -> Iterator[Line]:
+    """The last lines of each process, in which it says that it is done."""
+    return chain.from_iterable(lines[-5:] for lines in own.values())
 
 
 def _words(scans: Sequence[FileScan], roles: Mapping[str, str]) -> Mapping[str, Sequence[Line]]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from distkb.evidence.run.processes import Process, Run
 
 QUOTES = 6
+FROZEN = "logs.frozen-without-error"
 QUIET = 1.0
 """Seconds by which one rank must outlast the others to count as still working."""
 

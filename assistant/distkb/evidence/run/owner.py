@@ -11,7 +11,7 @@ from distkb.evidence.text.lines import Head, head, layout
 from distkb.evidence.text.shapes import Kept, ShapePart, piece
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from distkb.evidence.scanner.scan import FileScan, LineMatch
 
@@ -31,6 +31,11 @@ def one_rank_a_file(scans: Sequence[FileScan]) -> bool:
     return len(found) > 1
 
 
+def own_numbers(scans: Sequence[FileScan]) -> frozenset[int]:
+    """Return the numbers that the lines of all these files have before their messages."""
+    return frozenset(number for scan in scans for _, _, number in _sample(scan)[0] if number is not None)
+
+
 class Owner:
     """Tells which process printed a line of one file.
 
@@ -39,7 +44,8 @@ class Owner:
     bears it out.
     """
 
-    def __init__(self, scan: FileScan, *, collide: bool, apart: bool) -> None:
+    def __init__(self, scan: FileScan, *, collide: bool, apart: bool, everyone: Callable[[], Collection[int]]) -> None:
+        """Look at the file; `everyone` gives the numbers that lines of all files have before their messages."""
         self._file = scan.file
         heads, claims = _sample(scan)
         strong = Counter(rank for rank, _, _ in heads if rank is not None)
@@ -49,7 +55,7 @@ class Owner:
         self.console = False
         self._labels: dict[int, int] | None = None
         """Number of a label → rank, where labels tell the writers apart."""
-        self._own = {number: number for number in own} if _numbers_ranks(own, len(heads)) else pids
+        self._own = {number: number for number in own} if _numbers_ranks(own, len(heads), everyone) else pids
         self._named = _ranks_of_names(scan) if scan.file.rank is None and (strong or claims) else {}
         by_name = False
         common = strong.most_common(1)[0][0] if strong else None
@@ -58,7 +64,8 @@ class Owner:
         self.said = said is not None
         self.rank: int | None = scan.file.rank
         if scan.file.rank is not None:
-            if len(strong) > 1 and 2 * strong[scan.file.rank] < strong.total():
+            several = len(strong) > 1 and 2 * strong[scan.file.rank] < strong.total()
+            if several or (not strong and len(ranks) > 1 and 2 * len(own) > len(heads)):
                 self.console, self.rank = True, None  # the number is that of a node, a pod or a worker of several ranks
             elif said is not None or collide:
                 self.rank = said
@@ -89,7 +96,7 @@ class Owner:
             self.console
             and self._labels is None
             and len(told) == sum(weak.values())
-            and _numbers_ranks(told, len(heads))
+            and _numbers_ranks(told, len(heads), everyone)
         ):
             self._labels = {number: number for number in weak}
         self.said = self.said or (self.console and not by_name)
@@ -278,13 +285,20 @@ def _names_writer(text: str) -> bool:
     return found.named is not None and (found.rank is not None or _may_claim(text))
 
 
-def _numbers_ranks(numbers: Sequence[int], lines: int) -> bool:
-    """Whether numbers before messages are ranks and no counter: all from 0 on, come again, and not only upwards."""
-    kinds = set(numbers)
+def _numbers_ranks(numbers: Sequence[int], lines: int, everyone: Callable[[], Collection[int]]) -> bool:
+    """Whether numbers before messages are ranks and no counter: all from 0 on, come again, and not only upwards.
+
+    A node's file has those of its own ranks; with the files of the others they begin at 0 and leave none out.
+    """
+    kinds: Collection[int] = set(numbers)
     if len(kinds) == 1:
         return len(numbers) > 0.5 * lines
     again = any(later < earlier for earlier, later in pairwise(numbers))
-    return again and max(kinds) == len(kinds) - 1 and len(numbers) >= 2 * len(kinds)
+    if not again or len(numbers) < 2 * len(kinds):
+        return False
+    if min(kinds) > 0:
+        kinds = everyone()
+    return max(kinds) == len(kinds) - 1
 
 
 _CLAIM = re.compile(r"(?i)\brank[ =:]{0,2}(\d{1,5}) ?(?:/|of) ?\d{1,5}\b")

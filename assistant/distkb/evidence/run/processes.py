@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from array import array
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.evidence.run.lines import FileExcerpt, Lines, body_of
-from distkb.evidence.run.owner import Owner, one_rank_a_file
+from distkb.evidence.run.owner import Owner, one_rank_a_file, own_numbers
 from distkb.evidence.scanner.scan import Excerpt, FileScan, LineMatch
 from distkb.evidence.text.lines import Stamp, head, lead, parts
 from distkb.evidence.text.shapes import Kept
@@ -100,7 +101,8 @@ def assemble(scans: Sequence[FileScan], attempt: int | None = None) -> Run:
     collide = _colliding(chosen)
     apart = one_rank_a_file(chosen)
     processes: dict[str, Process] = {}
-    owners = [Owner(scan, collide=collide, apart=apart) for scan in chosen]
+    everyone = cache(lambda: own_numbers(chosen))
+    owners = [Owner(scan, collide=collide, apart=apart, everyone=everyone) for scan in chosen]
     for scan, owner in zip(chosen, owners, strict=True):
         owner.console = owner.console or any(
             _is_repeat(scan, owner, other, its) for other, its in zip(chosen, owners, strict=True)

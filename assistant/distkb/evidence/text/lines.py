@@ -84,11 +84,12 @@ _LEAD = re.compile(
 """Time and level before what a line says, one part at a time."""
 LABELLED = (
     r"[\[(<{](?!(?:epoch|step|iter|batch|ep|it|fold|stage|phase|layer|block|round|trial|run|seed|try|attempt|pid)"
-    r"\w{0,8}[ _:=#-]?\d)[a-z][a-z_.-]{0,24}[ _:=#-]?(\d{1,4})(?:/\d{1,4})?"
+    r"\w{0,8}[ _:=#-]?\d)(?:[a-z][\w.-]{0,15} (?=(?:rank|worker|proc|node|gpu|r|w|p)[ _:=#-]?\d))?"
+    r"[a-z][a-z_.-]{0,24}[ _:=#-]?(\d{1,4})(?:/\d{1,4})?"
     r"(?: [^\])>}\d]{0,8}[\d.:]{1,12} ?m?s?)?[\])>}]"
 )
-"""A word with a number in brackets, as programs mark their ranks: `[tiles:2]`, `(w3)`, `[gpu0 +10.1s]`; words that
-count are none."""
+"""A word with a number in brackets, as programs mark their ranks: `[tiles:2]`, `(w3)`, `[vm r2]`, `[gpu0 +10.1s]`;
+words that count are none."""
 _OWN = re.compile(
     r"[\[(<{](\d{1,7})(?: ?/ ?\d{1,5})?[\])>}]|[\[(]?(?:global[ _]?)?rank[ _=:#]{0,2}(\d{1,5})\b"
     r"|(?:(?-i:[rpw])|gpu|proc(?:ess)?[ _#]?|worker[ _#]?|device[ _#]?|cuda:)(\d{1,4})(?::|\]| \||/\d{1,4})? |"

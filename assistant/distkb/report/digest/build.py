@@ -219,7 +219,7 @@ class _Writer:
             yield self._sentence(say(key, name=clean(one.name), files=one.files))
         if seen.facts:
             yield self._sentence(say("digest.run.facts", facts=", ".join(f"{k}={v}" for k, v in seen.facts.items())))
-        facts = sorted({o.id for o in evidence.observations if o.present and "=" in o.id})
+        facts = sorted({o.id for o in evidence.observations if o.present and "=" in o.id and not o.supposes})
         if facts:
             yield self._sentence(say("digest.run.concluded", facts=", ".join(facts)))
         for skipped in evidence.skipped[:3]:
@@ -239,7 +239,9 @@ class _Writer:
         if told:
             yield self._sentence(told)
         if self.diagnosis.verdict == "no-evidence":
-            return
+            if not any(one.supposes for one in self.evidence.observations):
+                return
+            yield self._sentence(f"{say('report.if-it-hangs')}:")
         best: dict[str, RankedCause] = {}
         for ranked in self.diagnosis.causes:
             best.setdefault(ranked.entry.id, ranked)
