@@ -114,7 +114,7 @@ Role = Literal["primary", "collateral", "context"]
 Place = Literal[
     "log", "report", "frame", "stack", "asleep", "alone", "unequal", "last", "last-differs", "last-renamed",
     "other-word", "differs", "agrees", "constant", "ends-at-zero", "stands-out", "drifts", "starts-over", "rises-again",
-    "takes-most", "slows",
+    "takes-most", "slows", "on-both-sides",
     "falls-behind", "far-apart", "settles-early", "grows", "ends-alone-at-zero", "agrees-in-groups", "unexplained",
 ]  # fmt: skip
 """Where a pattern is looked for: program output, a person's words, the user's frames of a traceback or stack, all
@@ -125,7 +125,8 @@ left no failure, `last- differs`, last words that name different things, `other-
 say otherwise in a line of which they say all else alike; and in the words around a number, which `§` stands for,
 where the ranks differ in it, all agree, it never changes, falls to zero, is several times as large on one, begins
 alike on all and goes apart, goes through its first values once more, comes back after it had fallen to nothing,
-falls behind another number of its lines, or is the same within groups of ranks only. `unexplained`, beside `log`:
+falls behind another number of its lines, or is the same within groups of ranks only; `on-both-sides`, that of two
+numbers, its groups `value` and `bound`, the first is the smaller one on some ranks only. `unexplained`, beside `log`:
 only in lines of which no other signature says what failed."""
 Severity = Literal["error", "warning", "note"]
 """`error`: the run cannot work like this. `warning`: it may fail or misbehave. `note`: worth knowing, nothing wrong."""
@@ -134,8 +135,9 @@ Risk = Literal["none", "low", "medium", "high"]
 
 
 Given = Mapping[Likelihood, tuple[str, ...]]
-"""How likely an observation is under causes that do not state it themselves: word → ids of causes or whole entries.
-A cause's own statement comes first, then its id here, then that of its entry."""
+"""How likely an observation is under causes that do not state it themselves: word → ids of causes or whole entries, or
+a fact as `fact=value` for all causes that state of it that it holds often or more. A cause's own statement comes first,
+then its id here, then that of its entry, then the fact."""
 
 
 class Signature(Record, frozen=True, kw_only=True):

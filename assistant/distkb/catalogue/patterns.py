@@ -9,7 +9,21 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 GROUPS: Final = frozenset(
-    {"rank", "peer", "op", "seq", "timeout_ms", "exitcode", "signal", "port", "host", "step", "world_size"}
+    {
+        "rank",
+        "peer",
+        "op",
+        "seq",
+        "timeout_ms",
+        "exitcode",
+        "signal",
+        "port",
+        "host",
+        "step",
+        "world_size",
+        "value",
+        "bound",
+    }
 )
 """Named groups that the program reads."""
 

@@ -57,6 +57,8 @@ CLOSE = 0.7
 RESEMBLES = "logs.error-resembles"
 """What shows that the words of an error, which no message of the catalogue fits, are those of an entry."""
 
+SYMPTOM = "symptom"
+"""The fact that says in which way a run failed: an error that was found explains a failure of its kind only."""
 PERSONAL = frozenset({"answer", "report"})
 """Sources of what a person says, which counts also against an error that was found in the code."""
 
@@ -80,7 +82,7 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
     for hypothesis in table.hypotheses:
         moved = _contributions(table, hypothesis, known, certainty, strongest)
         settled = any(c.weight > 0.0 and c.observation.present and _settles(table, c.observation) for c in moved)
-        moved = [c for c in moved if c.weight > 0.0 or not settled or c.observation.source in PERSONAL]
+        moved = [c for c in moved if c.weight > 0.0 or not settled or _counts_against(c.observation)]
         silence = 0.0 if settled else _silence(table, hypothesis, known, evidence)
         affinity = AFFINITY * evidence.affinity.get(hypothesis.entry.id, 0.0) if hypothesis.entry else 0.0
         separate = sum(c.weight for c in moved if _stands_alone(table, c.observation))
@@ -116,6 +118,11 @@ def _stands_alone(table: LikelihoodTable, observation: Observation) -> bool:
     """
     kind = table.kinds.get(observation.id)
     return observation.source == "answer" or (kind is not None and (kind.experiment or kind.settles))
+
+
+def _counts_against(observation: Observation) -> bool:
+    """Whether something speaks against an error that was found: a person's word, or that the run failed otherwise."""
+    return observation.source in PERSONAL or observation.id.startswith(f"{SYMPTOM}=")
 
 
 def _settles(table: LikelihoodTable, observation: Observation) -> bool:

@@ -147,9 +147,14 @@ class LikelihoodTable:
     def _add_given(self, record: Signature | Finding) -> None:
         """Give the causes that an observation's own table names their likelihoods, where they state none themselves."""
         named = {name: PROBABILITY[word] for word, names in record.given.items() for name in names}
-        for name in sorted(named, key=lambda name: "." not in name):  # what is said of the cause, then of its entry
-            for h in self._named.get(name, ()):
+        # What is said of the cause, then of its entry, then of all that often show a fact.
+        for name in sorted(named, key=lambda name: ("=" in name, "." not in name)):
+            for h in self._shown_by(name) if "=" in name else self._named.get(name, ()):
                 self._stated[h.id].setdefault(record.id, named[name])
+
+    def _shown_by(self, fact: str) -> Iterable[Hypothesis]:
+        """Return the causes that state of a fact, as `fact=value`, that it holds often or more."""
+        return (h for h in self.hypotheses if self._stated[h.id].get(fact, 0.0) >= PROBABILITY["often"])
 
     def _add_pointed_at(self, findings: Iterable[Finding]) -> None:
         """Give the causes that a finding points to a likelihood for it, where they state none themselves."""

@@ -104,7 +104,7 @@ def lines(library: Library) -> dict[str, PrintedLine]:
         if not signature.example or "log" not in signature.where:
             continue
         for word, causes in signature.given.items():
-            for cause in causes:
+            for cause in (name for name in causes if "=" not in name):
                 note(signature.id, cause, word)
         held = speaking.get(signature.id, {})
         ranked = [owners[cause] for cause in sorted(held, key=lambda one: (-held[one], one))]

@@ -17,6 +17,8 @@ from distkb.report.story import clock, exact, message, tell
 
 FOR_SHOWN, AGAINST_SHOWN, EVENTS_SHOWN, CANDIDATES = 6, 3, 8, 3
 """How many observations for and against, events and candidates are printed; the JSON holds them all."""
+CLEAR = 1.1
+"""Weight from which an observation is a reason to think of a cause where nothing is known to have failed."""
 _NOISE = 0.15
 """Weight below which an observation changes nothing that a reader could notice."""
 
@@ -71,6 +73,7 @@ class _Writer:
                 probability = percent(entry_total(self.diagnosis, ranked.entry.id))
                 title = say("report.with-probability", title=say.text(ranked.entry.title), percent=probability)
                 page.item(ranked.entry.id, title)
+                self._contributions([one for one in _for(ranked)[:1] if one.weight >= CLEAR], indent="    ")
         self._events()
         self._next()
 

@@ -48,9 +48,12 @@ def _scanner() -> Scanner:
     return Scanner(signatures())
 
 
-def scan(text: str, name: str = "console.log", rank: int | None = None, *, local: bool = False) -> FileScan:
+def scan(
+    text: str, name: str = "console.log", rank: int | None = None, *, local: bool = False, attempt: int | None = None
+) -> FileScan:
     """One file, read by the real scanner; a local rank is of the node that the file's folder names."""
-    file = LogFile(path=Path(name), name=name, rank=rank, local=local, group=name.rpartition("/")[0])
+    group = name.rpartition("/")[0]
+    file = LogFile(path=Path(name), name=name, rank=rank, local=local, group=group, attempt=attempt)
     return _scanner().scan(file, io.BytesIO(text.encode()))
 
 
@@ -59,14 +62,14 @@ def assembled(*texts: str) -> Run:
     return assemble([scan(text, f"{index}.log") for index, text in enumerate(texts)])
 
 
-def derived(*scans: FileScan) -> Derived:
+def derived(*scans: FileScan, hanging: bool = False) -> Derived:
     """All that the model of the run concludes from some files."""
-    return derive(before_endings(scans, signatures()), [], signatures())
+    return derive(before_endings(scans, signatures()), [], signatures(), hanging=hanging)
 
 
-def observed(*scans: FileScan) -> dict[str, Observation]:
+def observed(*scans: FileScan, hanging: bool = False) -> dict[str, Observation]:
     """What the model of the run observes in some files, by id."""
-    return {one.id: one for one in derived(*scans).observations}
+    return {one.id: one for one in derived(*scans, hanging=hanging).observations}
 
 
 def lines(*texts: str, path: str = "a.log") -> list[Line]:

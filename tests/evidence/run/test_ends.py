@@ -12,6 +12,7 @@ from run_samples import TEXTS, assembled, derived, lines, observed, scan, signat
 
 from distkb.evidence.run.ends import RESTART, before_endings, fallbacks, last_words, started_over
 from distkb.evidence.run.work import own_words, work_of
+from distkb.evidence.scanner.scan import FileScan
 
 CANCELLED = "slurmstepd-node1: error: *** JOB 55 ON node1 CANCELLED AT 2026-11-23T09:45:30 DUE TO TIME LIMIT ***"
 KILLED = "srun: error: node1: task 0: Killed"
@@ -166,6 +167,35 @@ def test_a_run_whose_lines_still_come_when_it_is_stopped_goes(times: Sequence[st
     seen = observed(scan(f"{steps}{agent}{traces}"))
     assert ("run.going-at-end" in seen) is goes
     assert ("run.one-works" in seen) is not goes
+
+
+@pytest.mark.parametrize(("ended", "quiet"), [("10:00:50", True), ("10:00:12", False)])
+def test_a_long_silence_behind_the_first_lines_is_one_too(ended: str, quiet: bool) -> None:
+    """Of a run that printed too little for its pace to be known, only a long pause is a silence, and not a sure one."""
+    hello = "".join(f"2026-11-23 10:00:02 [rank{rank}] hello from rank {rank}\n" for rank in (0, 1))
+    agent = "torch/distributed/elastic/agent/server/api.py:753] Received 15 death signal, shutting down workers"
+    seen = observed(scan(f"{hello}W1123 {ended}.000000 7 {agent}\n"))
+    assert ("run.quiet-before-end" in seen) is quiet
+    assert not quiet or seen["run.quiet-before-end"].certainty < 1.0
+
+
+def test_a_restart_that_stops_where_the_first_try_went_on_is_stuck() -> None:
+    """It is not where it got further, and not where the second try failed in its own way."""
+    ready, waits = "attempt 0, waiting for 2 workers\nprocess group ready\nstep 1\nstep 2\n", "attempt 1, waiting\n"
+
+    def tries(again: str) -> list[FileScan]:
+        return [
+            scan(text, f"logs/attempt_{number}/{rank}/stderr.log", rank, attempt=number)
+            for number, text in enumerate((ready.replace(" for 2 workers", ""), again))
+            for rank in (0, 1)
+        ]
+
+    assert [quote.text for quote in observed(*tries(waits))["run.stuck-again"].quotes] == [
+        "attempt 1, waiting",
+        "process group ready",
+    ]
+    assert "run.stuck-again" not in observed(*tries(f"{waits}process group ready\nstep 1\nstep 2\nstep 3\n"))
+    assert "run.stuck-again" not in observed(*tries(f"{waits}{RAISED}FileExistsError: out\n"))
 
 
 def test_an_end_without_a_time_of_its_own_tells_of_no_pace() -> None:

@@ -60,6 +60,19 @@ def test_the_folders_of_two_nodes_are_one_run(tmp_path: Path) -> None:
     assert told(tmp_path)[1] == []
 
 
+def test_folders_with_files_of_the_same_names_are_starts_of_one_job(tmp_path: Path) -> None:
+    """Also where their lines carry the time of day only and one start follows the other at once; nodes overlap."""
+    for folder, second in (("1129-103833", 33), ("1129-103836", 36)):
+        (tmp_path / folder).mkdir()
+        at = f"10:38:{second + 1}"
+        text = f"10:38:{second} hello\n{at} step 1\nE1129 {at}.772260560 x.cpp:67] failed\n"
+        for rank in (0, 1):
+            (tmp_path / folder / f"task{rank}.log").write_text(text)
+    assert told(tmp_path)[1] == [("1129-103833", False), ("1129-103836", True)]
+    (tmp_path / "1129-103833" / "task0.log").write_text("10:38:33 hello\n10:38:59 step 1\n")
+    assert told(tmp_path)[1] == []
+
+
 @pytest.mark.parametrize(("second", "runs"), [(30, [("train-4711", False), ("train-4712", True)]), (1, [])])
 def test_outputs_of_jobs_are_runs_where_their_times_do_not_overlap(
     tmp_path: Path, second: int, runs: list[tuple[str, bool]]

@@ -91,8 +91,24 @@ def test_numbers_side_by_side_quote_every_value() -> None:
 
 def test_every_place_of_a_signature_is_looked_at() -> None:
     """No signature of the catalogue names a relation between numbers that nothing computes."""
-    lines = {"log", "report", "frame", "stack", "asleep", "unexplained", "other-word"} | LINES
+    lines = {"log", "report", "frame", "stack", "asleep", "unexplained", "other-word", "on-both-sides"} | LINES
     assert {place for one in built_in.catalogue().signatures for place in one.where} <= lines | RELATIONS.keys()
+
+
+def test_a_best_so_far_that_only_one_rank_has() -> None:
+    """In the last lines of one moment the value is below the best of one rank and above that of the other."""
+    files = [
+        scan(
+            f"step 1\nstep 2\nepoch 5 val_loss 0.30 (best 0.40)\nepoch 6 val_loss {value} (best 0.30)\n",
+            f"{rank}.log",
+            rank,
+        )
+        for rank, value in enumerate(("0.25", "0.35"))
+    ]
+    assert {quote.rank for quote in observed(*files, hanging=True)["apart.best"].quotes} == {0, 1}
+    assert "apart.best" not in observed(files[0], files[0], hanging=True)
+    behind = scan("step 1\nstep 2\nepoch 5 val_loss 0.45 (best 0.40)\n", "1.log", 1)
+    assert "apart.best" not in observed(files[0], behind, hanging=True)
 
 
 def test_files_of_nobody_are_not_laid_side_by_side() -> None:

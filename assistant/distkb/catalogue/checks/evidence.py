@@ -75,7 +75,9 @@ def _given(record: Located, names: _Names) -> Iterator[Problem]:
     seen: set[str] = set()
     for word, causes in record.value.given.items():
         for index, name in enumerate(causes):
-            if name not in names.causes and name.partition(".")[0] not in names.broken:
+            if "=" in name and (fault := names.fault(name)):
+                yield record.problem(fault, "given", word, index)
+            elif "=" not in name and name not in names.causes and name.partition(".")[0] not in names.broken:
                 hint = did_you_mean(name, names.causes)
                 yield record.problem(f"no entry or cause is called '{name}'{hint}", "given", word, index)
             if name in seen:

@@ -14,7 +14,16 @@ from distkb.evidence.readers.error_files import ErrorFile
 from distkb.evidence.run import findings
 from distkb.evidence.run.closeup import Wish, closeup
 from distkb.evidence.run.directories import own_directories
-from distkb.evidence.run.ends import completed, fallbacks, going, last_words, quiet, started_over, stopped_apart
+from distkb.evidence.run.ends import (
+    completed,
+    fallbacks,
+    going,
+    last_words,
+    quiet,
+    started_over,
+    stopped_apart,
+    stuck_again,
+)
 from distkb.evidence.run.frames import frames
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.observe import Model, first_failure, observe
@@ -26,7 +35,7 @@ from distkb.evidence.run.said import began_apart, read_before_written, resumed_b
 from distkb.evidence.run.sayings import alone, talks
 from distkb.evidence.run.sizes import divided
 from distkb.evidence.run.steps import ends_run
-from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes
+from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes, plain_quote
 from distkb.evidence.run.unexplained import general
 from distkb.evidence.run.work import own_words, without_warnings, work_of
 from distkb.evidence.text.clean import quote_text
@@ -114,6 +123,7 @@ def derive(
     nobodys = any(process.rank is None and own.get(process.key) for process in run.processes)
     in_frames = frames(run, places, signatures)
     goes = going(run, timeline, work, signatures)
+    tries = _tries(scans, roles)
     waits = [place for place in places if not (goes and place.how == "interrupt")]
     model = Model(
         first=first,
@@ -124,7 +134,8 @@ def derive(
         troubled=troubled,
         last=last_words(run, timeline, said) if troubled else (),
         completed=done,
-        started_over=started_over(_tries(scans, roles) or _restarts(said)),
+        started_over=started_over([words for words, _ in tries] or _restarts(said)),
+        stuck_again=stuck_again(*(words for words, _ in (tries[0], tries[-1]))) if tries and tries[-1][1] else None,
         read_before_written=read_before_written(said, timeline) if len(run.ranked) > 1 else None,
         began_apart=began_apart(spoken),
         resumed_behind=resumed_behind(said, lambda: _words(earlier, roles), timeline.times),
@@ -138,7 +149,11 @@ def derive(
         events[event.process].append(event)
     unknown = _unexplained(timeline, run, roles, in_frames)
     uncaught = (unknown[1],) if unknown is not None and _is_uncaught(unknown[0]) else ()
-    quoted = {"run.own-directories": own_directories(run.processes), "logs.exception-in-library": uncaught}
+    quoted = {
+        "run.own-directories": own_directories(run.processes),
+        "run.started-again": _begins(said, timeline) if earlier else (),
+        "logs.exception-in-library": uncaught,
+    }
     found = [
         *shown,
         *(Observation(id=name, source="log", quotes=quotes) for name, quotes in quoted.items() if quotes),
@@ -162,6 +177,12 @@ def derive(
         if wish is None
         else closeup(run, timeline, places, alone(model.spoken) if troubled else (), world, wish),
     )
+
+
+def _begins(own: Mapping[str, Sequence[Line]], timeline: Timeline) -> tuple[Quote, ...]:
+    """The first line of a run."""
+    first = next((lines[0] for lines in own.values() if lines), None)
+    return () if first is None else (plain_quote(first, timeline),)
 
 
 def _ends(own: Mapping[str, Sequence[Line]]) -> Iterator[Line]:
@@ -214,13 +235,17 @@ def _parted(model: Model, places: Sequence[Position], frozen: bool) -> Parted:
     return Parted(parting=model.parting, places=tuple(places), last_lines=last)
 
 
-def _tries(scans: Sequence[FileScan], roles: Mapping[str, str]) -> Sequence[Mapping[str, Sequence[Line]]]:
-    """What the ranks printed of their work in each of torchrun's attempts; nothing where there was one only."""
+def _tries(scans: Sequence[FileScan], roles: Mapping[str, str]) -> Sequence[tuple[Mapping[str, Sequence[Line]], bool]]:
+    """What the ranks printed of their work in each of torchrun's attempts, and whether it left no failure of its own.
+
+    Nothing where there was one only.
+    """
     numbers = attempts(scans)
     if len(numbers) < 2:
         return []
     runs = [assemble(scans, number) for number in numbers]
-    return [work_of(run, build(run, [], roles)) for run in runs]
+    timelines = [build(run, [], roles) for run in runs]
+    return [(work_of(run, timeline), not timeline.events) for run, timeline in zip(runs, timelines, strict=True)]
 
 
 def _restarts(work: Mapping[str, Sequence[Line]]) -> list[dict[str, Sequence[Line]]]:

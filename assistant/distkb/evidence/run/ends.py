@@ -29,6 +29,8 @@ LAST = 3
 """Lines at the end of a rank's output that count as its last words."""
 QUIET = 5.0
 """Seconds from which a pause is one."""
+LONG = 20.0
+"""And where the run printed too little for its pace to be known."""
 FEWEST = 3
 """Lines with a time from which its pauses are known."""
 PAUSES = 2.0
@@ -136,14 +138,13 @@ def quiet(
         if not by_hand or not said:
             return None
         return Silence(*said[0], hit_quote(*by_hand[0], None, None), BY_HAND)
-    if len(times) < FEWEST:
-        return None
     end, scan, hit = min(timed, key=lambda item: item[0])
-    pause = max(later - earlier for earlier, later in pairwise(times))
-    if end - times[-1] < max(QUIET, PAUSES * pause):
+    pause = max((later - earlier for earlier, later in pairwise(times)), default=0.0)
+    known_pace = len(times) >= FEWEST
+    if end - times[-1] < max(QUIET if known_pace else LONG, PAUSES * pause):
         return None
     process, last = next((p, line) for p in run.processes for t, line in known.get(p.key, ()) if t == times[-1])
-    return Silence(process, last, hit_quote(scan, hit, None, end), 1.0)
+    return Silence(process, last, hit_quote(scan, hit, None, end), 1.0 if known_pace else BY_HAND)
 
 
 def going(
@@ -237,6 +238,21 @@ def started_over(tries: Sequence[Mapping[str, Sequence[Line]]]) -> tuple[Line, L
         if top > furthest:
             furthest, reached = top, part.line(at)
     return None
+
+
+def stuck_again(first: Mapping[str, Sequence[Line]], last: Mapping[str, Sequence[Line]]) -> tuple[Line, Line] | None:
+    """Return where a later try stopped, and how the first had gone on from there, if every rank stopped like that."""
+    found: tuple[Line, Line] | None = None
+    for key, lines in last.items():
+        before = Lines.given(first.get(key, ()))
+        said = templates(before)
+        stopped = templates(Lines.given(lines[-1:])) if lines else ()
+        at = said.index(stopped[0]) if stopped and stopped[0] in said else len(said)
+        if lines and at + len(lines) >= len(said):
+            return None
+        if lines:
+            found = found or (lines[-1], before[at + 1])
+    return found
 
 
 def fallbacks(lines: Sequence[Line]) -> list[int]:

@@ -52,6 +52,8 @@ def newest(scans: Sequence[FileScan]) -> tuple[tuple[FileScan, ...], tuple[RunSt
     """
     launches = _launches(scans)
     if len(launches) < 2:
+        launches = _folders(scans) or launches
+    if len(launches) < 2:
         launches = _one_after_another(scans, launches)
     if len(launches) < 2:
         return tuple(scans), ()
@@ -89,6 +91,22 @@ def _launches(scans: Iterable[FileScan]) -> list[_Launch]:
             name = str(path.parent / f"{job['name']}-{job['job']}")
         found.setdefault(key, _Launch(name=name, scans=[], sure=sure)).scans.append(scan)
     return list(found.values())
+
+
+def _folders(scans: Sequence[FileScan]) -> list[_Launch]:
+    """Folders beside one another that hold files of the same names, in which the same ranks speak: one for each start.
+
+    Those of one run's nodes hold them too, and their times overlap.
+    """
+    found: dict[PurePath, _Launch] = {}
+    for scan in scans:
+        folder = PurePath(scan.file.name).parent
+        found.setdefault(folder, _Launch(name=str(folder), scans=[])).scans.append(scan)
+    names = [{PurePath(scan.file.name).name for scan in launch.scans} for launch in found.values()]
+    beside = len(found) > len({folder.parent for folder in found}) == 1 and all(
+        scan.file.attempt is None for scan in scans
+    )
+    return list(found.values()) if beside and all(one & other for one, other in pairwise(names)) else []
 
 
 def _one_after_another(scans: Iterable[FileScan], named: Sequence[_Launch]) -> list[_Launch]:
@@ -174,7 +192,7 @@ def _ends(scan: FileScan, *, dated: bool) -> list[float]:
         )
         stamp = next((stamp for line in may if (stamp := head(line).stamp) is not None and stamp.dated is dated), None)
         if stamp is not None:
-            found.append(seconds(stamp, None, None))
+            found.append(seconds(stamp, None, None) if dated else stamp.clock)
     return found
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.observation import Observation, Quote
-from distkb.evidence.run.otherwise import other_names, other_orders, other_places, other_words
+from distkb.evidence.observation import Observation
+from distkb.evidence.run.otherwise import on_both_sides, other_names, other_orders, other_places, other_words
 from distkb.evidence.run.paces import slower
 from distkb.evidence.run.sayings import (
     Alone,
@@ -27,9 +27,8 @@ from distkb.evidence.run.sayings import (
 )
 from distkb.evidence.run.series import IN_TROUBLE, RELATIONS, Cell, Column, columns
 from distkb.evidence.run.steps import counts_on
-from distkb.evidence.run.timeline import line_quote, quote
+from distkb.evidence.run.timeline import line_quote, plain_quote, quote
 from distkb.evidence.scanner.needs import Sought
-from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,6 +70,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Lines that show that the run came to its end."""
     started_over: tuple[Line, Line] | None
     """How far an earlier attempt came, and where a later one began anew."""
+    stuck_again: tuple[Line, Line] | None = None
+    """Where a later attempt stopped, and how the first had gone on from there."""
     stopped: tuple[tuple[Process, Line], ...] = ()
     """Last lines of ranks that went on beyond where the others stopped, and of those, where nothing says why."""
     read_before_written: tuple[Line, Line] | None = None
@@ -176,6 +177,9 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
     for name, otherwise in _OTHERWISE.items():
         found += _lines(name, otherwise(compared), timeline)
+    for signature in signatures if model.troubled else ():
+        if "on-both-sides" in signature.where:
+            found += _lines(signature.id, on_both_sides(compared, signature.pattern), timeline)
     found += _other_words(signatures, sought, compared, timeline)
     found += _lines("run.slows-down", slower(model.spoken), timeline)
     if not model.completed:
@@ -266,15 +270,16 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
         found.append(Observation(id="run.began-apart", source="log", quotes=quotes))
     for name, lines in (
         ("run.started-over", model.started_over),
+        ("run.stuck-again", model.stuck_again),
         ("run.resumed-behind", model.resumed_behind),
         ("run.read-before-written", model.read_before_written),
     ):
         if lines is not None:
-            quotes = tuple(_plain_quote(line, timeline) for line in lines)
+            quotes = tuple(plain_quote(line, timeline) for line in lines)
             found.append(Observation(id=name, source="log", quotes=quotes))
     if model.divided is not None:
         often, shown = model.divided
-        quotes = tuple(_plain_quote(line, timeline) for line in shown)
+        quotes = tuple(plain_quote(line, timeline) for line in shown)
         found.append(Observation(id=f"run.data-divided-{often}", source="log", quotes=quotes))
     if model.quiet is not None and model.parting is None:
         quotes = (line_quote(model.quiet.line, model.quiet.process, timeline), model.quiet.end)
@@ -283,13 +288,9 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
     found += _lines("run.going-at-end", model.going, timeline)
     if model.shorter_limit is not None:
         line, event = model.shorter_limit
-        quotes = (_plain_quote(line, timeline), quote(event, timeline))
+        quotes = (plain_quote(line, timeline), quote(event, timeline))
         found.append(Observation(id="run.shorter-limit", source="log", quotes=quotes))
     return found
-
-
-def _plain_quote(line: Line, timeline: Timeline) -> Quote:
-    return Quote(text=quote_text(line.text), path=line.path, line=line.number, time=timeline.times.of(line.stamp))
 
 
 def _parted(parting: Parting | None) -> list[Observation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from distkb.evidence.run.sayings import NAMED, NO_QUOTES, WORD, bare, heard_by
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST_RANKS = 64
 """Ranks whose words are compared; of more, an even choice."""
+LAST_LINES = 5
+"""Last lines of a rank in which two numbers are compared."""
 WORDS = range(3, 17)
 """Words of a line of which one is compared."""
 
@@ -49,6 +52,30 @@ def _in_other_order(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether the names that two lists have in common stand in another order."""
     mine = [name for name in one if name in other and WORD.search(name)]
     return len(mine) > 1 and mine != [name for name in other if name in mine]
+
+
+def on_both_sides(spoken: Sequence[Talk], pattern: str) -> tuple[tuple[Process, Line], ...]:
+    """Return the last lines of two ranks of one moment in which a number is below another on one rank and not on both.
+
+    `pattern` finds the two as its groups `value` and `bound`; the moment is what stands before them, without the rank.
+    """
+    said: dict[str, tuple[bool, Process, Line]] = {}
+    sought = _compiled(pattern)
+    for talk in spoken[:MOST_RANKS]:
+        for line in reversed(talk.lines[-LAST_LINES:]):
+            text = bare(line)
+            found = sought.search(text)
+            if found is None:
+                continue
+            moment, below = text[: found.start()], float(found["value"]) < float(found["bound"])
+            before = said.setdefault(moment, (below, talk.process, line))
+            if before[0] != below:
+                return (before[1], before[2]), (talk.process, line)
+            break
+    return ()
+
+
+_compiled = cache(re.compile)
 
 
 def other_names(spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:

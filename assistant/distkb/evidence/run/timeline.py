@@ -366,6 +366,11 @@ def quote(event: Event, timeline: Timeline) -> Quote:
     )
 
 
+def plain_quote(line: Line, timeline: Timeline) -> Quote:
+    """Return a line with its time, whoever printed it."""
+    return Quote(text=quote_text(line.text), path=line.path, line=line.number, time=timeline.times.of(line.stamp))
+
+
 def line_quote(line: Line, process: Process, timeline: Timeline) -> Quote:
     """A line that a process printed, with its rank and time."""
     time = timeline.times.of(line.stamp)

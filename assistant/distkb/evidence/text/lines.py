@@ -91,7 +91,7 @@ LABELLED = (
 """A word with a number in brackets, as programs mark their ranks: `[tiles:2]`, `(w3)`, `[vm r2]`, `[gpu0 +10.1s]`;
 words that count are none."""
 _OWN = re.compile(
-    r"[\[(<{](\d{1,7})(?: ?/ ?\d{1,5})?[\])>}]|[\[(]?(?:global[ _]?)?rank[ _=:#]{0,2}(\d{1,5})\b"
+    r"[\[(<{](\d{1,7})(?: ?/ ?\d{1,5})?[\])>}]|(?:[a-z][\w.-]{1,24} )?[\[(]?(?:global[ _]?)?rank[ _=:#]{0,2}(\d{1,5})\b"
     r"|(?:(?-i:[rpw])|gpu|proc(?:ess)?[ _#]?|worker[ _#]?|device[ _#]?|cuda:)(\d{1,4})(?::|\]| \||/\d{1,4})? |"
     r"[a-z][a-z_.-]{1,24}\[(\d{1,3})\]:? |" + LABELLED,
     re.IGNORECASE,
