@@ -35,6 +35,8 @@ class Thread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sure: Literal["high", "medium"]
     fired: tuple[str, ...]
     """What was read from the report on the day on which it was collected."""
+    twice: bool = False
+    """Whether two people labelled it who did not know of each other's label, and agreed."""
 
 
 def threads() -> list[Thread]:
