@@ -156,7 +156,10 @@ def test_every_fact_has_a_distribution_under_every_cause(stated: list[tuple[str,
 
 @pytest.mark.parametrize("prior", ["very-common", "very-rare"])
 def test_an_error_in_the_code_settles_its_cause(prior: Prior) -> None:
-    """However rare its cause, and whatever symptom was inferred beside it; what a person answers still counts."""
+    """However rare its cause, and whatever was guessed beside it; what a person answers still counts.
+
+    That the run failed in another way than the error makes it fail counts too, as far as it is sure.
+    """
     bug = Finding(id="code.bug", means=Text(en="x", ko="x"), severity="error", entry="D1.a", background="never")
     t = table(
         entry("D1", cause("D1.a", {"symptom=hang": "never"}, prior)),
@@ -164,11 +167,13 @@ def test_an_error_in_the_code_settles_its_cause(prior: Prior) -> None:
         findings=(bug,),
     )
     found = Observation(id="code.bug", source="probe")
-    inferred, answered = (Observation(id="symptom=hang", source=source) for source in ("log", "answer"))
+    answered = Observation(id="symptom=hang", source="answer")
+    guessed, shown = (Observation(id="symptom=hang", source="log", certainty=sure) for sure in (0.3, 0.9))
     alone = believe(t, Evidence(observations=(found,))).posterior
     assert alone["D1.a"] / (1 - alone["D1.a"]) > 0.9 * SETTLED
-    beside = believe(t, Evidence(observations=(found, inferred))).posterior["D1.a"]
+    beside = believe(t, Evidence(observations=(found, guessed))).posterior["D1.a"]
     assert beside > 0.5
+    assert believe(t, Evidence(observations=(found, shown))).posterior["D1.a"] < beside
     assert believe(t, Evidence(observations=(found, answered))).posterior["D1.a"] < beside
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from distkb.catalogue.model import Fix, Step
 from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
@@ -11,7 +12,7 @@ from distkb.locale import Say
 from distkb.report.decided import decided
 from distkb.report.layout import clean
 from distkb.report.meaning import COLLECT, Meanings
-from distkb.report.measure import answer, entry_total, percent, runner_up
+from distkb.report.measure import answer, entry_total, if_it_hangs, percent, runner_up
 from distkb.report.page import unified
 from distkb.report.story import tell
 
@@ -26,9 +27,9 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
     first = diagnosis.causes[0] if diagnosis.causes else None
     if verdict in {"no-evidence", "nothing-wrong"} or first is None:
         blocks = [f"## {say(f'verdict.{verdict}')}"]
-        if any(one.supposes for one in diagnosis.evidence.observations):
+        if supposed := if_it_hangs(diagnosis):
             blocks += [prose(tell(diagnosis.evidence, meanings, say)), f"**{say('report.if-it-hangs')}**"]
-            blocks += _candidates(diagnosis, say)
+            blocks += _candidates(diagnosis, supposed, say)
         return "\n\n".join(filter(None, blocks)) + "\n"
     unexplained = verdict == "unknown" and meanings.leaves_unexplained(diagnosis.evidence.observations)
     blocks = [f"## {say('verdict.unexplained') if unexplained else _verdict(diagnosis, first, say)}"]
@@ -40,7 +41,7 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
     elif unexplained:
         blocks += _unexplained(diagnosis, meanings, say)
     else:
-        blocks += _candidates(diagnosis, say)
+        blocks += _candidates(diagnosis, diagnosis.causes, say)
         blocks += _decided(diagnosis, "report.points-most", say)
     blocks += _next(diagnosis, say)
     return "\n\n".join(blocks) + "\n"
@@ -88,9 +89,9 @@ def _decided(diagnosis: Diagnosis, key: str, say: Say) -> list[str]:
     return [said if found.quote is None else f"{said}\n\n{_quote(found.quote)}"]
 
 
-def _candidates(diagnosis: Diagnosis, say: Say) -> list[str]:
+def _candidates(diagnosis: Diagnosis, causes: Iterable[RankedCause], say: Say) -> list[str]:
     best: dict[str, RankedCause] = {}
-    for ranked in diagnosis.causes:
+    for ranked in causes:
         best.setdefault(ranked.entry.id, ranked)
     rows = [
         f"- **{r.entry.id}** {prose(say.text(r.entry.title))} ({percent(entry_total(diagnosis, r.entry.id))})"

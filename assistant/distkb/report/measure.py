@@ -6,6 +6,9 @@ from typing import Literal
 
 from distkb.diagnosis.model import Diagnosis, RankedCause
 
+SUPPOSED, LEAST = 3, 0.08
+"""Most causes of a run that may hang which are told, and the least probability of the first one's entry."""
+
 Answer = Literal["named", "leading", "undecided", "unknown", "nothing-wrong", "no-evidence"]
 
 
@@ -35,6 +38,20 @@ def strength(weight: float) -> str:
 def entry_total(diagnosis: Diagnosis, entry: str) -> float:
     """Return the probability of an entry: that of all its causes together."""
     return sum(r.probability for r in diagnosis.causes if r.entry.id == entry)
+
+
+def if_it_hangs(diagnosis: Diagnosis) -> tuple[RankedCause, ...]:
+    """Return what it could be if a run stands still whose output just ends: the best causes of the first entries.
+
+    Empty where that is not supposed, and where nothing tells these causes from others.
+    """
+    if not any(one.supposes for one in diagnosis.evidence.observations):
+        return ()
+    best: dict[str, RankedCause] = {}
+    for ranked in diagnosis.causes:
+        best.setdefault(ranked.entry.id, ranked)
+    found = tuple(best.values())[:SUPPOSED]
+    return found if found and entry_total(diagnosis, found[0].entry.id) >= LEAST else ()
 
 
 def runner_up(diagnosis: Diagnosis) -> RankedCause | None:

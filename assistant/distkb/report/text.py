@@ -11,7 +11,7 @@ from distkb.report.citations import Citations, readable, unmarked
 from distkb.report.decided import decided
 from distkb.report.layout import clean, cut, pad, width
 from distkb.report.meaning import COLLECT, Meanings
-from distkb.report.measure import Answer, answer, entry_total, percent, runner_up, strength
+from distkb.report.measure import Answer, answer, entry_total, if_it_hangs, percent, runner_up, strength
 from distkb.report.page import Ink, Page, plain
 from distkb.report.story import clock, exact, message, tell
 
@@ -65,11 +65,12 @@ class _Writer:
         """Say that nothing fails; where the output just ends, what it would be if the run stands still there."""
         say, page = self.say, self.page
         page.title(say(f"verdict.{self.answer}"))
-        if any(o.supposes for o in self.diagnosis.evidence.observations):
+        supposed = if_it_hangs(self.diagnosis)
+        if supposed:
             page.blank()
             self._story()
             page.heading(say("report.if-it-hangs"))
-            for ranked in self._candidates():
+            for ranked in supposed:
                 probability = percent(entry_total(self.diagnosis, ranked.entry.id))
                 title = say("report.with-probability", title=say.text(ranked.entry.title), percent=probability)
                 page.item(ranked.entry.id, title)

@@ -73,6 +73,21 @@ def test_folders_with_files_of_the_same_names_are_starts_of_one_job(tmp_path: Pa
     assert told(tmp_path)[1] == []
 
 
+def test_an_earlier_start_that_trained_is_told(tmp_path: Path) -> None:
+    """Where this one came to its steps too, nothing follows from it."""
+    steps = "".join(f"10:0{minute}:00 step {minute} loss 0.5\n" for minute in range(1, 6))
+    for folder, text in (("first", steps), ("second", "10:20:00 hello\n10:21:00 RuntimeError: refused\n")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "train.log").write_text(text)
+
+    def worked() -> bool:
+        return any(o.id == "run.worked-before" for o in read(CATALOGUE, [tmp_path]).observations)
+
+    assert worked()
+    (tmp_path / "second" / "train.log").write_text(steps.replace("10:", "11:"))
+    assert not worked()
+
+
 @pytest.mark.parametrize(("second", "runs"), [(30, [("train-4711", False), ("train-4712", True)]), (1, [])])
 def test_outputs_of_jobs_are_runs_where_their_times_do_not_overlap(
     tmp_path: Path, second: int, runs: list[tuple[str, bool]]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import chain
+from functools import cache
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,6 +31,7 @@ from distkb.evidence.run.observe import Model, first_failure, observe
 from distkb.evidence.run.parting import Parting, part
 from distkb.evidence.run.positions import Position, positions
 from distkb.evidence.run.processes import Run, Trace, assemble, attempts
+from distkb.evidence.run.reached import MADE, STEPS, learnt
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import began_apart, read_before_written, resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import alone, talks
@@ -124,6 +126,7 @@ def derive(
     in_frames = frames(run, places, signatures)
     goes = going(run, timeline, work, signatures)
     tries = _tries(scans, roles)
+    before = cache(lambda: _words(earlier, roles))
     waits = [place for place in places if not (goes and place.how == "interrupt")]
     model = Model(
         first=first,
@@ -138,7 +141,7 @@ def derive(
         stuck_again=stuck_again(*(words for words, _ in (tries[0], tries[-1]))) if tries and tries[-1][1] else None,
         read_before_written=read_before_written(said, timeline) if len(run.ranked) > 1 else None,
         began_apart=began_apart(spoken),
-        resumed_behind=resumed_behind(said, lambda: _words(earlier, roles), timeline.times),
+        resumed_behind=resumed_behind(said, before, timeline.times),
         divided=divided(said, world),
         shorter_limit=shorter_limit(said, timeline),
         quiet=quiet(run, timeline, work, signatures),
@@ -151,7 +154,9 @@ def derive(
     uncaught = (unknown[1],) if unknown is not None and _is_uncaught(unknown[0]) else ()
     quoted = {
         "run.own-directories": own_directories(run.processes),
-        "run.started-again": _begins(said, timeline) if earlier else (),
+        "run.worked-before": _steps_of(before(), timeline)
+        if earlier and not any(one.id == STEPS for one in shown)
+        else (),
         "logs.exception-in-library": uncaught,
     }
     found = [
@@ -179,10 +184,13 @@ def derive(
     )
 
 
-def _begins(own: Mapping[str, Sequence[Line]], timeline: Timeline) -> tuple[Quote, ...]:
-    """The first line of a run."""
-    first = next((lines[0] for lines in own.values() if lines), None)
-    return () if first is None else (plain_quote(first, timeline),)
+def _steps_of(work: Mapping[str, Sequence[Line]], timeline: Timeline) -> tuple[Quote, ...]:
+    """The first steps that a process of an earlier run printed."""
+    for lines in work.values():
+        made = list(islice(learnt(Lines.given(lines), MADE), MADE))
+        if len(made) == MADE:
+            return tuple(plain_quote(line, timeline) for _, line in made)
+    return ()
 
 
 def _ends(own: Mapping[str, Sequence[Line]]) -> Iterator[Line]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from distkb.evidence.run.processes import Process, Run
 
 QUOTES = 6
+STEPS = "run.steps-made"
 
 
 def _found(name: str, quotes: Sequence[Quote]) -> Observation:
@@ -64,17 +65,17 @@ _PREPARES = re.compile(
     r"|eval|validat|test|index|build|creat|compil|captur|materializ|read|writ|upload|unpack|extract|sharding|resolv|import)"
 )
 """What bars are called that count something before or beside the steps of the training."""
-_MADE = 3
+MADE = 3
 """Steps or epochs that a rank printed with what it learnt in them, after which the run is past its first step."""
 
 
 def steps_made(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Observation | None:
     """Whether a rank printed one step after another."""
     for process in run.processes:
-        made = list(islice(learnt(work.get(process.key, Lines()), _MADE), _MADE))
-        if len(made) == _MADE:
+        made = list(islice(learnt(work.get(process.key, Lines()), MADE), MADE))
+        if len(made) == MADE:
             quotes = tuple(line_quote(line, process, timeline) for _, line in made)
-            return _found("run.steps-made", quotes)
+            return _found(STEPS, quotes)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 import msgspec
@@ -22,7 +22,7 @@ from distkb.report.digest.text import cost, write
 from distkb.report.digest.tokens import tokens
 from distkb.report.layout import clean, cut
 from distkb.report.meaning import Meanings
-from distkb.report.measure import answer, entry_total, percent, strength
+from distkb.report.measure import answer, entry_total, if_it_hangs, percent, strength
 from distkb.report.story import clock, message, tell
 
 BUDGET = 3000
@@ -238,12 +238,14 @@ class _Writer:
         told = tell(self.evidence, self.meanings, say)
         if told:
             yield self._sentence(told)
+        causes: Iterable[RankedCause] = self.diagnosis.causes
         if self.diagnosis.verdict == "no-evidence":
-            if not any(one.supposes for one in self.evidence.observations):
+            causes = if_it_hangs(self.diagnosis)
+            if not causes:
                 return
             yield self._sentence(f"{say('report.if-it-hangs')}:")
         best: dict[str, RankedCause] = {}
-        for ranked in self.diagnosis.causes:
+        for ranked in causes:
             best.setdefault(ranked.entry.id, ranked)
         for place, ranked in enumerate(list(best.values())[:CAUSES]):
             title = say(
