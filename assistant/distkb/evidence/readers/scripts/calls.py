@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ITSELF = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "resolve", "absolute",
                      "expanduser", "strip", "lower", "with_suffix"})  # fmt: skip
 """Methods that give back the object, or one of the same origin."""
-_KEEPS = frozenset({"list", "tuple", "iter", "enumerate", "reversed", "dict", "zip", "chain", "filter"})
+_KEEPS = frozenset({"list", "tuple", "iter", "enumerate", "reversed", "dict", "zip", "chain", "filter", "fromkeys"})
 _VIEWS = frozenset({"keys", "values", "items", "union", "intersection", "difference", "symmetric_difference", "copy"})
 _SETS = frozenset({"set", "frozenset"})
 _TEXT = frozenset({"str", "Path", "PurePath", "PosixPath", "join", "joinpath", "format", "abspath", "realpath", "int",
