@@ -175,6 +175,8 @@ class Interpreter:
                 value = thing.value if isinstance(thing.value, bool) else None
                 self.note("grad", function, target, *owner.models(), value=value)
             elif owner.kind != "wrapped":
+                if thing.kind == "layer" or thing.is_model:
+                    self.note("exchange", function, target, owner, value="part")
                 owner.parts[target.attr] = thing
                 if thing.whole is None and not thing.is_literal and all(thing is not one for one in owner.wholes()):
                     thing.whole = owner
