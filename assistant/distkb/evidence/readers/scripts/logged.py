@@ -58,19 +58,9 @@ def _texts(node: ast.expr, function: Function, project: Project, depth: int) -> 
         held = project.stands_for(node, function)
         for value, scope in held:
             yield from _texts(value, scope, project, depth + 1)
-        default = None if held else _default(node, function)
+        default = function.default(node.id) if isinstance(node, ast.Name) and not held else None
         if default is not None:
             yield from _texts(default, function, project, depth + 1)
-
-
-def _default(node: ast.expr, function: Function) -> ast.expr | None:
-    arguments = getattr(function.node, "args", None)
-    if arguments is None or not isinstance(node, ast.Name):
-        return None
-    named = [*arguments.posonlyargs, *arguments.args]
-    defaults = dict(zip((one.arg for one in reversed(named)), reversed(arguments.defaults), strict=False))
-    defaults |= zip((one.arg for one in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
-    return defaults.get(node.id)
 
 
 def _logged(function: Function, project: Project) -> Iterator[tuple[str, Logged]]:

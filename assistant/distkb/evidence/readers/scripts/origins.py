@@ -430,13 +430,10 @@ class Origins:
 
     def _is_left_out(self, node: ast.Name | ast.Attribute, function: Function) -> bool:
         """Whether it is an argument that has a constant for a default, and that no caller gives."""
-        name, arguments = last(node), getattr(function.node, "args", None)
-        if not isinstance(node, ast.Name) or arguments is None or name not in function.parameters:
+        name = last(node)
+        if not isinstance(node, ast.Name) or name not in function.parameters:
             return False
-        named = [*arguments.posonlyargs, *arguments.args]
-        defaults = dict(zip((one.arg for one in named[::-1]), arguments.defaults[::-1], strict=False))
-        defaults |= zip((one.arg for one in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
-        if not isinstance(defaults.get(name), ast.Constant) or not self._project.callers(function):
+        if not isinstance(function.default(name), ast.Constant) or not self._project.callers(function):
             return False
         return not any(True for _ in self._given(name, function))
 
