@@ -182,3 +182,13 @@ def test_what_a_reader_concluded_follows_what_happened() -> None:
     evidence = Evidence(observations=(found,), bytes_read=1)
     assert tell(evidence, meanings(), Say("en")).startswith("`train` line 31: `rank == 0` lets only some ranks through")
     assert tell(evidence, meanings(), Say("ko")).startswith("`train` 31행: `rank == 0` 조건은 일부 랭크만 통과시키고")
+
+
+def test_what_is_said_more_exactly_elsewhere_is_not_concluded() -> None:
+    """A loop over a set of names is in an order of each process's own: that it is the batch's is not said beside it."""
+    at = (quote("for task in set(tasks):", None),)
+    values = {"function": "forward", "line": "44", "test": "set(tasks)", "on": "tasks"}
+    batch = Observation(id="code.batch-skips-module", source="probe", quotes=at, values=values)
+    order = Observation(id="script.parts-over-set", source="probe", quotes=at)
+    assert "depends on the batch" in tell(Evidence(observations=(batch,), bytes_read=1), meanings(), Say("en"))
+    assert not tell(Evidence(observations=(batch, order), bytes_read=1), meanings(), Say("en"))

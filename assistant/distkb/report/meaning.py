@@ -35,6 +35,8 @@ class Meanings:
         self._settles = {
             finding.id for finding in catalogue.findings if finding.severity == "error" and finding.concludes
         }
+        self._groups = {item.id: item.group for item in known if item.group}
+        self._yields_to = {item.id: item.yields_to for item in known if item.yields_to}
         self._roles: dict[str, Role] = {item.id: item.role for item in known}
         self._endings = {signature.id for signature in catalogue.signatures if signature.ending}
         self._findings = {finding.id for finding in catalogue.findings}
@@ -123,6 +125,12 @@ class Meanings:
     def settles(self, observation: Observation) -> bool:
         """Whether the observation is a definite finding that says by itself what happened to the run."""
         return observation.present and observation.id in self._settles
+
+    def concluded(self, observations: Iterable[Observation]) -> list[Observation]:
+        """Return what settles the matter, but for what another observation says more exactly."""
+        observations = list(observations)
+        groups = {self._groups.get(o.id, "") for o in observations if o.present}
+        return [o for o in observations if self.settles(o) and self._yields_to.get(o.id) not in groups]
 
     def is_ending(self, observation: Observation) -> bool:
         """Whether the observation tells how the run was ended from outside."""

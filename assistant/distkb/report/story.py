@@ -47,7 +47,7 @@ def tell(evidence: Evidence, meanings: Meanings, say: Say) -> str:
 
     told = first(_SENTENCES) or _stood(evidence.ranks, say) or first(_ENDS)
     told = told or _first_error(evidence, meanings, say)
-    concluded = [meanings.seen(o, say) for o in seen.values() if meanings.settles(o)]
+    concluded = [meanings.seen(o, say) for o in meanings.concluded(seen.values())]
     return " ".join(filter(None, (_polished(told), *concluded, _older_runs(evidence, say))))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ITSELF = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "resolve", "absolute",
                      "expanduser", "strip", "lower", "with_suffix"})  # fmt: skip
 """Methods that give back the object, or one of the same origin."""
-_KEEPS = frozenset({"list", "tuple", "iter", "enumerate", "reversed", "dict", "zip", "chain", "filter"})
+_KEEPS = frozenset({"list", "tuple", "iter", "enumerate", "reversed", "dict", "zip", "chain", "filter", "fromkeys"})
 _VIEWS = frozenset({"keys", "values", "items", "union", "intersection", "difference", "symmetric_difference", "copy"})
 _SETS = frozenset({"set", "frozenset"})
 _TEXT = frozenset({"str", "Path", "PurePath", "PosixPath", "join", "joinpath", "format", "abspath", "realpath", "int",
@@ -216,6 +216,37 @@ def _world(call: Call) -> Thing | None:
     return None if call.given or call.words or call.owner is None else Thing(kind="world")
 
 
+def _load(call: Call) -> None:
+    """`load_state_dict(…, assign=True)` puts what it loads in the place of the parameters."""
+    if call.owner is not None and call.words.get("assign", Thing(value=False)).value is True:
+        call.note("exchange", *call.owner.models())
+
+
+def _empty(call: Call) -> Thing | None:
+    """A model on the meta device gets parameters of its own."""
+    if call.owner is not None and call.machine.job.mentions("meta"):
+        call.note("exchange", *call.owner.models())
+    return call.owner
+
+
+def _resize(call: Call) -> None:
+    if call.owner is not None:
+        call.note("exchange", *call.owner.models())
+
+
+def _adapt(call: Call) -> Thing | None:
+    """PEFT freezes what is there and adds parameters."""
+    if call.given:
+        call.note("exchange", *call.given[0].models())
+    return call.given[0] if call.given else None
+
+
+def _set(call: Call) -> None:
+    """`setattr(model, name, layer)` puts new parameters in."""
+    if len(call.given) == 3 and call.owner is None and (call.given[2].kind == "layer" or call.given[2].is_model):
+        call.note("exchange", call.given[0], value="part")
+
+
 def _sorted(call: Call) -> Thing:
     return Thing(holds=call.given[0].holds if call.given else [])
 
@@ -246,6 +277,11 @@ _HANDLERS: dict[str, Callable[[Call], Thing | None]] = {
     "step": _step,
     "DistributedSampler": _sampler,
     "get_world_size": _world,
+    "load_state_dict": _load,
+    "to_empty": _empty,
+    "resize_token_embeddings": _resize,
+    "setattr": _set,
+    **dict.fromkeys(("get_peft_model", "weight_norm"), _adapt),
     "sorted": _sorted,
     "sort": _sort,
     "compile": _first,

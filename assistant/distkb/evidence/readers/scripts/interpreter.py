@@ -175,6 +175,8 @@ class Interpreter:
                 value = thing.value if isinstance(thing.value, bool) else None
                 self.note("grad", function, target, *owner.models(), value=value)
             elif owner.kind != "wrapped":
+                if thing.kind == "layer" or thing.is_model:
+                    self.note("exchange", function, target, owner, value="part")
                 owner.parts[target.attr] = thing
                 if thing.whole is None and not thing.is_literal and all(thing is not one for one in owner.wholes()):
                     thing.whole = owner
@@ -240,6 +242,8 @@ class Interpreter:
         if isinstance(node, ast.Dict):
             return Thing(kind="dict", holds=[thing for thing in inside if not thing.is_plain])
         found = combined(inside)
+        if _of_keys(node):
+            found.marks.setdefault("unordered", node)
         if found.marks and _TELLS.search(" ".join(_texts(node))):
             found.marks = {mark: source for mark, source in found.marks.items() if mark == "unordered"}
         return found
@@ -372,6 +376,13 @@ def _receiver(method: Function) -> Thing:
     marked = () if isinstance(method.node, ast.Module) else method.node.decorator_list
     is_of_class = any(last(one) == "classmethod" for one in marked)
     return Thing(kind="class", cls=method.owner) if is_of_class and method.owner is not None else Thing()
+
+
+def _of_keys(node: ast.expr) -> bool:
+    """Whether an expression makes a set of a dictionary's keys: `a.keys() & b.keys()`."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.Sub, ast.BitXor)):
+        return False
+    return any(isinstance(side, ast.Call) and last(side.func) == "keys" for side in (node.left, node.right))
 
 
 def _operands(node: ast.expr) -> Iterator[ast.expr]:

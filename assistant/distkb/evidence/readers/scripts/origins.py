@@ -13,6 +13,7 @@ from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
 from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.fields import Fields, fields_of
 from distkb.evidence.readers.scripts.flow import LOOPED, Assignment, item_of
+from distkb.evidence.readers.scripts.logged import logged_as, reads_logged
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last
 from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.outside import (
@@ -255,7 +256,10 @@ class Origins:
         yield from self._once(self._parts, False, node, function, depth)
 
     def _parts(self, node: ast.expr, function: Function, depth: int) -> Iterator[Reason]:
-        if isinstance(node, ast.Call):
+        key = reads_logged(node, function, self._project)
+        if key is not None:
+            yield self._of_logged(node, key, function, depth)
+        elif isinstance(node, ast.Call):
             yield from self._call(node, function, depth)
         elif isinstance(node, (ast.Name, ast.Attribute)):
             yield from self._name(node, function, depth)
@@ -267,6 +271,14 @@ class Origins:
             for child in children(node):
                 if isinstance(child, ast.expr):
                     yield from self._expression(child, function, depth)
+
+    def _of_logged(self, node: ast.expr, key: ast.expr, function: Function, depth: int) -> Reason:
+        """What a number depends on that was logged: each rank's own measure where nothing brings them together."""
+        for one in logged_as(key, function, self._project):
+            found = {reason.origin for reason in self._expression(one.value, one.function, depth + 1)}
+            if not one.together and "agreed" not in found and found & {"batch", "measure", "part"}:
+                return Reason("measure", function, node)
+        return Reason("agreed", function, node)
 
     def _call(self, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:
         full, name = canonical(node.func, function.script), last(node.func)
@@ -418,13 +430,10 @@ class Origins:
 
     def _is_left_out(self, node: ast.Name | ast.Attribute, function: Function) -> bool:
         """Whether it is an argument that has a constant for a default, and that no caller gives."""
-        name, arguments = last(node), getattr(function.node, "args", None)
-        if not isinstance(node, ast.Name) or arguments is None or name not in function.parameters:
+        name = last(node)
+        if not isinstance(node, ast.Name) or name not in function.parameters:
             return False
-        named = [*arguments.posonlyargs, *arguments.args]
-        defaults = dict(zip((one.arg for one in named[::-1]), arguments.defaults[::-1], strict=False))
-        defaults |= zip((one.arg for one in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
-        if not isinstance(defaults.get(name), ast.Constant) or not self._project.callers(function):
+        if not isinstance(function.default(name), ast.Constant) or not self._project.callers(function):
             return False
         return not any(True for _ in self._given(name, function))
 

@@ -57,6 +57,16 @@ class Function(msgspec.Struct, frozen=True, eq=False):
             return []
         return [argument.arg for argument in (*self.node.args.posonlyargs, *self.node.args.args)]
 
+    def default(self, name: str) -> ast.expr | None:
+        """Return what a parameter is where nobody gives it."""
+        if isinstance(self.node, ast.Module):
+            return None
+        arguments = self.node.args
+        named = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+        defaults = dict(zip(reversed(named), reversed(arguments.defaults), strict=False))
+        only = (one.arg for one in arguments.kwonlyargs)
+        return defaults.get(name) or dict(zip(only, arguments.kw_defaults, strict=True)).get(name)
+
     @property
     def is_method(self) -> bool:
         """Whether the first parameter is the object."""

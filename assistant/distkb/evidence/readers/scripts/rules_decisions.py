@@ -22,7 +22,12 @@ _IDS: dict[Origin, str] = {
     "batch": "script.decided-by-own-batch",
     "part": "script.decided-by-own-part",
 }
+_SAVED = "script.saved-by-own-measure"
+_SAVES = frozenset({"save", "state-dict"})
+_STOP = "should_stop"
+"""Of Lightning's trainer, which every rank obeys by itself (fit_loop.py, training_epoch_loop.py)."""
 _SWITCHES = frozenset({"should_training_stop", "should_epoch_stop", "should_evaluate", "should_save"})
+"""Of Trainer's control (trainer_callback.py)."""
 _WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "Accelerator", "Fabric")
 
 
@@ -30,12 +35,10 @@ def decided_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield each test, loop and exit of the kind once, at the test."""
     wrapped = any(target.endswith(_WRAPPERS) for script in job.project.scripts for target in script.imports.values())
     for function in job.project.functions:
-        needs = [
-            (site, name)
-            for site in job.project.walk(function).sites
-            if (name := _needs(site, function, job, wrapped=wrapped))
-        ]
-        decisions = [(name, test, is_length) for site, name in needs if name for test, is_length in _tests(site)]
+        sites = job.project.walk(function).sites
+        needs = [(site, *need) for site in sites if (need := _needs(site, function, job, wrapped=wrapped)) is not None]
+        saved = {name for _, name, is_save in needs if is_save}
+        decisions = [(name, test, is_length) for site, name, _ in needs for test, is_length in _tests(site)]
         seen: set[int] = set()
         for name, test, is_length in (*decisions, *_switched(function)):
             if id(test) in seen:
@@ -47,16 +50,17 @@ def decided_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
             # The measures that Trainer gives its callbacks were gathered from all ranks.
             if found is not None and not (name in _SWITCHES and found.origin == "measure"):
                 on = shown(found.node) if isinstance(found.node, ast.expr) else found.function.name
-                yield hit(_IDS[found.origin], function, test, test=shown(test), on=on, needs=name)
+                identity = _SAVED if found.origin == "measure" and name in saved else _IDS[found.origin]
+                yield hit(identity, function, test, test=shown(test), on=on, needs=name)
 
 
 def _switched(function: Function) -> Iterator[tuple[str, ast.expr, bool]]:
-    """Yield what decides over a switch of Trainer's control, which every rank obeys by itself (trainer_callback.py)."""
+    """Yield what decides over a switch of a trainer's that every rank obeys by itself."""
     for statement, arms in statements(function.node.body):
         if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Attribute):
             continue
-        name = statement.targets[0].attr
-        if name in _SWITCHES:
+        name, owner = statement.targets[0].attr, statement.targets[0].value
+        if name in _SWITCHES or (name == _STOP and last(owner) == "trainer" and not _is_shared(function)):
             for arm in arms:
                 if isinstance(arm.node, ast.If):
                     yield name, arm.node.test, False
@@ -64,17 +68,23 @@ def _switched(function: Function) -> Iterator[tuple[str, ast.expr, bool]]:
                 yield name, statement.value, False
 
 
-def _needs(site: Site, function: Function, job: ScriptContext, *, wrapped: bool) -> str:
-    """What a call needs from all ranks; empty where it needs nothing, or only some ranks come there anyway."""
+def _is_shared(function: Function) -> bool:
+    """Whether a function brings Lightning's switch itself together over the ranks."""
+    assigned = (node for node in nodes(function.node) if isinstance(node, ast.Assign))
+    made = [one.value for one in assigned if last(one.targets[0]) == _STOP and isinstance(one.value, ast.Call)]
+    return any(last(value.func) in {"broadcast", "reduce_boolean_decision"} for value in made)
+
+
+def _needs(site: Site, function: Function, job: ScriptContext, *, wrapped: bool) -> tuple[str, bool] | None:
+    """What a call needs from all ranks, and whether it saves; None where it is nothing, or only some ranks come."""
     if site.where.side != "both":
-        return ""
+        return None
     if last(site.node.func) == "backward" and wrapped:
-        return f"{shown(site.node.func)}()"
-    found = next(
-        (n for n in job.effects.of_call(site.node, function) if n.category in {*TOGETHER, "save", "state-dict"}),
-        None,
-    )
-    return "" if found is None else " → ".join((*(f"{name}()" for name in found.chain), found.name))
+        return f"{shown(site.node.func)}()", False
+    found = next((n for n in job.effects.of_call(site.node, function) if n.category in {*TOGETHER, *_SAVES}), None)
+    if found is None:
+        return None
+    return " → ".join((*(f"{name}()" for name in found.chain), found.name)), found.category in _SAVES
 
 
 def _tests(site: Site) -> Iterator[tuple[ast.expr, bool]]:
@@ -138,4 +148,4 @@ def _stands_in(reason: Reason, test: ast.expr, function: Function, job: ScriptCo
     return any(part is reason.node for value in shown_as for part in nodes(value))
 
 
-RULES = (ScriptRule(ids=tuple(_IDS.values()), check=decided_alone),)
+RULES = (ScriptRule(ids=(*_IDS.values(), _SAVED), check=decided_alone),)

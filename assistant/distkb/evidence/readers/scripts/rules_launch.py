@@ -1,19 +1,30 @@
-"""How the ranks come to be and go on: variables written by hand, breakpoints, a group that is never ended."""
+"""How the ranks come to be and go on: variables written by hand, what waits for a person, a group never ended."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _FIXED, _PORT = "script.fixed-rank-variable", "script.fixed-master-port"
 _SPAWN, _ENDED = "script.spawn-and-launcher", "script.group-not-destroyed"
-_HELD = "script.breakpoint-left"
+_HELD, _ASKED = "script.breakpoint-left", "script.question-left"
 _STOPS = frozenset({"breakpoint", "pdb.set_trace", "ipdb.set_trace", "pudb.set_trace", "code.interact"})
+_ASKS = frozenset({"input", "getpass.getpass", "click.confirm", "click.prompt", "click.pause", "typer.confirm",
+                   "typer.prompt", "sys.stdin.readline", "rich.prompt.Confirm.ask", "rich.prompt.Prompt.ask",
+                   "questionary.confirm", "inquirer.prompt"})  # fmt: skip
+_BEGINS = frozenset({"init_process_group", "init_distributed", "Accelerator", "DistributedDataParallel", "fully_shard",
+                     "FullyShardedDataParallel", "barrier", "broadcast_object_list", "fit"})  # fmt: skip
+"""Calls that a rank makes."""
+_TRAINS = ("backward", "manual_backward", "training_step", "Trainer", "fit")
+_ON_WISH = re.compile(r"(?i)isatty|interactive")
+_CALLED_BACK = ("Callback", "Module", "Trainer", "DataModule")
+"""Ends of the names of classes whose methods a trainer calls."""
 _OWNED = frozenset({"RANK", "WORLD_SIZE"})
 """Without LOCAL_RANK: 0 is right for a process that sees one GPU only."""
 
@@ -130,9 +141,64 @@ def breakpoints(job: ScriptContext) -> Iterator[ScriptFinding]:
                 yield hit(_HELD, function, site.node, call=shown(site.node))
 
 
+def asked(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield questions that a rank of a training asks on the terminal, unless it looks whether there is one."""
+    if not job.is_parallel or not job.mentions(*_TRAINS):
+        return
+    ranks = _run_by_ranks(job)
+    for function in job.project.functions:
+        for site in job.project.walk(function).sites if id(function) in ranks else ():
+            call = site.node
+            if canonical(call.func, function.script) not in _ASKS or _is_own_name(call.func, function, job):
+                continue
+            if not any(_ON_WISH.search(word) for word in words(function.node) | _tested(function, job)):
+                yield hit(_ASKED, function, call, call=shown(call))
+
+
+def _is_own_name(node: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether a name such as `input` is the function's own and not Python's."""
+    name = dotted(node)
+    given = name in function.parameters or bool(job.project.walk(function).assigned(name, before=1 << 30))
+    return given or job.project.referred(node, function) is not None
+
+
+def _tested(function: Function, job: ScriptContext) -> set[str]:
+    """Return what is named in the tests around the calls of a function."""
+    callers = job.project.callers(function)
+    return {word for _, site in callers for test in site.where.tests for word in words(test)}
+
+
+def _run_by_ranks(job: ScriptContext) -> set[int]:
+    """Return the functions that ranks run, by identity: those that lead to a call of theirs, and what these call."""
+    walk_of = job.project.walk
+    begins = [f for f in job.project.functions if any(last(s.node.func) in _BEGINS for s in walk_of(f).sites)]
+    begins += [f for f in job.project.functions if f.owner is not None and _is_called_back(f)]
+    above: dict[int, Function] = {}
+    while begins:
+        function = begins.pop()
+        if id(function) not in above:
+            above[id(function)] = function
+            begins += [caller for caller, _ in job.project.callers(function)]
+    found: set[int] = set()
+    left = list(above.values())
+    while left:
+        function = left.pop()
+        if id(function) not in found:
+            found.add(id(function))
+            targets = (job.project.target(site.node, function) for site in walk_of(function).sites)
+            left += [target for target in targets if target is not None]
+    return found
+
+
+def _is_called_back(function: Function) -> bool:
+    bases = () if function.owner is None else function.owner.node.bases
+    return any(last(base).endswith(_CALLED_BACK) for base in bases)
+
+
 RULES = (
     ScriptRule(ids=(_FIXED, _PORT), check=fixed),
     ScriptRule(ids=(_SPAWN,), check=spawned_twice),
     ScriptRule(ids=(_ENDED,), check=never_destroyed),
     ScriptRule(ids=(_HELD,), check=breakpoints),
+    ScriptRule(ids=(_ASKED,), check=asked),
 )

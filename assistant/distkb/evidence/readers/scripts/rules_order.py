@@ -9,10 +9,11 @@ from distkb.evidence.readers.scripts.collectives import TOGETHER, is_operation
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.parts import SHARDS, is_unit, picked_parts
 from distkb.evidence.readers.scripts.project import Function
 
 _SET, _THREAD = "script.collective-over-set", "script.collective-in-thread"
-_NUMBERED = "script.numbered-by-set"
+_NUMBERED, _PARTS = "script.numbered-by-set", "script.parts-over-set"
 _HASH, _BRANCH = "script.salted-hash", "script.order-by-branch"
 _NUMBERS = frozenset({"range", "tolist", "int", "float", "len", "arange", "randint", "sample"})
 _DEPTH = 3
@@ -33,6 +34,28 @@ def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
             if need is not None and need.name != "dist.barrier":
                 yield hit(_SET, event.function, call, call=shown(call.func), over=shown(source), needs=need.name)
                 break
+
+
+def parts_over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield units of a sharded model that run once for each name in a set, which each process orders in its own way."""
+    if job.mentions("PYTHONHASHSEED") or not job.mentions(*SHARDS):
+        return
+    told: set[int] = set()
+    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+        source, node = event.source, event.node
+        if source is None or id(node) in told or _of_numbers(source):
+            continue
+        told.add(id(node))
+        for part in picked_parts(_body(node), _targets(node), event.function, job.project):
+            if is_unit(part, job.project):
+                yield hit(_PARTS, event.function, node, call=shown(part.call.func), over=shown(source))
+                break
+
+
+def _targets(node: ast.AST) -> set[str]:
+    """Return the names that a loop or a comprehension gives its elements."""
+    loops = getattr(node, "generators", None) or [node]
+    return {part.id for loop in loops for part in nodes(loop.target) if isinstance(part, ast.Name)}
 
 
 def numbered(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -184,6 +207,7 @@ RULES = (
     ScriptRule(ids=(_NUMBERED,), check=numbered, follows=True),
     ScriptRule(ids=(_BRANCH,), check=by_branch),
     ScriptRule(ids=(_SET,), check=over_set, follows=True),
+    ScriptRule(ids=(_PARTS,), check=parts_over_set, follows=True),
     ScriptRule(ids=(_THREAD,), check=in_thread),
     ScriptRule(ids=(_HASH,), check=salted_hash),
 )

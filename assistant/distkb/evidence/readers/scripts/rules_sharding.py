@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -15,7 +17,7 @@ from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
 _ROOT, _EARLY = "script.fully-shard-root-only", "script.optimizer-before-sharding"
-_PARTS = "script.root-not-sharded"
+_PARTS, _EXCHANGED = "script.root-not-sharded", "script.optimizer-before-exchange"
 _CLIPS = "script.clips-own-shards"
 _ONE = "script.loaded-by-one-before-sharding"
 _CHOSEN, _CHANCE = "script.chosen-after-fsdp", "script.model-by-chance"
@@ -71,6 +73,36 @@ def optimizer_first(job: ScriptContext) -> Iterator[ScriptFinding]:
                         told.add(id(old.node))
                         values = {"optimizer": shown(old.node.func), "wrap_line": str(event.node.lineno)}
                         yield hit(_EARLY, old.function, old.node, model=_model(event), **values)
+
+
+def exchanged(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield optimizers made from parameters that are exchanged for others afterwards, and of which no other is made."""
+    if job.mentions("add_param_group"):
+        return
+    told: set[int] = set()
+    for events in job.episodes:
+        made: list[Event] = []
+        for index, event in enumerate(events):
+            if event.kind == "optimizer":
+                made = [old for old in made if not _share(old.things[1:], event.things[1:])] + [event]
+            for old in made if event.kind == "exchange" else ():
+                if id(old.node) in told or not isinstance(old.node, ast.Call) or not _is_of(event, old.things[1:]):
+                    continue
+                behind = events[index + 1 :]
+                if not any(e.kind == "optimizer" and _share(e.things[1:], old.things[1:]) for e in behind):
+                    told.add(id(old.node))
+                    values = {"exchange": shown(event.node), "exchange_line": str(event.node.lineno)}
+                    found = hit(_EXCHANGED, old.function, old.node, optimizer=shown(old.node.func), **values)
+                    yield msgspec.structs.replace(found, more=((event.function.script, event.node.lineno),))
+
+
+def _is_of(exchange: Event, models: Sequence[Thing]) -> bool:
+    """Whether what is exchanged belongs to one of the models, or, where all of a model is, holds one of them."""
+    ids = {id(model) for model in models}
+    if any(id(whole) in ids for thing in exchange.things for whole in thing.wholes()):
+        return True
+    every = {id(thing) for thing in exchange.things} if exchange.value != "part" else set()
+    return any(id(whole) in every for model in models for whole in model.wholes())
 
 
 def parts_only(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -224,6 +256,7 @@ RULES = (
     ScriptRule(ids=(_ONE,), check=loaded_by_one),
     ScriptRule(ids=(_ROOT,), check=root_only),
     ScriptRule(ids=(_EARLY,), check=optimizer_first, follows=True),
+    ScriptRule(ids=(_EXCHANGED,), check=exchanged, follows=True),
     ScriptRule(ids=(_CHOSEN,), check=chosen),
     ScriptRule(ids=(_CHANCE,), check=by_chance),
 )

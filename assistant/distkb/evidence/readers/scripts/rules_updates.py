@@ -1,4 +1,4 @@
-"""Training under DDP: updates that differ from rank to rank, parameters that change behind the wrapper, kept graphs."""
+"""Training under DDP: updates that differ from rank to rank, parameters that change behind the wrapper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from distkb.evidence.readers.scripts.collectives import TOGETHER
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
-from distkb.evidence.readers.scripts.nodes import children, nodes
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
@@ -18,7 +18,7 @@ _PLATEAU, _RATE = "script.plateau-on-own-measure", "script.rate-by-rank"
 _THAWED, _THAWED_IN_HOOK = "script.thawed-after-ddp", "script.thawed-in-hook"
 _UNPREPARED = "script.optimizer-not-prepared"
 _FROZEN, _FROZEN_FLAT = "script.frozen-after-ddp", "script.frozen-after-fsdp"
-_LOADED, _KEPT, _CLIPPED = "script.loaded-by-one-after-ddp", "script.graph-kept", "script.clipped-before-unscale"
+_LOADED, _CLIPPED = "script.loaded-by-one-after-ddp", "script.clipped-before-unscale"
 _HOOKS = frozenset(
     {"on_train_epoch_start", "on_train_epoch_end", "on_train_batch_start", "on_train_batch_end", "training_step",
      "on_validation_epoch_end", "finetune_function", "on_epoch_begin", "on_epoch_end", "on_step_begin", "on_step_end",
@@ -27,7 +27,6 @@ _HOOKS = frozenset(
 """What Lightning and the Trainer call while training goes on."""
 _RANK_OWN = frozenset({"measure", "batch", "part"})
 _SENDS = frozenset({"broadcast", "broadcast_object_list", "_sync_module_states", "_sync_params_and_buffers"})
-_ENDS_GRAPH = frozenset({"item", "detach", "float", "tolist", "numpy", "cpu", "data", "clone_detached"})
 _ALL_WRAP = frozenset({kinds.DDP, kinds.FSDP1, kinds.FSDP2})
 
 
@@ -277,67 +276,6 @@ def _loads(site: Site) -> bool:
     return last(site.node.func) == "load_state_dict"
 
 
-def graph_kept(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield losses that are added up, or put on a list, together with the graph that made them."""
-    for function in job.project.functions:
-        walk = job.project.walk(function)
-        sites = [site for site in walk.sites if last(site.node.func) == "backward" and site.where.loops]
-        backward = {dotted(named) for site in sites for named in _begins_at(site.node)}
-        ended = {a.target for a in walk.assignments if _ends_graph(a.value)}
-        losses = backward - ended - {""}
-        around, begun = _begun_in_loops(function) if losses else ({}, {})
-        for name, node in _kept(function, losses):
-            loop = around.get(id(node), ())[-1:]
-            trained = any(loop[0] in around.get(id(site.node), ()) for site in sites) if loop else False
-            grows = trained and name not in begun.get(loop[0], ()) and name not in backward
-            if grows and isinstance(node, (ast.expr, ast.stmt)):
-                yield hit(_KEPT, function, node, name=name, loss=shown(_value(node)))
-                break
-
-
-def _begins_at(call: ast.Call) -> Iterator[ast.expr]:
-    """Yield the loss, as in `loss.backward()`, `scaler.scale(loss).backward()` and `accelerator.backward(loss)`."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-    yield owner
-    yield from owner.args[:1] if isinstance(owner, ast.Call) and last(owner.func) == "scale" else call.args[:1]
-
-
-def _kept(function: Function, losses: set[str]) -> Iterator[tuple[str, ast.AST]]:
-    for node in walk(function.node):
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and dotted(node.value) in losses:
-            yield dotted(node.target), node
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
-            given = dotted(node.args[0]) if len(node.args) == 1 else ""
-            if given in losses:
-                yield dotted(node.func.value), node
-
-
-def _value(node: ast.AST) -> ast.AST:
-    return node.value if isinstance(node, ast.AugAssign) else node.args[0] if isinstance(node, ast.Call) else node
-
-
-def _ends_graph(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and last(value.func) in _ENDS_GRAPH
-
-
-def _begun_in_loops(function: Function) -> tuple[dict[int, tuple[int, ...]], dict[int, set[str]]]:
-    """Return the loops around each node, the innermost last, and what is assigned anew in each, by identity."""
-    around: dict[int, tuple[int, ...]] = {}
-    begun: dict[int, set[str]] = {}
-    left: list[tuple[ast.AST, tuple[int, ...]]] = [(function.node, ())]
-    while left:
-        node, loops = left.pop()
-        if loops:
-            around[id(node)] = loops
-        if isinstance(node, (ast.For, ast.While)):
-            loops = (*loops, id(node))
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            for loop in loops:
-                begun.setdefault(loop, set()).add(dotted(target))
-        left += [(child, loops) for child in children(node)]
-    return around, begun
-
-
 def clipped_first(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield clipping of gradients that a loss scaler has multiplied and that nothing has divided again."""
     for function in job.project.functions:
@@ -367,6 +305,5 @@ RULES = (
     ScriptRule(ids=(_THAWED_IN_HOOK,), check=thawed_in_hook),
     ScriptRule(ids=(_UNPREPARED,), check=unprepared, follows=True),
     ScriptRule(ids=(_LOADED,), check=loaded_by_one),
-    ScriptRule(ids=(_KEPT,), check=graph_kept),
     ScriptRule(ids=(_CLIPPED,), check=clipped_first),
 )

@@ -1,18 +1,31 @@
-"""Processes beside the ranks: files that workers share, and functions that cannot be started elsewhere."""
+"""Processes beside the ranks: files that workers share, and what cannot be sent or started elsewhere."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
 
 _AGAIN = "script.start-method-set-again"
 _SHARED, _LOCAL, _GUARD = "script.handle-shared-by-workers", "script.spawn-of-local", "script.spawn-without-guard"
 _OPENS = frozenset({"open", "h5py.File", "sqlite3.connect", "lmdb.open", "tarfile.open", "zipfile.ZipFile"})
+_PICKLED = "script.dataset-not-picklable"
+_UNSENT = _OPENS | {
+    "socket.socket", "socket.create_connection", "threading.Lock", "threading.RLock", "threading.Condition",
+    "threading.Event", "threading.Semaphore", "gzip.open", "bz2.open", "lzma.open", "io.open", "tempfile.TemporaryFile",
+    "tempfile.NamedTemporaryFile", "cv2.VideoCapture", "psycopg2.connect", "pymysql.connect", "boto3.client",
+}  # fmt: skip
+"""Calls whose result cannot be pickled."""
+_NEW = frozenset({"spawn", "forkserver"})
+"""Ways to start a process that has nothing of its parent's."""
+_WRAPS = frozenset({"Subset", "ConcatDataset"})
+_SENT = ("collate_fn", "worker_init_fn")
+"""What a loader sends to its workers beside the data set."""
 _SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
 _CHOOSES = frozenset({"set_start_method", "get_context"})
 _MOVES = frozenset({"read", "readline", "seek", "execute", "extractfile", "begin", "readinto"})
@@ -22,7 +35,7 @@ def shared_handle(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield files that a dataset opens in `__init__` and moves about in `__getitem__`, where loaders have workers."""
     for owner, loads in loaded_by_workers(job):
         init, getter = owner.methods.get("__init__"), owner.methods.get("__getitem__")
-        if init is None or getter is None or "__getstate__" in owner.methods:
+        if init is None or getter is None or "__getstate__" in owner.methods or _started_by(loads, job):
             continue
         for made in job.project.walk(init).assignments:
             opened = isinstance(made.value, ast.Call) and canonical(made.value.func, init.script) in _OPENS
@@ -32,6 +45,14 @@ def shared_handle(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
     """Yield the classes of the data sets that a DataLoader with workers reads."""
+    for function, call, data in _loaders(job):
+        owner = job.project.holds_class(data, function)
+        if owner is not None:
+            yield owner, call
+
+
+def _loaders(job: ScriptContext) -> Iterator[tuple[Function, ast.Call, ast.expr]]:
+    """Yield the loaders with workers, each with its data."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
             call = site.node
@@ -39,11 +60,79 @@ def loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
             data = call.args[0] if call.args else keyword(call, "dataset")
             if last(call.func) != "DataLoader" or workers is None or constant(workers) == 0 or data is None:
                 continue
-            number = constant(workers)
-            if isinstance(number, int) or not isinstance(workers, ast.Constant):
-                owner = job.project.holds_class(data, function)
-                if owner is not None:
-                    yield owner, call
+            if isinstance(constant(workers), int) or not isinstance(workers, ast.Constant):
+                yield function, call, data
+
+
+def not_picklable(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield what a loader cannot send to its workers, which begin as new processes and not as copies of the rank."""
+    told: set[int] = set()
+    for function, call, data in _loaders(job):
+        method = _started_by(call, job)
+        held = [*_of_loader(call, function), *_of_data(data, function, job)] if method else []
+        for node, scope in held:
+            if id(node) not in told:
+                told.add(id(node))
+                yield hit(_PICKLED, scope, node, given=shown(node), method=method, loader_line=str(call.lineno))
+
+
+def _of_loader(call: ast.Call, function: Function) -> Iterator[tuple[ast.expr, Function]]:
+    for name in _SENT:
+        given = keyword(call, name)
+        if given is not None and _is_local(given, function):
+            yield given, function
+
+
+def _of_data(data: ast.expr, function: Function, job: ScriptContext) -> Iterator[tuple[ast.expr, Function]]:
+    """Yield what a data set keeps from its beginning on that cannot be pickled."""
+    made = job.project.single(data, function) if isinstance(data, ast.Name) else data
+    if isinstance(made, ast.Call) and last(made.func) in _WRAPS:
+        inside = made.args[0] if made.args else None
+        for one in inside.elts if isinstance(inside, (ast.List, ast.Tuple)) else [inside]:
+            yield from _of_data(one, function, job) if one is not None else ()
+        return
+    owner = job.project.holds_class(data, function)
+    init = None if owner is None else job.project.method(owner, "__init__")
+    if owner is None or init is None or any(job.project.method(owner, name) for name in ("__getstate__", "__reduce__")):
+        return
+    kept = {one.target: one.value for one in job.project.walk(init).assignments if one.target.startswith("self.")}
+    gone = {dotted(one) for node in nodes(init.node) if isinstance(node, ast.Delete) for one in node.targets}
+    for value in (value for name, value in kept.items() if name not in gone):
+        given = job.project.given(value.id, init) if isinstance(value, ast.Name) and value.id in init.parameters else ()
+        for node, scope in ((value, init), *given):
+            if _cannot_be_sent(node, scope, job):
+                yield node, scope
+
+
+def _cannot_be_sent(node: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether a value is surely none that pickle takes, or holds one such."""
+    match node:
+        case ast.GeneratorExp():
+            return True
+        case ast.ListComp(elt=inner) | ast.DictComp(value=inner):
+            return _cannot_be_sent(inner, function, job)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
+            return any(_cannot_be_sent(part, function, job) for part in parts)
+        case ast.Subscript(value=ast.Call() as inner, slice=ast.Constant(value=str())):
+            return last(inner.func) == "File" and _cannot_be_sent(inner, function, job)
+        case ast.Call():
+            target = job.project.target(node, function)
+            return canonical(node.func, function.script) in _UNSENT or (target is not None and is_generator(target))
+    return _is_local(node, function)
+
+
+def _started_by(call: ast.Call, job: ScriptContext) -> str:
+    """Return the way by which a loader starts its workers where it is one that sends them what they need."""
+    told = keyword(call, "multiprocessing_context")
+    if told is None or constant(told) is None:
+        scripts = job.project.scripts if job.mentions("set_start_method") else ()
+        every = (node for script in scripts for node in script.nodes)
+        chosen = (n for n in every if isinstance(n, ast.Call) and last(n.func) == "set_start_method" and n.args)
+        return next((str(constant(n.args[0])) for n in chosen if constant(n.args[0]) in _NEW), "")
+    for function in job.project.functions if isinstance(told, ast.Name) else ():
+        if any(site.node is call for site in job.project.walk(function).sites):
+            told = job.project.single(told, function) or told
+    return next((str(constant(part)) for part in nodes(told) if constant(part) in _NEW), "")
 
 
 def _is_moved(name: str, owner: Class, opened: ast.expr) -> bool:
@@ -86,7 +175,7 @@ def spawned(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _chooses_spawn(function: Function) -> bool:
     """Whether the function makes processes begin anew: `set_start_method("spawn")` or `get_context("spawn")`."""
     calls = (node for node in nodes(function.node) if isinstance(node, ast.Call) and node.args)
-    return any(last(c.func) in _CHOOSES and constant(c.args[0]) in {"spawn", "forkserver"} for c in calls)
+    return any(last(c.func) in _CHOOSES and constant(c.args[0]) in _NEW for c in calls)
 
 
 def _is_local(node: ast.expr, function: Function) -> bool:
@@ -114,7 +203,7 @@ def set_again(job: ScriptContext) -> Iterator[ScriptFinding]:
             if last(call.func) != "set_start_method" or id(call) in spared or not call.args:
                 continue
             forced = keyword(call, "force") or (call.args[1] if len(call.args) > 1 else None)
-            if constant(call.args[0]) in {"spawn", "forkserver"} and constant(forced) is not True:
+            if constant(call.args[0]) in _NEW and constant(forced) is not True:
                 yield hit(_AGAIN, function, call, call=shown(call))
 
 
@@ -139,5 +228,6 @@ def tried(function: Function) -> set[int]:
 RULES = (
     ScriptRule(ids=(_AGAIN,), check=set_again),
     ScriptRule(ids=(_SHARED,), check=shared_handle),
+    ScriptRule(ids=(_PICKLED,), check=not_picklable),
     ScriptRule(ids=(_LOCAL, _GUARD), check=spawned),
 )

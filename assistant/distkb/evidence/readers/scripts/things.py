@@ -12,7 +12,7 @@ from distkb.evidence.readers.scripts.project import Class, Function
 Mark = Literal["own", "clock", "unordered", "per-process"]
 """own: every process draws another one; clock: each reads it for itself; unordered: in the order of a set; per-process:
 counted on the rank's part of the data."""
-EventKind = Literal["ddp", "shard", "optimizer", "grad", "path", "loop", "prepare", "update", "sampler"]
+EventKind = Literal["ddp", "shard", "optimizer", "grad", "path", "loop", "prepare", "update", "sampler", "exchange"]
 OF_ITS_OWN: tuple[Mark, ...] = ("own", "clock")
 """Marks of what every process has another of."""
 _OPEN = object()
@@ -57,6 +57,11 @@ class Thing(msgspec.Struct, eq=False):
     def is_literal(self) -> bool:
         """Whether it is written out."""
         return self.value is not _OPEN
+
+    @property
+    def is_model(self) -> bool:
+        """Whether its class is a model's."""
+        return self.cls is not None and "forward" in self.cls.methods
 
     @property
     def owns_parameters(self) -> bool:
