@@ -23,6 +23,7 @@ from distkb.evidence.text.lines import Stamp, find_stamp, head, parts, seconds
         ("2026-11-21 11:08:43,186 INFO rank=5 step 0", 5),
         ("2026-11-21 11:08:43,186 - Rank 4: step 0", 4),
         ("rank 2 | loss 0.5", 2),
+        ("11:29:50 [node 1 rank 2/4] step 25", 2),
         ("node1: [rank6]: boom", 6),
         ("(RayTrainWorker pid=71, ip=10.0.0.2) [rank1]: boom", 1),
         ("(worker1, rank=1, pid=71, ip=10.0.0.2) [rank9]: boom", 9),

@@ -182,6 +182,12 @@ def rank_of(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def without_rank(name: str) -> str:
+    """Return a file's name with `#` in place of the rank that it states."""
+    found = _NAMED_RANK.search(name)
+    return f"{name[: found.start(1)]}#{name[found.end(1) :]}" if found else name
+
+
 def with_sibling_ranks(logs: Sequence[LogFile]) -> list[LogFile]:
     """Give ranks to files such as `0.out`, `1.out` that differ in one small number from their siblings."""
     families: dict[tuple[str, str], dict[int, list[int]]] = {}

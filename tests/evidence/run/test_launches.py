@@ -73,6 +73,21 @@ def test_folders_with_files_of_the_same_names_are_starts_of_one_job(tmp_path: Pa
     assert told(tmp_path)[1] == []
 
 
+def test_runs_that_go_on_beside_one_another_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    """The one that began last is diagnosed, also where it ended first; output and errors of one rank are one run."""
+    for name, starts, steps in (("a", 1, 20), ("b", 10, 1)):
+        for rank in (0, 1):
+            text = line(starts, "start with 2 ranks") + "".join(
+                line(starts + at, f"step {at}") for at in range(1, steps)
+            )
+            (tmp_path / f"{name}.rank{rank}.log").write_text(text)
+    assert told(tmp_path)[1] == [("a.rank#.log", False), ("b.rank#.log", True)]
+    for rank in (0, 1):
+        (tmp_path / f"a.rank{rank}.log").unlink()
+        (tmp_path / f"b.rank{rank}.err").write_text(line(15, "warning: slow") + line(16, "it failed"))
+    assert told(tmp_path)[1] == []
+
+
 def test_an_earlier_start_that_trained_is_told(tmp_path: Path) -> None:
     """Where this one came to its steps too, nothing follows from it."""
     steps = "".join(f"10:0{minute}:00 step {minute} loss 0.5\n" for minute in range(1, 6))

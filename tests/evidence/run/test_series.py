@@ -200,6 +200,8 @@ def test_a_zero_in_the_last_words_of_one_rank() -> None:
     assert [context for context, alone in by_context.items() if alone] == [f"batch #: {MARK} with boxes"]
     gone_on = {rank: [*texts, "saved"] for rank, texts in said.items()}
     assert not any(map(RELATIONS["ends-alone-at-zero"], columns(spoken(gone_on))))
+    of_regions = {rank: [f"region {rank} batch {step}" for step in (1, 2)] for rank in range(3)}
+    assert not any(map(RELATIONS["ends-alone-at-zero"], columns(spoken(of_regions))))
 
 
 def test_a_rate_that_swings_rises_again_even_to_a_higher_top() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from distkb.evidence.inventory import without_rank
 from distkb.evidence.observation import RunState
 from distkb.evidence.text.lines import head, lead, may_be_stamped, seconds
 
@@ -52,14 +53,15 @@ def newest(scans: Sequence[FileScan]) -> tuple[tuple[FileScan, ...], tuple[RunSt
     """
     launches = _launches(scans)
     if len(launches) < 2:
-        launches = _folders(scans) or launches
+        launches = _folders(scans) or _names(scans) or launches
     if len(launches) < 2:
         launches = _one_after_another(scans, launches)
     if len(launches) < 2:
         return tuple(scans), ()
     if not (_timed(launches, dated=True) or _timed(launches, dated=False)):
         return tuple(scans), ()
-    launches.sort(key=lambda launch: (launch.end, launch.start))
+    apart = all(launch.sure for launch in launches)  # then a run may end before an older one
+    launches.sort(key=lambda launch: (launch.start, launch.end) if apart else (launch.end, launch.start))
     joined = _joined(launches)
     if len(joined) < 2:
         return tuple(scans), ()
@@ -107,6 +109,30 @@ def _folders(scans: Sequence[FileScan]) -> list[_Launch]:
         scan.file.attempt is None for scan in scans
     )
     return list(found.values()) if beside and all(one & other for one, other in pairwise(names)) else []
+
+
+def _names(scans: Sequence[FileScan]) -> list[_Launch]:
+    """Files whose names are the same but for the number of the rank, where another such set has the same ranks.
+
+    Each is a run of its own, also where one goes on beside the other: they begin alike, and not at the same time, as
+    a rank's output and its errors, or two kinds of its output, would.
+    """
+    found: dict[str, _Launch] = {}
+    for scan in scans:
+        if scan.file.rank is None or scan.file.local or scan.file.attempt is not None:
+            continue
+        name = without_rank(scan.file.name)
+        found.setdefault(name, _Launch(name=name, scans=[], sure=True)).scans.append(scan)
+    launches = list(found.values())
+    ranks = [{scan.file.rank for scan in launch.scans} for launch in launches]
+    if len(launches) < 2 or not all(one & other for one, other in pairwise(ranks)):
+        return []
+    if not (_timed(launches, dated=True) or _timed(launches, dated=False)):
+        return []
+    launches.sort(key=lambda launch: launch.start)
+    begun = [{words for scan in launch.scans for words in _openings(scan)} for launch in launches]
+    apart = all(before.start + _PAUSE < after.start for before, after in pairwise(launches))
+    return launches if apart and all(one & other for one, other in pairwise(begun)) else []
 
 
 def _one_after_another(scans: Iterable[FileScan], named: Sequence[_Launch]) -> list[_Launch]:

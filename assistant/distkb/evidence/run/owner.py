@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from distkb.evidence.scanner.scan import FileScan, LineMatch
 
+OWN_SHARE = 0.7
+"""Least share of the lines with a rank that are its own in a file whose name says that rank."""
 HEADS = 300
 """Lines of a file's start and of its end by which it is told who wrote it."""
 
@@ -64,7 +66,7 @@ class Owner:
         self.said = said is not None
         self.rank: int | None = scan.file.rank
         if scan.file.rank is not None:
-            several = len(strong) > 1 and 2 * strong[scan.file.rank] < strong.total()
+            several = len(strong) > 1 and strong[scan.file.rank] < OWN_SHARE * strong.total()
             if several or (not strong and len(ranks) > 1 and 2 * len(own) > len(heads)):
                 self.console, self.rank = True, None  # the number is that of a node, a pod or a worker of several ranks
             elif said is not None or collide:

@@ -392,8 +392,13 @@ def grows(ranks: Iterable[Cells]) -> bool:
 
 
 def ends_alone_at_zero(column: Column) -> bool:
-    """Whether a number in the last words of a few ranks is 0, and in those of most ranks another whole number."""
+    """Whether a number in the last words of a few ranks is 0, and in those of most ranks another whole number.
+
+    One that each rank prints in all its lines is the number of a node or of a group.
+    """
     last = [cells[-1] for _, cells in column.ranks]
+    if all(len(cells) > 1 and len({cell.text for cell in cells}) == 1 for _, cells in column.ranks):
+        return False
     zeros = sum(cell.text == "0" for cell in last)
     if len(last) < 2 or not 0 < zeros <= len(last) / 2 or not all(cell.text.isdecimal() for cell in last):
         return False

@@ -70,7 +70,7 @@ name, Docker Compose, pdsh by address or by name, `srun --label`."""
 _RANK_NAMES = frozenset({"rank", "default", "trainer", "global_rank", "proc", "process", "local_rank", "worker", "gpu"})
 _WEAK_NAMES = frozenset({"local_rank", "worker", "gpu", "proc", "process"})
 _INNER = re.compile(
-    r"[\[(](?:global[_ ]?)?rank[ =:_]{0,2}(\d{1,5})[\]),| ]"
+    r"[\[(](?:[a-z]{1,12}[ _-]?\d{1,4}[ ,/]{1,2})?(?:global[_ ]?)?rank[ =:_]{0,2}(\d{1,5})(?:[\]),| ]|/\d{1,5}\])"
     r"|\b(?:global_)?rank[=:](\d{1,5})\b"
     r"|(?:^|[\s|\]-])rank[ _]?(\d{1,5})(?::| \||\]| -| INFO| WARN| ERROR)",
     re.IGNORECASE,
