@@ -27,6 +27,7 @@ from distkb.evidence.readers.scripts.outside import (
     NO_LENGTH,
     OF_MODELS,
     SAME,
+    SOURCES_OF_CHANCE,
     Origin,
     is_count,
     of_library,
@@ -188,7 +189,7 @@ class Origins:
             yield Reason(outside, function, node)
         elif name in EVEN:
             yield from self._length(node.args[0], function, depth + 1) if node.args else iter(())
-        elif name in OF_MODELS:
+        elif name in OF_MODELS or name in SOURCES_OF_CHANCE:
             return
         elif target is None and name in BY_VALUE:
             receiver = (node.func.value,) if isinstance(node.func, ast.Attribute) else ()

@@ -52,7 +52,8 @@ MAKERS = re.compile(r"^torch\.(?:rand|randn|randint|zeros|ones|empty|full|arange
 NO_LENGTH = frozenset(
     {
         "batch_size", "shuffle", "num_workers", "pin_memory", "desc", "disable", "collate_fn", "seed", "total",
-        "device", "device_ids", "device_id", "output_device", "position", "rank",
+        "device", "device_ids", "device_id", "output_device", "position", "rank", "generator",
+        "rng", "random_state", "dtype",
     }
 )  # fmt: skip
 """Arguments that do not say how much a loader gives."""
@@ -60,6 +61,8 @@ EVEN = frozenset({"DistributedSampler", "DistributedBatchSampler", "prepare_data
 """Calls that give every rank as much as the others, whatever rank they are told."""
 SAME = frozenset({"isinstance", "issubclass", "hasattr", "callable", "getattr", "type"})
 """Questions about what a value is, which every rank answers alike."""
+SOURCES_OF_CHANCE = frozenset({"Generator", "manual_seed", "seed", "default_rng", "RandomState", "Random"})
+"""Calls that make what random numbers come from: it decides which, and not how many."""
 OF_MODELS = frozenset(
     {"parameters", "named_parameters", "modules", "named_modules", "buffers", "named_buffers", "children", "state_dict"}
 )

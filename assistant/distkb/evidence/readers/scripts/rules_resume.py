@@ -40,9 +40,12 @@ def _is_optimizer(function: Function, site: Site, job: ScriptContext) -> bool:
 
 
 def _counts_on(job: ScriptContext) -> bool:
-    """Whether a counter is read from something by its name: `state["epoch"]`, `state.get("step")`."""
+    """Whether a counter is read from something by its name, and not only to be printed: `state["epoch"]`."""
     for script in job.project.scripts:
+        printed = {id(part) for node in script.nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
         for node in script.nodes:
+            if id(node) in printed:
+                continue
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and constant(node.slice) in _COUNTERS:
                 return True
             if (
