@@ -45,6 +45,7 @@ AROUND = (("(?<![A-Za-z0-9_])(?:", ")(?![A-Za-z0-9_])"), ("(?:", ")"))
 _NEGATED_EN = re.compile(
     r"(?i)(?:\b(?:no|not|never|nothing|none|nobody|without|w/o|neither|nor|instead of|rather than)|n['’]t)"
     r"(?:\s+(?!(?:and|but|or|then|so|because|why|when|after|until|if)\s)[\w-]+){0,2}\s+$"
+    r"|(?:不会|没有|不再|没|未)\s?$"
 )
 _NEGATED_KO = re.compile(
     r"^\S{0,4}(?:지(?:는|도)? ?(?:않|못|말)|는 (?:것이 )?아니|가 아니|이 아니"
