@@ -294,14 +294,18 @@
       return item.weight > 0 && item.observation.present && !!kind && kind.settles;
     }
 
-    function isPersonal(item) { return item.observation.source === "answer" || item.observation.source === "report"; }
+    /* A person's word, or that the run failed in another way, speaks against an error that was found too. */
+    function countsAgainst(item) {
+      var o = item.observation;
+      return o.source === "answer" || o.source === "report" || o.id.startsWith(constants.symptom + "=");
+    }
 
     var contributions = [];
     var scores = table.hypotheses.map(h => {
       var raw = known.map(o => { return { observation: o, weight: certainty.get(o.id) * weigh(h, o) }; });
       var moved = capEchoes(fadeRepeats(h, oncePerGroup(raw)));
       var settled = moved.some(settles), separate = 0, read = 0;
-      if (settled) moved = moved.filter(item => item.weight > 0 || isPersonal(item));
+      if (settled) moved = moved.filter(item => item.weight > 0 || countsAgainst(item));
       moved.forEach(item => {
         read += item.weight;
         if (standsAlone(item.observation)) separate += item.weight;

@@ -33,6 +33,7 @@ CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
         "AFFINITY",
         "CLOSE",
         "RESEMBLES",
+        "SYMPTOM",
         "REPORT_BACKGROUND",
         "REPORT_SILENCE",
     ),
