@@ -154,7 +154,10 @@
       var groups = new Set();
       observations.forEach(o => { if (o.present && kinds.has(o.id)) groups.add(kinds.get(o.id).group); });
       groups.delete(null);
-      return observations.filter(o => !kinds.has(o.id) || !groups.has(kinds.get(o.id).yieldsTo));
+      return observations.filter(o => {
+        var kind = kinds.get(o.id);
+        return !kind || !(groups.has(kind.yieldsTo) || (!o.present && groups.has(kind.group)));
+      });
     }
 
     /* Later primary errors on other ranks lose some of their weight. */

@@ -98,7 +98,10 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
 
 
 def unabsorbed(table: LikelihoodTable, known: Iterable[Observation]) -> list[Observation]:
-    """Leave out what another observation says more exactly, or shows not to have happened."""
+    """Leave out what another observation says more exactly, or shows not to have happened.
+
+    What was not seen in one way and was seen in another, of the same group, is no absence.
+    """
     known = tuple(known)
     kinds = table.kinds
     present = {o.id for o in known if o.present}
@@ -108,6 +111,7 @@ def unabsorbed(table: LikelihoodTable, known: Iterable[Observation]) -> list[Obs
         for o in known
         if table.yields_to.get(o.id) not in groups - {None}
         and (o.id not in kinds or present.isdisjoint(kinds[o.id].refuted_by))
+        and (o.present or o.id not in kinds or kinds[o.id].group not in groups - {None})
     ]
 
 
