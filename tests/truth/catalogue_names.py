@@ -29,7 +29,9 @@ from distkb.catalogue.load import load_sources
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLE = re.compile(r"(?<![\w./%$-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![\w(])", re.ASCII)
 API = re.compile(r"(?<![\w./-])(?:torch|accelerate)(?:\.[A-Za-z_]\w*)+", re.ASCII)
-UNREAD_TEXTS = frozenset({"pattern", "example", "url", "evidence", "given", "id", "shows", "entry", "slug"})
+UNREAD_TEXTS = frozenset(
+    {"pattern", "example", "url", "evidence", "given", "id", "shows", "entry", "slug", "refuted_by"}
+)
 """Fields that are no claims: patterns and log lines, addresses, ids."""
 INSTALLED = ("torch", "accelerate")
 

@@ -89,8 +89,8 @@ def fixed(entry: Entry, diagnosis: Diagnosis, catalogue: Catalogue, *, succeeded
 
 
 def said(diagnosis: Diagnosis) -> tuple[Observation, ...]:
-    """Return what was seen, facts that follow from it left out."""
-    return tuple(o for o in diagnosis.evidence.observations if o.present and "=" not in o.id)
+    """Return what was seen, facts that follow from it and what supposes that the run hangs left out."""
+    return tuple(o for o in diagnosis.evidence.observations if o.present and "=" not in o.id and not o.supposes)
 
 
 def document(verdict: ReproVerdict) -> dict[str, Any]:
