@@ -116,9 +116,9 @@ def _evidence(events: Sequence[Event], answered: set[str], implies: Mapping[str,
     )
 
 
-def _rank(observation: Observation) -> tuple[bool, bool, float]:
-    """Of two observations of one thing: seeing before not seeing, a quoted line before a word, the surer first."""
-    return (observation.present, bool(observation.quotes), observation.certainty)
+def _rank(observation: Observation) -> tuple[bool, bool, bool, float]:
+    """Of two observations of one thing: seeing it, then no supposition, then a quoted line, then the surer one."""
+    return (observation.present, not observation.supposes, bool(observation.quotes), observation.certainty)
 
 
 def _implied(observations: Iterable[Observation], implies: Mapping[str, Iterable[str]]) -> list[Observation]:

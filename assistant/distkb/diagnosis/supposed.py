@@ -32,8 +32,7 @@ def settled(evidence: Evidence, tells: Callable[[Observation], bool]) -> Evidenc
             found.append(msgspec.structs.replace(one, supposes=""))
         elif one.supposes.partition("=")[0] not in names and not troubled:
             found.append(msgspec.structs.replace(one, certainty=SUPPOSED * one.certainty))
-    known = {one.id for one in sure}
-    return msgspec.structs.replace(evidence, observations=tuple(o for o in found if o in sure or o.id not in known))
+    return msgspec.structs.replace(evidence, observations=tuple(found))
 
 
 def open_questions(evidence: Evidence) -> frozenset[str]:

@@ -101,9 +101,8 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     skipped = [*logs.skipped, *put_together]
     words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
-    said = given.get("symptom") or next((o.id.partition("=")[2] for o in words if o.id.startswith("symptom=")), "")
-    hanging = HANGS.endswith(f"={said}")
-
+    said = {o.id for o in (*words, *stated.observed(given)) if o.id.startswith("symptom=")}
+    hanging = HANGS in said
     scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging, earlier=earlier, wish=wish)
     endings = {signature.id for signature in signatures if signature.ending}
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
@@ -115,7 +114,6 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     seen = guarded(told, "-", skipped) or []
     known = {signature.id for signature in signatures} | set(findings)
     near = stock.paths if look_near else ()
-
     whole = [*result.observations, *_in_code(result, project, near, signatures, skipped)]
     supposed: list[Observation] = []
     if result.open_end and not said:

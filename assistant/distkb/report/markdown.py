@@ -12,7 +12,7 @@ from distkb.locale import Say
 from distkb.report.decided import decided
 from distkb.report.layout import clean
 from distkb.report.meaning import COLLECT, Meanings
-from distkb.report.measure import answer, entry_total, if_it_hangs, percent, runner_up
+from distkb.report.measure import answer, best_of_entries, entry_total, if_it_hangs, percent, runner_up
 from distkb.report.page import unified
 from distkb.report.story import tell
 
@@ -41,7 +41,7 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
     elif unexplained:
         blocks += _unexplained(diagnosis, meanings, say)
     else:
-        blocks += _candidates(diagnosis, diagnosis.causes, say)
+        blocks += _candidates(diagnosis, best_of_entries(diagnosis)[:3], say)
         blocks += _decided(diagnosis, "report.points-most", say)
     blocks += _next(diagnosis, say)
     return "\n\n".join(blocks) + "\n"
@@ -90,12 +90,9 @@ def _decided(diagnosis: Diagnosis, key: str, say: Say) -> list[str]:
 
 
 def _candidates(diagnosis: Diagnosis, causes: Iterable[RankedCause], say: Say) -> list[str]:
-    best: dict[str, RankedCause] = {}
-    for ranked in causes:
-        best.setdefault(ranked.entry.id, ranked)
     rows = [
         f"- **{r.entry.id}** {prose(say.text(r.entry.title))} ({percent(entry_total(diagnosis, r.entry.id))})"
-        for r in list(best.values())[:3]
+        for r in causes
     ]
     return ["\n".join(rows)] if rows else []
 

@@ -40,6 +40,14 @@ def entry_total(diagnosis: Diagnosis, entry: str) -> float:
     return sum(r.probability for r in diagnosis.causes if r.entry.id == entry)
 
 
+def best_of_entries(diagnosis: Diagnosis) -> tuple[RankedCause, ...]:
+    """Return the best cause of each entry, the most probable entry first."""
+    best: dict[str, RankedCause] = {}
+    for ranked in diagnosis.causes:
+        best.setdefault(ranked.entry.id, ranked)
+    return tuple(best.values())
+
+
 def if_it_hangs(diagnosis: Diagnosis) -> tuple[RankedCause, ...]:
     """Return what it could be if a run stands still whose output just ends: the best causes of the first entries.
 
@@ -47,10 +55,7 @@ def if_it_hangs(diagnosis: Diagnosis) -> tuple[RankedCause, ...]:
     """
     if not any(one.supposes for one in diagnosis.evidence.observations):
         return ()
-    best: dict[str, RankedCause] = {}
-    for ranked in diagnosis.causes:
-        best.setdefault(ranked.entry.id, ranked)
-    found = tuple(best.values())[:SUPPOSED]
+    found = best_of_entries(diagnosis)[:SUPPOSED]
     return found if found and entry_total(diagnosis, found[0].entry.id) >= LEAST else ()
 
 

@@ -11,7 +11,16 @@ from distkb.report.citations import Citations, readable, unmarked
 from distkb.report.decided import decided
 from distkb.report.layout import clean, cut, pad, width
 from distkb.report.meaning import COLLECT, Meanings
-from distkb.report.measure import Answer, answer, entry_total, if_it_hangs, percent, runner_up, strength
+from distkb.report.measure import (
+    Answer,
+    answer,
+    best_of_entries,
+    entry_total,
+    if_it_hangs,
+    percent,
+    runner_up,
+    strength,
+)
 from distkb.report.page import Ink, Page, plain
 from distkb.report.story import clock, exact, message, tell
 
@@ -169,12 +178,9 @@ class _Writer:
                 page.item("-", say(f"report.collect.{what}"))
         self._next()
 
-    def _candidates(self) -> list[RankedCause]:
+    def _candidates(self) -> tuple[RankedCause, ...]:
         """Return the best cause of each of the most probable entries."""
-        best: dict[str, RankedCause] = {}
-        for ranked in self.diagnosis.causes:
-            best.setdefault(ranked.entry.id, ranked)
-        return list(best.values())[:CANDIDATES]
+        return best_of_entries(self.diagnosis)[:CANDIDATES]
 
     def _why(self, ranked: RankedCause) -> None:
         supporting, opposing = _for(ranked), _against(ranked)

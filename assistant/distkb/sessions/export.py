@@ -96,9 +96,9 @@ def markdown(session: Session, view: SessionView, guide: Guide, say: Say) -> str
 def upstream(session: Session, view: SessionView, guide: Guide, say: Say) -> str:
     """Return a report for the maintainers of the library in question: what was seen, and what was ruled out."""
     words = _Words(guide, say)
-    observations = _distinct(view.diagnosis.evidence.observations)
+    observations = _distinct(o for o in view.diagnosis.evidence.observations if not o.supposes)
     seen = [o for o in observations if o.present and "=" not in o.id and not o.id.startswith("fix.")]
-    facts = [o for o in observations if o.present and "=" in o.id and not o.supposes]
+    facts = [o for o in observations if o.present and "=" in o.id]
     absent = [o for o in observations if not o.present and not o.id.startswith("fix.")]
     tried = [e for e in _standing(session) if isinstance(e, FixTried)]
     blocks = [f"# {say('session.upstream.title')}", say("session.upstream.intro", version=distkb.__version__)]

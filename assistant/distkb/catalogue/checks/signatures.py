@@ -37,6 +37,8 @@ def _faults(signature: Signature) -> Iterator[tuple[str, str]]:
     if run < LITERAL and {"log", "report", "frame"} & set(where):
         what = "longest fixed text is" if in_logs else "fixed text is"
         yield "pattern", f"the pattern's {what} {run} characters: every match needs {LITERAL}"
+    if "on-both-sides" in where and not {"value", "bound"} <= re.compile(pattern).groupindex.keys():
+        yield "pattern", "a pattern of `on-both-sides` needs the named groups 'value' and 'bound'"
     for group in unknown_groups(pattern):
         yield "pattern", f"nothing reads the named group '{group}': the known ones are {', '.join(sorted(GROUPS))}"
     yield from _example(signature)

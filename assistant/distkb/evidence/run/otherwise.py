@@ -61,7 +61,7 @@ def on_both_sides(spoken: Sequence[Talk], pattern: str) -> tuple[tuple[Process, 
     """
     said: dict[str, tuple[bool, Process, Line]] = {}
     sought = _compiled(pattern)
-    for talk in spoken[:MOST_RANKS]:
+    for talk in spoken[:: max(1, len(spoken) // MOST_RANKS)]:
         for line in reversed(talk.lines[-LAST_LINES:]):
             text = bare(line)
             found = sought.search(text)

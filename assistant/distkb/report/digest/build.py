@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import msgspec
 
-from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
+from distkb.diagnosis.model import Contribution, Diagnosis
 from distkb.evidence.observation import Closeup, Observation, Passage, Quote, RankState
 from distkb.evidence.text.ranks import SHOWN, listed
 from distkb.locale import Say
@@ -22,7 +22,7 @@ from distkb.report.digest.text import cost, write
 from distkb.report.digest.tokens import tokens
 from distkb.report.layout import clean, cut
 from distkb.report.meaning import Meanings
-from distkb.report.measure import answer, entry_total, if_it_hangs, percent, strength
+from distkb.report.measure import answer, best_of_entries, entry_total, if_it_hangs, percent, strength
 from distkb.report.story import clock, message, tell
 
 BUDGET = 3000
@@ -238,16 +238,13 @@ class _Writer:
         told = tell(self.evidence, self.meanings, say)
         if told:
             yield self._sentence(told)
-        causes: Iterable[RankedCause] = self.diagnosis.causes
+        causes = best_of_entries(self.diagnosis)[:CAUSES]
         if self.diagnosis.verdict == "no-evidence":
             causes = if_it_hangs(self.diagnosis)
             if not causes:
                 return
             yield self._sentence(f"{say('report.if-it-hangs')}:")
-        best: dict[str, RankedCause] = {}
-        for ranked in causes:
-            best.setdefault(ranked.entry.id, ranked)
-        for place, ranked in enumerate(list(best.values())[:CAUSES]):
+        for place, ranked in enumerate(causes):
             title = say(
                 "report.with-probability", title=say.text(ranked.cause.title), percent=percent(ranked.probability)
             )
