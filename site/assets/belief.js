@@ -51,11 +51,12 @@
     var hypotheses = data.causes.map((cause, number) => {
       var made = {
         number: number, id: cause[0], entry: data.entries[cause[1]], prior: cause[2],
-        stated: new Map(), pointing: new Set(), fixes: []
+        stated: new Map(), pointing: new Set(), settling: new Set(), fixes: []
       };
       for (var i = 0; i < cause[3].length; i += 2) {
         var name = names[cause[3][i]], level = cause[3][i + 1];
-        if (level >= constants.pointing) made.pointing.add(name);
+        if (level & constants.pointing) made.pointing.add(name);
+        if (level & constants.settling) made.settling.add(name);
         made.stated.set(name, data.levels[level % constants.pointing]);
       }
       cause[4].forEach(fix => {
@@ -76,7 +77,7 @@
     });
     hypotheses.push({
       number: hypotheses.length, id: constants.other, entry: null, prior: data.otherPrior,
-      stated: new Map(), pointing: new Set(), fixes: []
+      stated: new Map(), pointing: new Set(), settling: new Set(), fixes: []
     });
     hypotheses.forEach((h, number) => {
       h.stated.forEach((_, name) => {
@@ -292,9 +293,8 @@
       return o.source === "answer" || (!!kind && (kind.experiment || kind.settles));
     }
 
-    function settles(item) {
-      var kind = kinds.get(item.observation.id);
-      return item.weight > 0 && item.observation.present && !!kind && kind.settles;
+    function settles(h, item) {
+      return item.weight > 0 && item.observation.present && h.settling.has(item.observation.id);
     }
 
     /* A person's word, or that the run failed in another way, speaks against an error that was found too. */
@@ -307,7 +307,7 @@
     var scores = table.hypotheses.map(h => {
       var raw = known.map(o => { return { observation: o, weight: certainty.get(o.id) * weigh(h, o) }; });
       var moved = capEchoes(fadeRepeats(h, oncePerGroup(raw)));
-      var settled = moved.some(settles), separate = 0, read = 0;
+      var settled = moved.some(item => settles(h, item)), separate = 0, read = 0;
       if (settled) moved = moved.filter(item => item.weight > 0 || countsAgainst(item));
       moved.forEach(item => {
         read += item.weight;

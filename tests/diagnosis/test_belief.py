@@ -177,6 +177,21 @@ def test_an_error_in_the_code_settles_its_cause(prior: Prior) -> None:
     assert believe(t, Evidence(observations=(found, answered))).posterior["D1.a"] < beside
 
 
+def test_an_error_in_the_code_settles_only_the_cause_that_it_points_to() -> None:
+    """Where a second cause may show the same error, what was seen beside it decides between the two as elsewhere."""
+    bug = Finding(id="code.bug", means=Text(en="x", ko="x"), severity="error", entry="D1.a", background="never")
+    t = table(
+        entry("D1", cause("D1.a", {})),
+        entry("D2", cause("D2.a", {"code.bug": "always", "s.trained": "never"})),
+        signatures=(signature("s.trained"),),
+        findings=(bug,),
+    )
+    found = Observation(id="code.bug", source="probe")
+    alone = believe(t, Evidence(observations=(found,))).posterior
+    beside = believe(t, Evidence(observations=(found, seen("s.trained")))).posterior
+    assert beside["D2.a"] / beside["D1.a"] < 0.5 * alone["D2.a"] / alone["D1.a"]
+
+
 def test_entropy_of_a_fair_coin_is_one_bit() -> None:
     """The unit of information is the bit."""
     assert entropy_bits([0.5, 0.5]) == pytest.approx(1.0)

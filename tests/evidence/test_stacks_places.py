@@ -250,6 +250,7 @@ def test_lines_of_code_tell_what_frames_cannot() -> None:
     """`.item()`, `.wait()` and `time.sleep` are C functions without a frame."""
     for source, kind in (("loss.item()", "cuda-sync"), ("work.wait()", "collective"), ("time.sleep(5)", "io")):
         assert place_of(thread(TRAIN, MAIN, source=source)).kind == kind
+        assert place_of(thread(("save_checkpoint", "files.py", 9), MAIN, source=source)).kind == kind
 
 
 def test_what_stands_around_the_program_is_not_its_place() -> None:

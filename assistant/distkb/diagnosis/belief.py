@@ -81,7 +81,8 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
     contributions: dict[str, tuple[Contribution, ...]] = {}
     for hypothesis in table.hypotheses:
         moved = _contributions(table, hypothesis, known, certainty, strongest)
-        settled = any(c.weight > 0.0 and c.observation.present and _settles(table, c.observation) for c in moved)
+        found = (c.observation.id for c in moved if c.weight > 0.0 and c.observation.present)
+        settled = any(table.settles(name, hypothesis.id) for name in found)
         moved = [c for c in moved if c.weight > 0.0 or not settled or _counts_against(c.observation)]
         silence = 0.0 if settled else _silence(table, hypothesis, known, evidence)
         affinity = AFFINITY * evidence.affinity.get(hypothesis.entry.id, 0.0) if hypothesis.entry else 0.0
@@ -127,11 +128,6 @@ def _stands_alone(table: LikelihoodTable, observation: Observation) -> bool:
 def _counts_against(observation: Observation) -> bool:
     """Whether something speaks against an error that was found: a person's word, or that the run failed otherwise."""
     return observation.source in PERSONAL or observation.id.startswith(f"{SYMPTOM}=")
-
-
-def _settles(table: LikelihoodTable, observation: Observation) -> bool:
-    kind = table.kinds.get(observation.id)
-    return kind is not None and kind.settles
 
 
 def entropy_bits(probabilities: Iterable[float]) -> float:

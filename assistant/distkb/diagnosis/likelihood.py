@@ -123,6 +123,7 @@ class LikelihoodTable:
         }
         self.yields_to: dict[str, str] = {r.id: r.yields_to for r in tables if r.yields_to}
         self._pointing: set[tuple[str, str]] = set()
+        self._settling: set[tuple[str, str]] = set()
         self._named: dict[str, list[Hypothesis]] = {}
         for h in self.hypotheses:
             for name in {h.id, h.id.partition(".")[0]}:
@@ -143,6 +144,10 @@ class LikelihoodTable:
         What points to one cause are many different things that a probe may meet: none of them is due to be there.
         """
         return (finding, hypothesis) in self._pointing
+
+    def settles(self, finding: str, hypothesis: str) -> bool:
+        """Whether the finding is an error that no other failure shows by chance, and points to the cause."""
+        return (finding, hypothesis) in self._settling
 
     def _add_given(self, record: Signature | Finding) -> None:
         """Give the causes that an observation's own table names their likelihoods, where they state none themselves."""
@@ -191,6 +196,7 @@ class LikelihoodTable:
                 shown = sum(h.prior * self._stated[h.id].get(finding.id, 0.0) for h in causes)
                 background = min(kind.background, shown / SETTLED)
                 self.kinds[finding.id] = msgspec.structs.replace(kind, background=background, settles=True)
+                self._settling |= {(finding.id, h.id) for h in causes}
 
     def _settle_lines(self, signatures: Iterable[Signature]) -> None:
         """Give lines that only one entry's failures print a background that goes with the prior of their causes.

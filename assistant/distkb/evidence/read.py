@@ -19,7 +19,6 @@ from distkb.evidence.readers.report.report_reader import MAX_CHARACTERS, ReportR
 from distkb.evidence.run.derive import Derived, derive
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.findings import FROZEN
-from distkb.evidence.run.frames import stack_frames
 from distkb.evidence.run.launches import newest
 from distkb.evidence.run.overcome import without_overcome
 from distkb.evidence.run.timeline import waited
@@ -103,6 +102,12 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     words = [o for o in words if o.id.partition("=")[0] not in given]
     said = {o.id for o in (*words, *stated.observed(given)) if o.id.startswith("symptom=")}
     hanging = HANGS in said
+    near = stock.paths if look_near else ()
+    project, beside, standing = guarded(lambda: _sourced(standing, project, near), "script", skipped) or (
+        project,
+        (),
+        standing,
+    )
     scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging, earlier=earlier, wish=wish)
     endings = {signature.id for signature in signatures if signature.ending}
     errors = {signature.id for signature in signatures if signature.role != "context"} - endings
@@ -113,12 +118,11 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
 
     seen = guarded(told, "-", skipped) or []
     known = {signature.id for signature in signatures} | set(findings)
-    near = stock.paths if look_near else ()
-    whole = [*result.observations, *_in_code(result, project, near, signatures, skipped)]
+    whole = [*result.observations, *_in_code(result, project, beside, near, skipped)]
     supposed: list[Observation] = []
     if result.open_end and not said:
         _, if_so = _derived(logs, signatures, standing, [], hanging=True, earlier=earlier, wish=None)
-        supposed = _supposed(whole, [*if_so.observations, *_in_code(if_so, project, near, signatures, [])])
+        supposed = _supposed(whole, [*if_so.observations, *_in_code(if_so, project, beside, near, [])])
     closeup = result.closeup
     if closeup is not None:
         from distkb.evidence.code.passages import with_code
@@ -180,11 +184,25 @@ def _derived(
     return found or ((), derive((), (), signatures, standing, hanging=hanging, wish=wish))
 
 
+def _sourced(
+    standing: Sequence[Standing], project: Project | None, near: Sequence[Path]
+) -> tuple[Project | None, tuple[Observation, ...], Sequence[Standing]]:
+    """Where ranks stand, with the lines of the scripts; the scripts with those found near, and what these show."""
+    if not standing or (project is None and not near):
+        return project, (), standing
+    from distkb.evidence.code.near import with_near
+    from distkb.evidence.code.spots import with_sources
+
+    frames = {frame for one in standing for frame in one.place.frames}
+    project, said = with_near(project, frames, near)
+    return project, said, standing if project is None else with_sources(project, standing)
+
+
 def _in_code(
     result: Derived,
     project: Project | None,
+    beside: Sequence[Observation],
     near: Sequence[Path],
-    signatures: Sequence[Signature],
     skipped: list[Skipped],
 ) -> Sequence[Observation]:
     """What the scripts say of the places at which the ranks parted, and of themselves where they were found near."""
@@ -193,14 +211,12 @@ def _in_code(
         return ()
     from distkb.evidence.code.near import with_near
     from distkb.evidence.code.observe import observe
-    from distkb.evidence.code.spots import with_sources
 
     def look() -> list[Observation]:
         scripts, said = with_near(project, (f for p in parted.places for f in p.frames), near)
         if scripts is None:
             return []
-        standing = stack_frames(with_sources(scripts, parted.places), signatures)
-        return [*said, *standing, *observe(parted.parting, scripts, parted.last_lines)]
+        return [*beside, *said, *observe(parted.parting, scripts, parted.last_lines)]
 
     return guarded(look, "script", skipped) or ()
 

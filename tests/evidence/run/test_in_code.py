@@ -18,7 +18,7 @@ from distkb.evidence.observation import Observation
 from distkb.evidence.readers.scripts import read_scripts
 from distkb.evidence.readers.stacks import read_stacks
 from distkb.evidence.readers.stacks.model import Frame
-from distkb.evidence.run.frames import stack_frames
+from distkb.evidence.run.frames import frames
 from distkb.evidence.run.parting import part
 from distkb.evidence.run.positions import Position, Stage, positions
 from distkb.evidence.run.processes import Run
@@ -475,16 +475,25 @@ def test_a_script_of_another_version_says_nothing(tmp_path: Path) -> None:
 def test_a_stack_without_lines_of_code_gets_them_from_the_scripts(tmp_path: Path) -> None:
     """A dump names lines only; what stands there in the script says what the rank waits for."""
     script = tmp_path / "train.py"
-    script.write_text("import fcntl\n\n\ndef hold(file):\n    fcntl.flock(file, fcntl.LOCK_EX)\n")
-    project = read_scripts([script]).project
-    assert project is not None
-    bare = msgspec.structs.replace(
-        position(1, "work", ("hold", 5)), how="stack", frames=(Frame("hold", "/home/user/train.py", 5),)
+    script.write_text("import fcntl\n\n\ndef save_all(file):\n    fcntl.flock(file, fcntl.LOCK_EX)\n")
+    assert "frame.lock" not in seen_in_stack("idle", "save_all", 5, tmp_path, None)
+    assert "frame.lock" in seen_in_stack("idle", "save_all", 5, tmp_path, script)
+
+
+def seen_in_stack(state: str, function: str, line: int, folder: Path, script: Path | None) -> set[str]:
+    """Return what is seen in the frames of a process of which py-spy dumped one function."""
+    dump = folder / "rank1.txt"
+    dump.write_text(
+        f'Process 7: python train.py\nPython v3.11.7\n\nThread 7 ({state}): "MainThread"\n'
+        f"    {function} (train.py:{line})\n    <module> (train.py:9)\n"
     )
-    (place,) = with_sources(project, [bare])
-    assert place.frames[-1].source == "fcntl.flock(file, fcntl.LOCK_EX)"
-    assert "frame.lock" not in {one.id for one in stack_frames([bare], signatures())}
-    assert "frame.lock" in {one.id for one in stack_frames([place], signatures())}
+    standing = read_stacks([dump]).standing
+    if script is not None:
+        project = read_scripts([script]).project
+        assert project is not None
+        standing = with_sources(project, standing)
+    places = positions(Run(), build(Run(), [], {}), standing)
+    return {one.id for one in frames(Run(), places, signatures())}
 
 
 @pytest.mark.parametrize(
@@ -505,13 +514,5 @@ def test_a_rank_that_sleeps_in_a_call_without_frames_is_told_by_its_line(
     script.write_text(
         "import json\n\n\ndef debug(row):\n    print(json.dumps(row))\n    row.wait()\n    with LOCK:\n        pass\n"
     )
-    dump = tmp_path / "rank1.txt"
-    dump.write_text(
-        f'Process 7: python train.py\nPython v3.11.7\n\nThread 7 ({state}): "MainThread"\n'
-        f"    debug (train.py:{line})\n    <module> (train.py:9)\n"
-    )
-    project = read_scripts([script]).project
-    assert project is not None
-    (place,) = positions(Run(), build(Run(), [], {}), read_stacks([dump]).standing)
-    seen = {one.id for one in stack_frames(with_sources(project, [place]) or [place], signatures())}
+    seen = seen_in_stack(state, "debug", line, tmp_path, script)
     assert {name for name in seen if name.startswith("frame.asleep")} == found

@@ -67,6 +67,22 @@ def test_what_a_rank_was_doing(between: tuple[Frame, ...], expected: Stage) -> N
     assert stage(frames, place_of(Thread(frames=frames))) == expected
 
 
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        (Frame("confirm_save", "/home/user/files.py", 9, "answer = input(question)"), "work"),
+        (Frame("save_all", "/home/user/files.py", 9, "rows = sorted(names)"), "work"),
+        (Frame("save_all", "/home/user/files.py", 9), "save"),
+        (Frame("_save", f"{TORCH}/serialization.py", 9), "work"),
+        (Frame("_full_state", f"{TORCH}/distributed/checkpoint/state_dict.py", 9), "save"),
+    ],
+)
+def test_a_rank_that_saves_waits_for_others_only_where_it_may_gather(inner: Frame, expected: Stage) -> None:
+    """Whoever writes or asks in a function of that name waits for nobody; where no line tells it, it may gather."""
+    frames = (inner, Frame("save_model", "/home/user/train.py", 7))
+    assert stage(frames, place_of(Thread(frames=frames))) == expected
+
+
 @given(
     st.lists(
         st.builds(

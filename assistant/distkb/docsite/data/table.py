@@ -61,8 +61,9 @@ CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
 }
 """Numbers of the belief and of the choice of the next move, by the module that explains them."""
 
-POINTING = 16
-"""Added to a likelihood's number where a finding points to the cause and the cause itself says nothing of it."""
+POINTING, SETTLING = 16, 32
+"""Added to a likelihood's number where a finding points to the cause and the cause itself says nothing of it, and where
+it is an error that settles the matter for the cause."""
 ROLES = ("primary", "collateral", "context")
 IN_LOGS, IS_SIGNATURE, FROM_LAUNCHER, ENDING, SILENT, DEFINITE, SETTLES = 1, 2, 4, 8, 16, 32, 64
 
@@ -89,11 +90,12 @@ def table(library: Library) -> dict[str, Any]:
         stated: list[int] = []
         for name, p in likelihoods.stated(h.id).items():
             if name in number:
-                stated += (number[name], levels.index(p) + POINTING * likelihoods.points(name, h.id))
+                marks = POINTING * likelihoods.points(name, h.id) + SETTLING * likelihoods.settles(name, h.id)
+                stated += (number[name], levels.index(p) + marks)
         causes.append([h.id, entries[h.entry.id], h.prior, stated, [_fix(fix, levels) for fix in h.cause.fixes]])
     return {
         "constants": {_camel(name): getattr(module, name) for module, names in CONSTANTS.items() for name in names}
-        | {"linesSeconds": LINES_SECONDS, "pointing": POINTING, "other": OTHER, "lines": LINES},
+        | {"linesSeconds": LINES_SECONDS, "pointing": POINTING, "settling": SETTLING, "other": OTHER, "lines": LINES},
         "otherPrior": likelihoods.hypotheses[-1].prior,
         "levels": levels,
         "roles": ROLES,

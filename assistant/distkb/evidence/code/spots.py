@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.evidence.readers.scripts.blocks import Arm, parts
+from distkb.evidence.readers.stacks.known import is_library
+from distkb.evidence.readers.stacks.place import place_of, representative
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from distkb.evidence.readers.scripts.project import Function, Project
     from distkb.evidence.readers.scripts.source import Script
+    from distkb.evidence.readers.stacks.group import Standing
     from distkb.evidence.readers.stacks.model import Frame
-    from distkb.evidence.run.positions import Position
 
 
 class Spot(msgspec.Struct, frozen=True, eq=False):
@@ -47,18 +50,23 @@ def chain(project: Project, frames: Sequence[Frame]) -> tuple[Spot, ...]:
     return tuple(spot for spot in found if spot is not None)
 
 
-def with_sources(project: Project, places: Iterable[Position]) -> list[Position]:
-    """Return the places of which a dump holds no lines of code, with those that the scripts have there."""
-    found: list[Position] = []
-    for place in places:
-        frames = tuple(_with_source(project, frame) for frame in place.frames)
-        if frames != place.frames:
-            found.append(msgspec.structs.replace(place, frames=frames))
-    return found
+def with_sources(project: Project, standing: Iterable[Standing]) -> tuple[Standing, ...]:
+    """Return where ranks stand; lines that a dump does not hold are the scripts', and tell what a call does."""
+    sourced = cache(lambda frame: _with_source(project, frame))
+    found: list[Standing] = []
+    for one in standing:
+        last = one.dump.snapshots[-1] if one.dump.snapshots else ()
+        threads = tuple(msgspec.structs.replace(t, frames=tuple(map(sourced, t.frames))) for t in last)
+        if threads == last:
+            found.append(one)
+            continue
+        dump = msgspec.structs.replace(one.dump, snapshots=(*one.dump.snapshots[:-1], threads))
+        found.append(msgspec.structs.replace(one, dump=dump, place=place_of(representative(threads))))
+    return tuple(found)
 
 
 def _with_source(project: Project, frame: Frame) -> Frame:
-    spot = None if frame.source else spot_of(project, frame)
+    spot = None if frame.source or is_library(frame.path) else spot_of(project, frame)
     return frame if spot is None else msgspec.structs.replace(frame, source=spot.script.lines[frame.line - 1].strip())
 
 

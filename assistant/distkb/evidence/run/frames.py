@@ -37,11 +37,6 @@ def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]
     return _together([*shown, *_place_hits(places, signatures)])
 
 
-def stack_frames(places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
-    """Signatures of frames, matched on where ranks stood by their stacks alone."""
-    return _together(_place_hits(places, signatures))
-
-
 class Frames:
     """Signatures of frames, looked for in texts of one kind of place."""
 

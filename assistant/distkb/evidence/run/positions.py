@@ -241,7 +241,16 @@ def stage(frames: Sequence[Frame], place: StackPosition) -> Stage:
         return "barrier"
     if place.kind == "collective":
         return _collective_stage(frames, place)
+    if place.kind == "save" and _writes(frames[0]):
+        return "work"
     return _STAGES.get(place.kind, "unknown")
+
+
+def _writes(inner: Frame) -> bool:
+    """Whether the innermost frame of a save shows that the rank waits for no other: it writes, or does what it says."""
+    if known.is_library(inner.path):
+        return _SAVES.search(inner.path.replace("\\", "/")) is None
+    return bool(inner.source)
 
 
 def _collective_stage(frames: Sequence[Frame], place: StackPosition) -> Stage:

@@ -135,9 +135,13 @@ on its buckets in the second step (reducer.cpp, sync_bucket_indices)."""
 SOURCE_SYNC = re.compile(
     r"\.(?:item|cpu|tolist|numpy)\(\)|cuda\.synchronize\(|\.to\(\s*['\"]cpu['\"]|\bbool\(\w+\)|torch\.isnan\(.*\)\.any\(\)"
 )
-SOURCE_WAIT = re.compile(r"\.wait\(\)")
-SOURCE_IO = re.compile(r"\btime\.sleep\(|\bopen\(|\brequests\.|\burlopen\(|\binput\(")
-SOURCE_SAVE = re.compile(r"\btorch\.save\(|\bsave_(?:file|model|pretrained|checkpoint|state)\(")
+BY_SOURCE: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("collective", re.compile(r"\.wait\(\)")),
+    ("save", re.compile(r"\btorch\.save\(|\bsave_(?:file|model|pretrained|checkpoint|state)\(")),
+    ("cuda-sync", SOURCE_SYNC),
+    ("io", re.compile(r"\btime\.sleep\(|\bopen\(|\brequests\.|\burlopen\(|\binput\(")),
+)
+"""What a line of code that calls into C tells of the place; the first that fits."""
 
 SAVES = re.compile(
     r"(?i)(?:^|_)(?:save|saving|checkpoint|ckpt|export|push_to_hub|upload)(?:_|$|s$|ing$)|savecheckpoint"

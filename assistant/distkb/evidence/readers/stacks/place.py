@@ -92,10 +92,9 @@ def place_of(thread: Thread | None) -> StackPosition:
         around = within or ("backward" if any(_matches("backward", frame) for frame in frames) else None)
         return StackPosition(kind=kind, op=op, within=around, frames=mine)
     kind = _kind(frames)
-    # A `forward` deep in the stack says less than what the user's function is about.
-    if kind in ("user", "forward") and within is not None:
-        kind = within
-    kind = _by_source(frames, kind)
+    # A `forward` deep in the stack says less than what the user's function is about, and its name less than its line.
+    if kind in ("user", "unknown", "forward"):
+        kind = _by_source(frames) or (kind if kind == "unknown" else within) or kind
     if kind == "collective":
         return StackPosition(kind=kind, op="wait", within=within, frames=mine)
     if kind in ("backward", "cuda-sync"):
@@ -227,15 +226,7 @@ def _own_thread(frames: Sequence[Frame]) -> str | None:
     return None
 
 
-def _by_source(frames: Sequence[Frame], kind: Kind) -> Kind:
-    """Refine the place by the line of code where a dump has it: calls into C leave no frame."""
+def _by_source(frames: Sequence[Frame]) -> Kind | None:
+    """Return the place that the line of code tells, where the dump or a script has it: calls into C leave no frame."""
     source = frames[0].source if frames else ""
-    if not source or kind not in ("user", "unknown", "forward"):
-        return kind
-    if known.SOURCE_WAIT.search(source):
-        return "collective"
-    if known.SOURCE_SAVE.search(source):
-        return "save"
-    if known.SOURCE_SYNC.search(source):
-        return "cuda-sync"
-    return "io" if known.SOURCE_IO.search(source) else kind
+    return next((kind for kind, pattern in known.BY_SOURCE if source and pattern.search(source)), None)
