@@ -154,6 +154,8 @@ def derive(
     uncaught = (unknown[1],) if unknown is not None and _is_uncaught(unknown[0]) else ()
     quoted = {
         "run.own-directories": own_directories(run.processes),
+        "run.all-wait": _all_waiting(waits, world),
+        "run.own-threads-asleep": tuple(place.quote for place in places if place.beside is not None),
         "run.worked-before": _steps_of(before(), timeline)
         if earlier and not any(one.id == STEPS for one in shown)
         else (),
@@ -182,6 +184,13 @@ def derive(
         if wish is None
         else closeup(run, timeline, places, alone(model.spoken) if troubled else (), world, wish),
     )
+
+
+def _all_waiting(places: Sequence[Position], world: int | None) -> tuple[Quote, ...]:
+    """Where the ranks wait for one another, if every rank of the world does and none of them ended by itself."""
+    ranks = {place.rank for place in places if place.waits and not place.died}
+    whole = world is not None and world > 1 and ranks == set(range(world)) and len(places) == world
+    return tuple(place.quote for place in places) if whole else ()
 
 
 def _steps_of(work: Mapping[str, Sequence[Line]], timeline: Timeline) -> tuple[Quote, ...]:

@@ -58,6 +58,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the communication library itself failed there: a call that fails for any reason is no wait in it."""
     asleep: bool = False
     """Whether its thread slept in the user's own frame, in a call that is no Python, as a full pipe makes it."""
+    beside: Frame | None = None
+    """Where another thread of the user's slept in the user's own frame, while this one did."""
     went_on: bool = False
     """Whether it waited there and gave up in another wait: its own code went on when the first had failed."""
     quote: Quote
@@ -195,6 +197,10 @@ def _of_standing(one: Standing, ranks: Mapping[int, int], aborted: int | None) -
         return None
     where = stage(thread.frames, one.place)
     inner = mine[-1]
+    asleep = _sleeps(thread)
+    if asleep and where == "save":
+        where = "work"
+    others = (other for other in threads if other is not thread and asleep and _sleeps(other))
     text = f'File "{inner.path}", line {inner.line}, in {inner.function}  {inner.source}'.rstrip()
     return Position(
         rank=rank,
@@ -207,9 +213,16 @@ def _of_standing(one: Standing, ranks: Mapping[int, int], aborted: int | None) -
         waits=where in WAITS and not one.moved,
         inference=_is_inference(thread.frames),
         died=dump.fatal,
-        asleep=thread.active is False and thread.frames[0] == inner,
+        asleep=asleep,
+        beside=next((other.frames[0] for other in others), None),
         quote=Quote(text=quote_text(text), path=dump.path, line=dump.line, rank=rank),
     )
+
+
+def _sleeps(thread: Thread) -> bool:
+    """Whether a thread sleeps in the user's own frame: in a call that is no Python, of which no library made it."""
+    inner = thread.frames[0] if thread.frames else None
+    return inner is not None and thread.active is False and _is_users(inner) and not known.is_library(inner.path)
 
 
 def _is_inference(frames: Sequence[Frame]) -> bool:
