@@ -148,7 +148,7 @@ class Signature(Record, frozen=True, kw_only=True):
     pattern: str
     """Regular expression in the subset that `re` and Hyperscan share; matched within one line.
     Named groups are read by the program: rank, peer, op, seq, timeout_ms, exitcode, signal, port, host, step,
-    world_size, value, bound."""
+    world_size, value, bound, sent_bytes, expected_bytes."""
     role: Role
     means: Text
     """What the line says about the run, in one sentence."""

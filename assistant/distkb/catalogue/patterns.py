@@ -15,6 +15,8 @@ GROUPS: Final = frozenset(
         "op",
         "seq",
         "timeout_ms",
+        "sent_bytes",
+        "expected_bytes",
         "exitcode",
         "signal",
         "port",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run_samples import TEXTS, lines
+from run_samples import TEXTS, derived, lines, scan
 
-from distkb.evidence.run.sizes import divided
+from distkb.evidence.run.sizes import PRECISION, divided
 
 
 def said(*texts: str) -> str | None:
@@ -47,3 +47,19 @@ def test_any_lines_are_held_against_each_other(texts: list[str], world: int | No
     """Whatever was printed, the answer quotes lines that were."""
     found = divided({"rank 0": lines(*texts)}, world)
     assert found is None or {line.text for line in found[1]} <= set(texts)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("op.preamble.length <= op.nbytes. 4096 vs 2048", True),
+        ("op.preamble.length <= op.nbytes. 2048 vs 8192", True),
+        ("op.preamble.length <= op.nbytes. 28272 vs 10992", False),
+        ("op.preamble.length <= op.nbytes. 1828 vs 4", None),
+        ("peer 10.0.0.2<40120> message truncated : receiving 1048576 bytes instead of 524288", True),
+    ],
+)
+def test_two_sizes_tell_whether_only_the_precision_may_differ(line: str, told: bool | None) -> None:
+    """As many numbers in another precision have 2 or 4 times the bytes; any other sizes are of other tensors."""
+    found = [one.present for one in derived(scan(line)).observations if one.id == PRECISION]
+    assert found == ([] if told is None else [told])

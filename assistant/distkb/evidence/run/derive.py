@@ -35,7 +35,7 @@ from distkb.evidence.run.reached import MADE, STEPS, learnt
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import began_apart, read_before_written, resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import alone, talks
-from distkb.evidence.run.sizes import divided
+from distkb.evidence.run.sizes import by_precision, divided
 from distkb.evidence.run.steps import ends_run
 from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes, plain_quote
 from distkb.evidence.run.unexplained import general
@@ -161,8 +161,10 @@ def derive(
         else (),
         "logs.exception-in-library": uncaught,
     }
+    sizes = by_precision(hit for process in run.processes for hit in process.hits)
     found = [
         *shown,
+        *(() if sizes is None else (sizes,)),
         *(Observation(id=name, source="log", quotes=quotes) for name, quotes in quoted.items() if quotes),
         *in_frames,
         *observe(model, signatures, timeline),

@@ -1,4 +1,4 @@
-"""What a run said of its data, its batch and its steps, held against each other: how often the data was divided."""
+"""What a run said of sizes, held against each other: how often its data was divided, and of what two tensors were."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from distkb.evidence.observation import Observation
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.sayings import templates
+from distkb.evidence.scanner.scan import hit_quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from distkb.evidence.scanner.scan import FileScan, LineMatch
+
+PRECISION = "run.sizes-of-two-precisions"
+_BYTES = frozenset({"sent_bytes", "expected_bytes"})
 Division = Literal["never", "once", "twice"]
 """How often the data was divided over the ranks."""
 FEWEST_STEPS = 4
@@ -51,6 +57,15 @@ class Size(NamedTuple):
     line: Line
     each: bool = False
     """Whether the line says that it holds for each rank by itself."""
+
+
+def by_precision(hits: Iterable[tuple[FileScan, LineMatch]]) -> Observation | None:
+    """Whether two ranks' tensors could hold as many numbers, of 2 or 4 times as many bytes; None where no line says."""
+    told = [(hit_quote(scan, hit, hit.rank, None), hit.values) for scan, hit in hits if hit.values.keys() >= _BYTES]
+    pairs = [sorted((int(values["sent_bytes"]), int(values["expected_bytes"]))) for _, values in told]
+    fits = [large in {2 * small, 4 * small} for small, large in pairs]
+    quotes = tuple(quote for (quote, _), fit in zip(told, fits, strict=True) if fit)
+    return Observation(id=PRECISION, source="log", present=any(fits), quotes=quotes[:1]) if fits else None
 
 
 def divided(work: Mapping[str, Sequence[Line]], world: int | None) -> tuple[Division, tuple[Line, ...]] | None:
