@@ -280,3 +280,29 @@ def test_an_abort_after_a_wait_that_failed_is_no_cause() -> None:
     closed = "".join(f"[rank0]: {line}\n" for line in f"{RAISED}{lost}".splitlines())
     first = observed(scan(f"[rank0]: step 1\n[rank1]: step 1\n{abort}{closed}"))
     assert first["logs.one-rank-failed-first"].quotes[0].rank == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("step 3\nruns/base is not empty, start over? [y/N] ", True),
+        ("step 3\nWhich run shall be resumed? ", True),
+        ("step 3\nOverwrite (a/b)?: ", True),
+        ("step 3\nruns/base is not empty, start over? [y/N]\n", False),
+        ("step 3\nepoch 1:  50%|###   | 5/10 [00:01<00:01, 4.9it/s]", False),
+        ("step 3 loss ?\nstep 4", False),
+    ],
+)
+def test_an_output_that_ends_in_a_question_waits_for_somebody_to_type(text: str, asks: bool) -> None:
+    """A prompt leaves the cursor behind it; a question that is only printed ends its line."""
+    assert ("run.ends-in-question" in observed(scan(text, "rank0.log", 0))) == asks
+
+
+@pytest.mark.parametrize(("reached", "done"), [(240, True), (200, False)])
+def test_one_rank_may_say_for_all_that_the_run_is_done(reached: int, done: bool) -> None:
+    """Ranks that made as many steps as the one that says it have come to their end; one that stands behind has not."""
+    first = "".join(f"step {n} loss 0.5\n" for n in range(20, 260, 20)) + "finished in 25.4s\n"
+    second = "".join(f"step {n} loss 0.6\n" for n in range(20, reached + 20, 20))
+    seen = derived(scan(first, "rank0.log", 0), scan(second, "rank1.log", 1))
+    assert ("run.completed" in {one.id for one in seen.observations}) == done
+    assert [one.state for one in seen.ranks] == ["done", "done" if done else "silent"]

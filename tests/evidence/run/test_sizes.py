@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run_samples import TEXTS, derived, lines, scan
+from run_samples import TEXTS, lines, observed, scan
 
-from distkb.evidence.run.sizes import PRECISION, divided
+from distkb.evidence.run.sizes import divided
 
 
 def said(*texts: str) -> str | None:
@@ -52,14 +52,16 @@ def test_any_lines_are_held_against_each_other(texts: list[str], world: int | No
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("op.preamble.length <= op.nbytes. 4096 vs 2048", True),
-        ("op.preamble.length <= op.nbytes. 2048 vs 8192", True),
-        ("op.preamble.length <= op.nbytes. 28272 vs 10992", False),
-        ("op.preamble.length <= op.nbytes. 1828 vs 4", None),
-        ("peer 10.0.0.2<40120> message truncated : receiving 1048576 bytes instead of 524288", True),
+        ("op.preamble.length <= op.nbytes. 4096 vs 2048", {"run.sizes-of-two-precisions"}),
+        ("op.preamble.length <= op.nbytes. 2048 vs 8192", {"run.sizes-of-two-precisions"}),
+        ("op.preamble.length <= op.nbytes. 28272 vs 10992", {"run.sizes-of-two-shapes"}),
+        ("op.preamble.length <= op.nbytes. 1828 vs 4", set()),
+        (
+            "peer 10.0.0.2<40120> message truncated : receiving 1048576 bytes instead of 524288",
+            {"run.sizes-of-two-precisions"},
+        ),
     ],
 )
-def test_two_sizes_tell_whether_only_the_precision_may_differ(line: str, told: bool | None) -> None:
+def test_two_sizes_tell_whether_only_the_precision_may_differ(line: str, told: set[str]) -> None:
     """As many numbers in another precision have 2 or 4 times the bytes; any other sizes are of other tensors."""
-    found = [one.present for one in derived(scan(line)).observations if one.id == PRECISION]
-    assert found == ([] if told is None else [told])
+    assert {name for name in observed(scan(line)) if name.startswith("run.sizes-of")} == told

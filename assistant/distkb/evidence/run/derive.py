@@ -20,6 +20,7 @@ from distkb.evidence.run.ends import (
     fallbacks,
     going,
     last_words,
+    questions,
     quiet,
     started_over,
     stopped_apart,
@@ -35,7 +36,7 @@ from distkb.evidence.run.reached import MADE, STEPS, learnt
 from distkb.evidence.run.rollcall import roll_call
 from distkb.evidence.run.said import began_apart, read_before_written, resumed_behind, shorter_limit
 from distkb.evidence.run.sayings import alone, talks
-from distkb.evidence.run.sizes import by_precision, divided
+from distkb.evidence.run.sizes import divided, told_apart
 from distkb.evidence.run.steps import ends_run
 from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes, plain_quote
 from distkb.evidence.run.unexplained import general
@@ -154,6 +155,7 @@ def derive(
     uncaught = (unknown[1],) if unknown is not None and _is_uncaught(unknown[0]) else ()
     quoted = {
         "run.own-directories": own_directories(run.processes),
+        "run.ends-in-question": questions(scans),
         "run.all-wait": _all_waiting(waits, world),
         "run.own-threads-asleep": tuple(place.quote for place in places if place.beside is not None),
         "run.worked-before": _steps_of(before(), timeline)
@@ -161,7 +163,7 @@ def derive(
         else (),
         "logs.exception-in-library": uncaught,
     }
-    sizes = by_precision(hit for process in run.processes for hit in process.hits)
+    sizes = told_apart(hit for process in run.processes for hit in process.hits)
     found = [
         *shown,
         *(() if sizes is None else (sizes,)),
@@ -176,7 +178,10 @@ def derive(
         run=run,
         timeline=timeline,
         open_end=not troubled and any(own.values()) and not any(ends_run(line.text) for line in _ends(own)),
-        ranks=roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys),
+        ranks=tuple(
+            msgspec.structs.replace(one, state="done") if done and one.state == "silent" else one
+            for one in roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys)
+        ),
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
         places=places,

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from distkb.evidence.observation import Quote
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.sayings import most_often, say, templates
-from distkb.evidence.run.steps import counted, ends_run, reaches_its_end, says_finished
+from distkb.evidence.run.steps import counted, ends_run, last_progress, reaches_its_end, says_finished
 from distkb.evidence.run.work import SEEN
 from distkb.evidence.scanner.scan import hit_quote
+from distkb.evidence.text.clean import quote_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from distkb.catalogue.model import Signature
-    from distkb.evidence.observation import Quote
     from distkb.evidence.run.processes import Process, Run
     from distkb.evidence.run.sayings import Talk
     from distkb.evidence.run.timeline import Timeline
@@ -50,6 +51,8 @@ RESTART = 4
 REPORTS = 100
 """Lines within which a launcher's report belongs to the ending, or to the report, before it; a job that was requeued
 may go on in the same file. Of many reports of one kind only a few are kept, and their number is added."""
+_QUESTION = re.compile(r"\?[ :]{0,3}(?:[\[(][^\])]{1,40}[\])])?[ :>]{0,3}$")
+"""The end of a line that waits for an answer, with the answers to choose from."""
 _NO_WORDS = re.compile(
     r"^(?:\*{5,}|={5,}|-{5,}|Setting OMP_NUM|=+$)|UserWarning|FutureWarning|warnings\.warn|Child process with PID"
 )
@@ -177,18 +180,24 @@ def going(
 
 
 def completed(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) -> tuple[tuple[Process, Line], ...]:
-    """Return the lines that show that every rank came to its end without a failure; empty where one did not."""
+    """Return the lines that show that every rank came to its end without a failure; empty where one did not.
+
+    Often one rank says for all that the run is done: those that made as many steps as it did came to their end too.
+    """
     if timeline.events or timeline.failures or run.launcher or any(process.traces for process in run.processes):
         return ()
-    shown: list[tuple[Process, Line]] = []
-    for process in run.processes:
-        lines = work.get(process.key, ())
-        if not lines:
-            continue
-        if not any(says_finished(line.text) for line in lines[-5:]) and not reaches_its_end(Lines.given(lines)):
+    said = [(process, Lines.given(lines)) for process in run.processes if (lines := work.get(process.key, ()))]
+    ended = [_progress(lines) for _, lines in said if any(ends_run(line.text) for line in lines[-5:])]
+    for _, lines in said:
+        own = any(says_finished(line.text) for line in lines[-5:]) or reaches_its_end(lines)
+        if not own and (not ended or _progress(lines) != ended[0] or not ended[0]):
             return ()
-        shown.append((process, lines[-1]))
-    return tuple(shown)
+    return tuple((process, lines[-1]) for process, lines in said)
+
+
+def _progress(lines: Lines) -> dict[str, tuple[int | None, int]]:
+    """How far a rank came, by each of its counters."""
+    return {name: (last.epoch, last.step) for name, last in last_progress(lines).items()}
 
 
 def stopped_apart(run: Run, timeline: Timeline, spoken: Sequence[Talk]) -> tuple[tuple[Process, Line], ...]:
@@ -253,6 +262,17 @@ def stuck_again(first: Mapping[str, Sequence[Line]], last: Mapping[str, Sequence
         if lines:
             found = found or (lines[-1], before[at + 1])
     return found
+
+
+def questions(scans: Iterable[FileScan]) -> tuple[Quote, ...]:
+    """Return the questions with which outputs end: a prompt does not end its line, for the answer comes behind it."""
+    found: list[Quote] = []
+    for scan in scans:
+        *before, last = scan.end.split("\n")
+        if _QUESTION.search(last[-SEEN:]):
+            line = scan.end_line + len(before)
+            found.append(Quote(text=quote_text(last), path=scan.file.name, line=line, rank=scan.file.rank))
+    return tuple(found)
 
 
 def fallbacks(lines: Sequence[Line]) -> list[int]:

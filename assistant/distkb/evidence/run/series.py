@@ -305,14 +305,22 @@ def agrees(column: Column) -> bool:
 
 
 def agrees_in_groups(column: Column) -> bool:
-    """Whether precise numbers are the same within groups of ranks of one size, always the same, and differ else."""
+    """Whether numbers are the same within groups of ranks of one size, always the same groups, and differ else.
+
+    Two rows of precise numbers tell it; of others, which are the same by chance now and then, it takes more.
+    """
     if len(column.ranks) < 4 or not differs(column):
         return False
-    groupings = (_grouping(row) for row in column.rows() if all(map(_is_precise, row)))
-    first = next(groupings, ())
-    sizes = set(map(first.count, set(first)))
-    again = next(groupings, ()) == first
-    return again and len(sizes) == 1 and min(sizes) > 1 and all(one == first for one in groupings)
+    precise = [_grouping(row) for row in column.rows() if all(map(_is_precise, row))]
+    rows = precise or [grouping for row in column.rows() if _fills(row) and any(grouping := _grouping(row))]
+    sizes = set(map(rows[0].count, set(rows[0]))) if rows else set()
+    enough = len(rows) >= (2 if precise else LEAST_ROWS)
+    return enough and len(sizes) == 1 and min(sizes) > 1 and len(set(rows)) == 1
+
+
+def _fills(row: Sequence[str]) -> bool:
+    """Whether all numbers of a row have as many digits as are one less than precise, zeros at the end among them."""
+    return all(len(text.replace(".", "").lstrip("-0")) >= PRECISE - 1 for text in row)
 
 
 def _grouping(row: Sequence[str]) -> tuple[int, ...]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from distkb.evidence.scanner.scan import FileScan, LineMatch
 
-PRECISION = "run.sizes-of-two-precisions"
 _BYTES = frozenset({"sent_bytes", "expected_bytes"})
 Division = Literal["never", "once", "twice"]
 """How often the data was divided over the ranks."""
@@ -59,13 +58,14 @@ class Size(NamedTuple):
     """Whether the line says that it holds for each rank by itself."""
 
 
-def by_precision(hits: Iterable[tuple[FileScan, LineMatch]]) -> Observation | None:
+def told_apart(hits: Iterable[tuple[FileScan, LineMatch]]) -> Observation | None:
     """Whether two ranks' tensors could hold as many numbers, of 2 or 4 times as many bytes; None where no line says."""
-    told = [(hit_quote(scan, hit, hit.rank, None), hit.values) for scan, hit in hits if hit.values.keys() >= _BYTES]
-    pairs = [sorted((int(values["sent_bytes"]), int(values["expected_bytes"]))) for _, values in told]
-    fits = [large in {2 * small, 4 * small} for small, large in pairs]
-    quotes = tuple(quote for (quote, _), fit in zip(told, fits, strict=True) if fit)
-    return Observation(id=PRECISION, source="log", present=any(fits), quotes=quotes[:1]) if fits else None
+    for scan, hit in hits:
+        if hit.values.keys() >= _BYTES:
+            small, large = sorted((int(hit.values["sent_bytes"]), int(hit.values["expected_bytes"])))
+            of = "two-precisions" if large in {2 * small, 4 * small} else "two-shapes"
+            return Observation(id=f"run.sizes-of-{of}", source="log", quotes=(hit_quote(scan, hit, hit.rank, None),))
+    return None
 
 
 def divided(work: Mapping[str, Sequence[Line]], world: int | None) -> tuple[Division, tuple[Line, ...]] | None:

@@ -46,7 +46,7 @@ _WORDS = {"iter": "iteration", "it": "iteration", "batch_idx": "batch", "minibat
 _FINISHED = re.compile(
     r"(?i)\b(?:training|train|epochs?|loop|steps|batches|data(?:set|loader)?|inputs?|rank \d+|worker|run|job|all)\b"
     r".{0,40}\b(?:done|finished|completed?|over|ended|exhausted|ran out)\b"
-    r"|\b(?:done|finished|completed?|good ?bye|bye)\W*$"
+    r"|\b(?:done|finished|completed?|good ?bye|bye)(?: (?:in|after) [\d:.]{1,12} ?[a-z]{0,8})?\W*$"
     r"|\b(?:end of (?:training|epoch|data)|exiting|exited (?:normally|cleanly))\b"
     r"|\bTrainer\.fit. stopped: .max_|\bdestroy(?:ed|ing)? (?:the )?process group\b"
     r"|\b(?:no more (?:data|batches)|ran out of (?:data|batches|inputs)|shutting down|shut down)\b"
