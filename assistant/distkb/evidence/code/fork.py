@@ -53,7 +53,14 @@ def fork(one: Sequence[Spot], other: Sequence[Spot]) -> tuple[ForkCandidate, ...
     left = (part for spot in reversed(inside) for arm in reversed(spot.arms) for part in _loop(arm, spot))
     # A loop around the wait that ends by the rank's own data parts them whatever is around it.
     sure = (part for spot in reversed(inside) for arm in reversed(spot.arms) for part in ended(arm.node, spot.function))
-    return (*sure, *_between(first, second), *alone(one[at + 1 :]), *alone(other[at + 1 :]), *left)
+    between = () if _fetches(first, second) or _fetches(second, first) else _between(first, second)
+    return (*sure, *between, *alone(one[at + 1 :]), *alone(other[at + 1 :]), *left)
+
+
+def _fetches(first: Spot, second: Spot) -> bool:
+    """Whether a rank stands in the head of a loop in whose body the other is: it fetches its next item, and stays."""
+    loop = first.statement
+    return isinstance(loop, ast.For | ast.AsyncFor) and any(arm.node is loop for arm in second.arms)
 
 
 def _entered(first: Spot, second: Spot) -> ForkCandidate | None:

@@ -194,8 +194,11 @@ def derive(
 
 
 def _all_waiting(places: Sequence[Position], world: int | None) -> tuple[Quote, ...]:
-    """Where the ranks wait for one another, if every rank of the world does and none of them ended by itself."""
-    ranks = {place.rank for place in places if place.waits and not place.died}
+    """Where the ranks wait for one another, if every rank of the world does and none of them ended by itself.
+
+    Before the ranks have met, each of them waits for the meeting and not for another.
+    """
+    ranks = {place.rank for place in places if place.waits and not place.died and place.stage != "init"}
     whole = world is not None and world > 1 and ranks == set(range(world)) and len(places) == world
     return tuple(place.quote for place in places) if whole else ()
 
