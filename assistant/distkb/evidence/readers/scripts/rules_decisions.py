@@ -55,6 +55,8 @@ def decided_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
             if found is not None and not (name in _SWITCHES and found.origin == "measure"):
                 on = shown(found.node) if isinstance(found.node, ast.expr) else found.function.name
                 identity = _SAVED if found.origin == "measure" and name in saved else _IDS[found.origin]
+                if found.origin == "batch" and not is_length and _ends_training(test, function):
+                    identity = _IDS["measure"]
                 if found.origin == "measure" and _leaves_step_out(test, name, function):
                     identity = _IDS["batch"]
                 yield hit(identity, function, test, test=shown(test), on=on, needs=name)
@@ -111,6 +113,20 @@ def _is_trainers(function: Function) -> bool:
     """Whether a function is the step of a Trainer of Transformers that the project has rewritten."""
     bases = () if function.owner is None else function.owner.node.bases
     return function.name.endswith(".training_step") and any(last(base).endswith("Trainer") for base in bases)
+
+
+def _ends_training(test: ast.expr, function: Function) -> bool:
+    """Whether a test leaves a loop that has the loop over the batches in it: it looks at what they came to."""
+    for statement, arms in statements(function.node.body):
+        if not isinstance(statement, ast.If) or statement.test is not test:
+            continue
+        around = [arm.node for arm in arms if isinstance(arm.node, LOOPS)]
+        leaves = isinstance(statement.body[-1], (ast.Return, ast.Break))
+        inner = (
+            (node for node in nodes(around[-1]) if isinstance(node, LOOPS) and node is not around[-1]) if around else ()
+        )
+        return leaves and any(isinstance(p, ast.Call) and last(p.func) == "backward" for n in inner for p in nodes(n))
+    return False
 
 
 def _leaves_step_out(test: ast.expr, name: str, function: Function) -> bool:

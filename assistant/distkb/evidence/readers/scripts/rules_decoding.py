@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.blocks import exits, statements
-from distkb.evidence.readers.scripts.collectives import agrees
+from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
@@ -30,11 +30,18 @@ def decoding(job: ScriptContext) -> Iterator[ScriptFinding]:
             if not kinds.is_sharded(site.node.func, function, job.project, site.node.lineno):
                 continue
             told.add(id(loop))
-            if any(isinstance(part, ast.Call) and agrees(part, function, job.project) for part in nodes(loop)):
+            if any(isinstance(part, ast.Call) and _agrees(part, function, job) for part in nodes(loop)):
                 continue
             test = next((one for one in _ways_out(loop) if _follows_from(one, site.node, loop)), None)
             if test is not None:
                 yield hit(_DECODED, function, test, test=shown(test), needs=f"{shown(site.node.func)}()")
+
+
+def _agrees(call: ast.Call, function: Function, job: ScriptContext) -> bool:
+    """Whether the ranks bring something together in a call, also in a function that it runs."""
+    if agrees(call, function, job.project):
+        return True
+    return any(need.category in TOGETHER for need in job.effects.of_call(call, function))
 
 
 def _appends(node: ast.AST) -> bool:

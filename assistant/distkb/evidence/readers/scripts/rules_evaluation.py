@@ -29,9 +29,8 @@ def builds_graph(job: ScriptContext) -> Iterator[ScriptFinding]:
             continue
         sites = job.project.walk(function).sites
         names = {last(site.node.func) for site in sites}
-        if names & {"backward", "grad"} or not (
-            _EVALUATES.match(function.name.rpartition(".")[2]) and ("eval" in names or _is_for_data(function))
-        ):
+        named = _EVALUATES.match(function.name.rpartition(".")[2]) and _is_for_data(function)
+        if names & {"backward", "grad"} or not (named or "eval" in names):
             continue
         if _is_quiet_outside(function, job, 0):
             continue

@@ -15,7 +15,7 @@ from distkb.evidence.readers.scripts.rules_schedule import AWARE, stepped_per_pr
 _FOLLOWED = 4
 """Names and functions in one another through which a length is followed."""
 _FIXED = {"MultiStepLR": ("milestones", 1), "StepLR": ("step_size", 1), "ExponentialLR": ("gamma", 1),
-          "get_constant_schedule_with_warmup": ("num_warmup_steps", 1)}  # fmt: skip
+          "get_constant_schedule_with_warmup": ("num_warmup_steps", 1), "SequentialLR": ("milestones", 2)}  # fmt: skip
 """Schedules that have no length of their own, and the argument that says when they change."""
 _AT_STEPS = frozenset({"StepLR", "ExponentialLR"})
 _LENGTHS = {"OneCycleLR": ("total_steps", 2), "CosineAnnealingLR": ("T_max", 1), "LambdaLR": ("lr_lambda", 1),

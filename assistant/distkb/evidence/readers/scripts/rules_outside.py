@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.graphs import is_model
@@ -17,6 +18,14 @@ _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _WRAPS = frozenset({"prepare", "prepare_model", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard",
                     "setup", "setup_module", "initialize"})  # fmt: skip
 _DEPTH = 6
+
+
+class _Stepped(NamedTuple):
+    """A module whose parameters an optimizer gets, or a single parameter, where it is named so."""
+
+    node: ast.expr
+    is_single: bool
+    function: Function
 
 
 def outside(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -41,10 +50,10 @@ def outside(job: ScriptContext) -> Iterator[ScriptFinding]:
             continue
         given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "params")]
         stepped = [one for argument in given for one in _stepped(argument, function, job, 0)]
-        held = [one for one in stepped if _is_held(one[0], wrapped, function, job)]
-        left = [one for one in stepped if one not in held and _is_trained(one, function, job)]
+        held = [one for one in stepped if _is_held(one.node, wrapped, one.function, job)]
+        left = [one for one in stepped if one not in held and _is_trained(one, job)]
         if held and left:
-            yield hit(_OUTSIDE, function, call, module=shown(left[0][0]))
+            yield hit(_OUTSIDE, function, call, module=shown(left[0].node))
 
 
 def _wrapped(job: ScriptContext) -> set[str]:
@@ -68,14 +77,18 @@ def _behind(node: ast.expr) -> ast.expr:
     return node
 
 
-def _stepped(node: ast.expr, function: Function, job: ScriptContext, depth: int) -> list[tuple[ast.expr, bool]]:
-    """Return the modules whose parameters an expression holds, and single parameters, which the second value tells."""
+def _stepped(node: ast.expr, function: Function, job: ScriptContext, depth: int) -> list[_Stepped]:
+    """Return the modules whose parameters an expression holds, and single parameters."""
     if depth > _DEPTH:
         return []
     inner: list[ast.expr] = []
+    own = job.project.target(node, function) if isinstance(node, ast.Call) else None
+    if own is not None and own.name.endswith(".parameters") and own.owner is not None and not is_model(own.owner):
+        every = [value for value, _ in job.project.walk(own).returns]
+        return [one for value in every for one in _stepped(value, own, job, depth + 1)]
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _PARAMETERS:
-            return [(owner, False)]
+            return [_Stepped(owner, False, function)]
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             inner = parts
         case ast.Starred(value=inside):
@@ -89,7 +102,7 @@ def _stepped(node: ast.expr, function: Function, job: ScriptContext, depth: int)
         case ast.Name() | ast.Attribute():
             value = job.project.single(node, function)
             if value is None or (isinstance(value, ast.Call) and last(value.func) == "Parameter"):
-                return [(node, True)]
+                return [_Stepped(node, True, function)]
             return _stepped(value, function, job, depth + 1)
     return [one for part in inner for one in _stepped(part, function, job, depth + 1)]
 
@@ -104,14 +117,13 @@ def _is_held(node: ast.expr, wrapped: set[str], function: Function, job: ScriptC
     return dotted(here) in wrapped or kinds.kind_of(here, function, job.project) in {kinds.DDP, kinds.PREPARED}
 
 
-def _is_trained(one: tuple[ast.expr, bool], function: Function, job: ScriptContext) -> bool:
+def _is_trained(one: _Stepped, job: ScriptContext) -> bool:
     """Whether it is a parameter, or a module that is made for itself."""
-    node, is_single = one
-    made = maker(node, function, job.project)
+    made = maker(one.node, one.function, job.project)
     if made is None or made.wrapped or made.prepared:
         return False
     name = canonical(made.call.func, made.function.script).rpartition(".")[2]
-    return name == "Parameter" if is_single else name[:1].isupper()
+    return name == "Parameter" if one.is_single else name[:1].isupper()
 
 
 RULES = (ScriptRule(ids=(_OUTSIDE,), check=outside),)

@@ -107,15 +107,18 @@ def _averages(call: ast.Call, names: set[str]) -> bool:
 
 
 def two_models(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield several optimizers that meet one engine: in one `prepare`, or from Lightning's `configure_optimizers`."""
+    """Yield several models or optimizers that meet one engine: in one `prepare`, or from `configure_optimizers`."""
     plugins = [site.node for _, site in job.sites() if last(site.node.func) == "DeepSpeedPlugin"]
+    called = {dotted(site.node.func) for _, site in job.sites()} - {""}
     for function, site in job.sites() if len(plugins) == 1 else ():
         call = site.node
         if last(call.func) != "prepare":
             continue
         found = [one for one in call.args if _is_optimizer(one, function, job, call.lineno)]
-        if len(found) >= _SEVERAL:
-            yield hit(_TWO, function, call, call=shown(call.func), optimizers=", ".join(map(shown, found)))
+        models = [one for one in call.args if dotted(one) in called]
+        several = found if len(found) >= _SEVERAL else models
+        if len(several) >= _SEVERAL:
+            yield hit(_TWO, function, call, call=shown(call.func), several=", ".join(map(shown, several)))
     if not any(_is_deepspeed(site.node) for _, site in job.sites()):
         return
     for function in job.project.functions:
@@ -124,7 +127,7 @@ def two_models(job: ScriptContext) -> Iterator[ScriptFinding]:
         for value, _ in job.project.walk(function).returns:
             found = [one for one in getattr(value, "elts", ()) if _is_optimizer(one, function, job, value.lineno)]
             if len(found) >= _SEVERAL:
-                yield hit(_TWO, function, value, call="configure_optimizers", optimizers=", ".join(map(shown, found)))
+                yield hit(_TWO, function, value, call="configure_optimizers", several=", ".join(map(shown, found)))
                 break
 
 

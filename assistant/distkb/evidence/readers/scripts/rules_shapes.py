@@ -130,9 +130,18 @@ def cpu_tensor(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _only_nccl(job: ScriptContext) -> bool:
-    begun = [site.node for _, site in job.sites() if last(site.node.func) == "init_process_group"]
-    told = [constant(keyword(call, "backend") or next(iter(call.args), None)) for call in begun]
+    begun = [(f, site.node) for f, site in job.sites() if last(site.node.func) == "init_process_group"]
+    told = [constant(_backend(call, function, job)) for function, call in begun]
     return bool(told) and set(map(str, told)) == {"nccl"}
+
+
+def _backend(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | None:
+    """Return the backend that a call is told, also as an argument with a default that no caller changes."""
+    told = keyword(call, "backend") or next(iter(call.args), None)
+    if isinstance(told, ast.Name) and told.id in function.parameters:
+        given = next(job.project.given(told.id, function), None)
+        return given[0] if given is not None else function.default(told.id)
+    return told
 
 
 def _on_cpu(node: ast.expr, function: Function) -> bool:

@@ -42,8 +42,23 @@ def shared_handle(job: ScriptContext) -> Iterator[ScriptFinding]:
             opened = any(
                 canonical(m.call.func, m.function.script) in _OPENS for m in makers(made.value, init, job.project)
             )
-            if opened and made.target.startswith("self.") and _is_moved(made.target[5:], owner, made.value):
+            inner = job.project.holds_class(made.value, init) if made.target.startswith("self.") else None
+            if inner is not None and inner is not owner and _opens_and_moves(inner, job):
+                opened = True
+            elif not (opened and made.target.startswith("self.") and _is_moved(made.target[5:], owner, made.value)):
+                continue
+            if opened:
                 yield hit(_SHARED, init, made.value, call=shown(made.value), loader=shown(loads.func), data=owner.name)
+
+
+def _opens_and_moves(owner: Class, job: ScriptContext) -> bool:
+    """Whether an object of a class opens a file or a connection when it is made, and its methods read from it."""
+    init = owner.methods.get("__init__")
+    if init is None or {"__getstate__", "__reduce__"} & set(owner.methods):
+        return False
+    made = [one for one in job.project.walk(init).assignments if one.target.startswith("self.")]
+    opened = (m for m in made if isinstance(m.value, ast.Call) and canonical(m.value.func, init.script) in _OPENS)
+    return any(_is_moved(one.target[5:], owner, one.value) for one in opened)
 
 
 def loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:

@@ -54,12 +54,11 @@ def mixed(job: ScriptContext) -> Iterator[ScriptFinding]:
             if (event.kind == "grad" and event.value is not True) or (event.kind == "exchange" and adapts):
                 frozen.append(event)
             call = event.node
-            if (
-                event.kind != "shard"
-                or not isinstance(call, ast.Call)
-                or any("policy" in (w.arg or "policy") for w in call.keywords)
-            ):
+            if event.kind != "shard" or not isinstance(call, ast.Call):
                 continue
+            by_policy = any("policy" in (word.arg or "policy") for word in call.keywords)
+            if by_policy and not job.mentions("size_based_auto_wrap_policy"):
+                continue  # it may give the frozen parts units of their own
             if canonical(call.func, event.function.script).rpartition(".")[2] != "FullyShardedDataParallel":
                 continue
             source = next((one for one in frozen if _freezes_some(one, event.things)), None)
