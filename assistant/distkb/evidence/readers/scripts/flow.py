@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Literal
 
 import msgspec
 
-from distkb.evidence.readers.scripts.names import last
+from distkb.evidence.readers.scripts.names import dotted, last
 from distkb.evidence.readers.scripts.nodes import children
 from distkb.evidence.readers.scripts.ranks import GATES, Lookup, Side, assumed, sides
 
@@ -18,6 +19,8 @@ MAX_ASSIGNED = 20
 LOOPED = -1
 """Stands for the position of what a loop takes out of its iterable."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_PUTS = frozenset({"append", "extend", "appendleft"})
+"""Methods that put something into a list."""
 
 
 class Guard(msgspec.Struct, frozen=True, eq=False):
@@ -43,9 +46,16 @@ class Where(msgspec.Struct, frozen=True):
     """False below a test whose outcome is not known, in handlers, and behind an early exit of that kind."""
     tests: tuple[ast.expr, ...] = ()
     """Tests of the branches around it, outermost first."""
+    passed: tuple[ast.expr, ...] = ()
+    """Tests before it that would have left the function or the loop's round."""
     loops: tuple[ast.stmt, ...] = ()
     blocks: tuple[ast.expr, ...] = ()
     """Context managers of the `with` statements around it."""
+
+    @property
+    def decided(self) -> tuple[ast.expr, ...]:
+        """Return every test that decides whether it is reached."""
+        return (*self.tests, *self.passed)
 
     @property
     def entered(self) -> set[str]:
@@ -112,6 +122,21 @@ class Walk:
         for found in sorted(self.assignments, key=lambda assignment: assignment.line):
             self._targets.setdefault(found.target, []).append(found)
 
+    @cached_property
+    def puts(self) -> dict[str, list[Site]]:
+        """Return the calls that put something into a container, by its name."""
+        found: dict[str, list[Site]] = {}
+        for site in self.sites:
+            func = site.node.func
+            if (
+                isinstance(func, ast.Attribute)
+                and func.attr in _PUTS
+                and site.node.args
+                and (name := dotted(func.value))
+            ):
+                found.setdefault(name, []).append(site)
+        return found
+
     def assigned(self, target: str, before: int) -> list[Assignment]:
         """Return the last few assignments to a name above a line, in the order of their lines."""
         found = self._targets.get(target, [])
@@ -126,7 +151,8 @@ class Walk:
                 where = _restricted(where, exit_.side, exit_.guard) or where
             exits += left
             if doubt:
-                where = msgspec.structs.replace(where, certain=False)
+                passed = (*where.passed, statement.test) if isinstance(statement, ast.If) else where.passed
+                where = msgspec.structs.replace(where, certain=False, passed=passed)
             if isinstance(statement, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
                 break
         return exits

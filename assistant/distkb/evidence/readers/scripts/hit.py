@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.readers.scripts.effects import Effects
+from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.names import last, words_of
 from distkb.evidence.readers.scripts.origins import Origins
 from distkb.evidence.readers.scripts.project import Function, Project
@@ -56,6 +57,12 @@ class ScriptContext:
         return self.mentions(*_PARALLEL)
 
     @cached_property
+    def attributes_set(self) -> frozenset[str]:
+        """Every attribute to which any script assigns something, other than on `self`."""
+        stored = (n for script in self.project.scripts for n in script.nodes if isinstance(n, ast.Attribute))
+        return frozenset(n.attr for n in stored if isinstance(n.ctx, ast.Store) and last(n.value) != "self")
+
+    @cached_property
     def draws_differ(self) -> bool:
         """Whether Python's random numbers differ from rank to rank: seeded by rank, or not at all."""
         seeds = [
@@ -66,6 +73,11 @@ class ScriptContext:
             for argument in site.node.args
         ]
         return not seeds or any(r.origin == "rank" for node, function in seeds for r in self.origins.of(node, function))
+
+    def sites(self) -> Iterator[tuple[Function, Site]]:
+        """Yield every call of the project with the function in which it stands."""
+        for function in self.project.functions:
+            yield from ((function, site) for site in self.project.walk(function).sites)
 
     @cached_property
     def interpreter(self) -> Interpreter:

@@ -253,7 +253,11 @@ class Interpreter:
         return joined(self.value(node.body, function, scope), self.value(node.orelse, function, scope))
 
     def _subscript(self, node: ast.Subscript, function: Function, scope: dict[str, Thing]) -> Thing:
-        return taken(self.value(node.value, function, scope), self.value(node.slice, function, scope))
+        whole = self.value(node.value, function, scope)
+        source = whole.marks.get("unordered") if isinstance(node.slice, ast.Slice) else None
+        if source is not None:
+            return Thing(holds=whole.holds, marks={"unordered": source})
+        return taken(whole, self.value(node.slice, function, scope))
 
     def _display(self, node: ast.Tuple | ast.List | ast.Set, function: Function, scope: dict[str, Thing]) -> Thing:
         items = [self.value(one, function, scope) for one in node.elts[:MAX_WRITTEN]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from distkb.evidence.readers.scripts.flow import LOOPED, Assignment
+from distkb.evidence.readers.scripts.makers import makers
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
 from distkb.evidence.readers.scripts.project import Class, Function, Project, around
 
@@ -49,6 +50,12 @@ def kind_of(node: ast.AST | None, function: Function, project: Project, line: in
         return _of_attribute(name, function, project, depth)
     owner = project.holds_class(node.value, function) if isinstance(node, ast.Attribute) else None
     return "" if owner is None else _attribute_of(owner, f"self.{name.rpartition('.')[2]}", project, depth)
+
+
+def is_sharded(node: ast.AST, function: Function, project: Project, line: int = 1 << 30) -> bool:
+    """Whether an expression is a model of which each rank holds a part, also by a plugin of Accelerate's."""
+    kind = kind_of(node, function, project, line)
+    return kind in {FSDP1, FSDP2} or (kind == PREPARED and project.has_sharding_plugin)
 
 
 def _of_call(call: ast.Call, function: Function, project: Project, line: int, depth: int) -> str:
@@ -218,6 +225,10 @@ def model_class(node: ast.expr, function: Function, project: Project, depth: int
                 own = isinstance(inner.func, ast.Attribute) and inner.func.attr in _SAME
                 inner = inner.args[0] if inner.args and not own else getattr(inner.func, "value", None)
         cls = None if inner is None else project.holds_class(inner, scope)
+        if cls is not None:
+            classes[id(cls)] = cls
+    for made in makers(node, function, project) if not classes else ():
+        cls = project.class_named(made.call.func, made.function.script)
         if cls is not None:
             classes[id(cls)] = cls
     return next(iter(classes.values())) if len(classes) == 1 else None

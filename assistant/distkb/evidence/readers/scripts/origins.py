@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -62,6 +63,10 @@ class Reason(msgspec.Struct, frozen=True, eq=False):
     origin: Origin
     function: Function
     node: ast.AST
+
+
+_OF_TRAINERS = frozenset({"pl_module", "trainer.lightning_module", "module"})
+"""Names of a callback's model, whose class the project has."""
 
 
 Follow = Callable[[ast.expr, "Function", int], Iterable[Reason]]
@@ -413,6 +418,9 @@ class Origins:
         if name and self._agreed(name, function, node.lineno):
             yield Reason("agreed", function, node)
             return
+        if self._is_signalled(node, function):
+            yield Reason("clock", function, node)
+            return
         if isinstance(node, ast.Attribute) and not (name.startswith("self.") and name.count(".") == 1):
             fields = fields_of(node, self._project.holds_class(node.value, function))
             if fields is not None:
@@ -429,6 +437,15 @@ class Origins:
         if not followed and BATCHES.match(name) and not is_parameter(name, function):
             yield Reason("batch", function, node)
 
+    def _is_signalled(self, node: ast.Name | ast.Attribute, function: Function) -> bool:
+        """Whether a handler of signals sets it: `stop` of the module, `self.stop` of the object."""
+        told = self._project.set_by_signals
+        if not told:
+            return False
+        if isinstance(node, ast.Name):
+            return node.id in told and node.id not in function.parameters
+        return f"self.{node.attr}" in told
+
     def _is_left_out(self, node: ast.Name | ast.Attribute, function: Function) -> bool:
         """Whether it is an argument that has a constant for a default, and that no caller gives."""
         name = last(node)
@@ -441,6 +458,14 @@ class Origins:
     def _held(self, node: ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
         """Follow an attribute of an object that the project's own class makes, or what its property returns."""
         owner = self._project.holds_class(node.value, function)
+        if owner is None and dotted(node.value) in _OF_TRAINERS:
+            for value, method in self._project.held_under(node, function):
+                yield from self._expression(value, method, depth + 1)
+                yield from chain.from_iterable(
+                    self._put_into(f"self.{node.attr}", one, depth + 1)
+                    for one in (method.owner.methods.values() if method.owner else ())
+                )
+            return
         held = self._of_object(node, owner, function, depth + 1)
         made = [*self._made(node.value, function, 0)] if isinstance(node.value, (ast.Name, ast.Attribute)) else []
         for call, scope in made if len(made) == 1 else ():
@@ -470,8 +495,7 @@ class Origins:
 
     def _values(self, name: str, function: Function, node: ast.Name | ast.Attribute, depth: int) -> Iterator[Reason]:
         if name.startswith("self."):
-            for value, method in self._definitions(node, function):
-                yield from self._expression(value, method, depth + 1)
+            yield from self._of_self(name, node, function, depth)
             return
         scope: Function | None = function
         while scope is not None:
@@ -483,19 +507,43 @@ class Origins:
                         yield from self._drawn(one.value, scope, depth + 1)
                 else:
                     yield from self._expression(one.value, scope, depth + 1)
+            yield from self._put_into(name, scope, depth + 1)
             changed = walk.changes.get(name, [])[-8:]
             for one in changed:
                 yield from self._expression(one.value, scope, depth + 1)
             # A counter is what the tests are under which it counts.
             for one in (*made[-8:], *changed):
                 if isinstance(one.value, ast.Constant):
-                    yield from self._values_of(one.where.tests, scope, depth + 1)
+                    yield from self._values_of(one.where.decided, scope, depth + 1)
             if made:
                 return
             if name in scope.parameters:
                 yield from self._argument(name, scope, depth + 1)
                 return
             scope = scope.parent
+
+    def _of_self(self, name: str, node: ast.Name | ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
+        """Follow an attribute of the object: what its methods assign to it, count in it and put into it."""
+        for value, method in self._definitions(node, function):
+            yield from self._expression(value, method, depth + 1)
+        yield from self._counted(name, function, depth + 1)
+        owner = self._project.owner_of(function)
+        for method in owner.methods.values() if owner is not None else ():
+            yield from self._put_into(name, method, depth + 1)
+
+    def _put_into(self, name: str, function: Function, depth: int) -> Iterator[Reason]:
+        """A list is what a function puts into it."""
+        for site in self._project.walk(function).puts.get(name, [])[-8:]:
+            yield from self._values_of(site.node.args[:1], function, depth)
+
+    def _counted(self, name: str, function: Function, depth: int) -> Iterator[Reason]:
+        """A counter that is an attribute is what the tests are under which the methods of its class count."""
+        owner = self._project.owner_of(function)
+        for method in owner.methods.values() if owner is not None else ():
+            walk = self._project.walk(method)
+            for one in (*walk.assigned(name, before=_NO_LINE)[-8:], *walk.changes.get(name, [])[-8:]):
+                if isinstance(one.value, ast.Constant):
+                    yield from self._values_of(one.where.decided, method, depth)
 
     def _since_agreed(self, made: list[Assignment], function: Function, line: int) -> list[Assignment]:
         """Return assignments from the last one on that gives, above a use, what a collective has made equal."""

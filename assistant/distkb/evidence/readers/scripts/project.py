@@ -104,6 +104,34 @@ class Project:
         return not _SHARDING.isdisjoint(named)
 
     @cached_property
+    def has_sharding_plugin(self) -> bool:
+        """Whether Accelerate is told to shard the parameters of what it prepares: FSDP, or ZeRO's third stage."""
+        for node in self._nodes():
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                stage = next((word.value for word in node.keywords if word.arg == "zero_stage"), None)
+                if name == "FullyShardedDataParallelPlugin" or (
+                    name == "DeepSpeedPlugin" and isinstance(stage, ast.Constant) and stage.value == 3
+                ):
+                    return True
+        return False
+
+    @cached_property
+    def has_third_stage(self) -> bool:
+        """Whether a setting of DeepSpeed that is written out in a script shards the parameters."""
+        for node in self._nodes():
+            if isinstance(node, ast.Dict):
+                pairs = zip(node.keys, node.values, strict=True)
+                if any(getattr(k, "value", None) == "stage" and getattr(v, "value", None) == 3 for k, v in pairs):
+                    return True
+            elif isinstance(node, ast.keyword) and node.arg in {"stage", "zero_stage"}:
+                if getattr(node.value, "value", None) == 3:
+                    return True
+            elif isinstance(node, ast.Constant) and node.value == "deepspeed_stage_3":
+                return True
+        return False
+
+    @cached_property
     def has_stepwise_metrics(self) -> bool:
         """Whether any script makes metrics that speak to the other ranks in each step."""
         return any(isinstance(node, ast.keyword) and node.arg == "dist_sync_on_step" for node in self._nodes())
@@ -130,6 +158,18 @@ class Project:
         if made:
             return [(made[-1].value, function)] if made[-1].index is None else []
         return list(self.given(node.id, function)) if node.id in function.parameters else []
+
+    @cached_property
+    def set_by_signals(self) -> frozenset[str]:
+        """Return the names and attributes that a handler of signals sets, which come to each process by itself."""
+        found: set[str] = set()
+        for function in self.functions:
+            for site in self.walk(function).sites:
+                if canonical(site.node.func, function.script) == "signal.signal" and len(site.node.args) > 1:
+                    handler = self.referred(site.node.args[1], function)
+                    walk = None if handler is None else self.walk(handler)
+                    found |= set() if walk is None else {made.target for made in walk.assignments}
+        return frozenset(found)
 
     @cached_property
     def _attribute_owners(self) -> dict[str, list[Class]]:
@@ -290,7 +330,9 @@ class Project:
     def _target(self, call: ast.Call, function: Function) -> Function | None:
         name = dotted(call.func)
         if not name:
-            return None
+            made = call.func.value if isinstance(call.func, ast.Attribute) else None
+            of = self.holds_class(made, function) if isinstance(made, (ast.Call, ast.Subscript)) else None
+            return None if of is None or not isinstance(call.func, ast.Attribute) else self.method(of, call.func.attr)
         first, dot, rest = name.partition(".")
         if not dot:
             return self._plain_target(call.func, name, function)
@@ -361,10 +403,24 @@ class Project:
             return self.class_named(node.func, function.script) or self._returned_class(node, function)
         if isinstance(node, ast.Attribute):
             return self._class_of_attribute(node, function)
+        if isinstance(node, ast.Subscript):
+            return self._class_of_element(node.value, function)
         if not isinstance(node, ast.Name):
             return None
         value = self.single(node, function)
         return self._class_of_parameter(node.id, function) if value is None else self.holds_class(value, function)
+
+    def _class_of_element(self, container: ast.expr, function: Function) -> Class | None:
+        """Return the class of all that a list or a dictionary holds that is written out."""
+        made = self.single(container, function) or container
+        parts: list[ast.expr] = []
+        match made:
+            case ast.Dict(values=values) | ast.List(elts=values) | ast.Tuple(elts=values):
+                parts = values[:_MOST]
+            case ast.DictComp(value=inside) | ast.ListComp(elt=inside):
+                parts = [inside]
+        found = [self.holds_class(part, function) for part in parts]
+        return _agreed(found) if found and all(one is not None for one in found) else None
 
     def _returned_class(self, call: ast.Call, function: Function) -> Class | None:
         target = self._target(call, function)

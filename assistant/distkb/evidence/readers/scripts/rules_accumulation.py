@@ -20,7 +20,7 @@ def other_step(job: ScriptContext) -> Iterator[ScriptFinding]:
         for node in nodes(function.node):
             if not isinstance(node, ast.IfExp) or not _is_no_sync(node.orelse) or _is_no_sync(node.body):
                 continue
-            averaged = _remainder(node.test)
+            averaged = _remainder(job.project.single(node.test, function) or node.test)
             for site in job.project.walk(function).sites:
                 tests = [test for one in site.where.tests if (test := _remainder(one)) is not None]
                 if averaged is None or not tests or not _updates(site.node, function, job):

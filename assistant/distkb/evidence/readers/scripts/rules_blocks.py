@@ -19,16 +19,48 @@ _DRAWS = ("random.", "numpy.random.")
 def decides_anew(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield branches of a checkpointed block that hang on a number which is another one when it is recomputed."""
     told: set[int] = set()
+    for cls in _recomputed_by_library(job):
+        forward = job.project.method(cls, "forward")
+        for block in (forward, *_methods(forward, job)) if forward is not None else ():
+            test = _unsteady(block)
+            if test is not None and id(test) not in told:
+                told.add(id(test))
+                yield hit(_DECIDES, block, test, test=shown(test), checkpoint_line=str(cls.node.lineno))
     for function in job.project.functions if job.mentions("checkpoint") else ():
         for site in job.project.walk(function).sites:
             call = site.node
             if not canonical(call.func, function.script).startswith("torch.utils.checkpoint.") or not call.args:
                 continue
             for block in _blocks(call.args[0], function, job):
-                test = _unsteady(block)
+                test = _unsteady(block) or next(filter(None, map(_unsteady, _methods(block, job))), None)
                 if test is not None and id(test) not in told:
                     told.add(id(test))
                     yield hit(_DECIDES, block, test, test=shown(test), checkpoint_line=str(call.lineno))
+
+
+def _recomputed_by_library(job: ScriptContext) -> Iterator[Class]:
+    """Yield the blocks of models of Transformers that checkpoint where a training asks for it."""
+    if not job.mentions("gradient_checkpointing", "gradient_checkpointing_enable"):
+        return
+    for cls in {id(f.owner): f.owner for f in job.project.functions if f.owner is not None}.values():
+        if any(last(base) == "GradientCheckpointingLayer" for base in cls.node.bases):
+            yield cls
+    for _, site in job.sites():
+        if last(site.node.func) != "_gradient_checkpointing_func" or not site.node.args:
+            continue
+        for function in job.project.functions:
+            if any(other.node is site.node for other in job.project.walk(function).sites):
+                given = site.node.args[0]
+                block = (
+                    given.value if isinstance(given, ast.Attribute) and given.attr in {"__call__", "forward"} else given
+                )
+                yield from _of_list(block, function, job)
+
+
+def _methods(block: Function, job: ScriptContext) -> list[Function]:
+    """Return the methods of the same object that a block's forward calls."""
+    found = (job.project.target(site.node, block) for site in job.project.walk(block).sites)
+    return [one for one in found if one is not None and one.owner is block.owner and block.owner is not None]
 
 
 def _blocks(node: ast.expr, function: Function, job: ScriptContext) -> Iterator[Function]:
@@ -69,7 +101,11 @@ def _unsteady(block: Function) -> ast.expr | None:
         for node in walk(block.node)
         if isinstance(node, ast.AugAssign) and dotted(node.target).startswith("self.")
     }
+    drawn_sizes = {"sample", "randint", "randrange", "choice", "choices", "permutation"}
     for node in walk(block.node):
+        sized = isinstance(node, ast.Call) and last(node.func) in drawn_sizes
+        if sized and isinstance(node, ast.Call) and canonical(node.func, block.script).startswith(_DRAWS):
+            return node
         test = node.test if isinstance(node, (ast.If, ast.IfExp)) else None
         for part in nodes(test) if test is not None else ():
             drawn = isinstance(part, ast.Call) and canonical(part.func, block.script).startswith(_DRAWS)

@@ -28,7 +28,7 @@ def method_past(job: ScriptContext) -> Iterator[ScriptFinding]:
             if not isinstance(named, ast.Attribute) or named.attr == "forward":
                 continue
             owner = _inner(named.value)
-            if kinds.kind_of(owner, function, job.project, site.node.lineno) not in _SHARDED:
+            if not kinds.is_sharded(owner, function, job.project, site.node.lineno):
                 continue
             layers = _runs_layers(owner, named.attr, function, job)
             layer = next((layer for layer in layers if not _is_unit(layer, job)), "")
@@ -101,7 +101,7 @@ def copied(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _is_of_sharded(node: ast.expr, function: Function, line: int, job: ScriptContext) -> bool:
     """Whether an expression is a sharded model, or a part of one."""
-    while kinds.kind_of(node, function, job.project, line) not in _SHARDED:
+    while not kinds.is_sharded(node, function, job.project, line):
         if not isinstance(node, ast.Attribute) or not dotted(node):
             return False
         node = node.value
@@ -116,14 +116,18 @@ def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
             if _looks_for_unused(site.node) and site.node.args:
                 found = kinds.model_class(site.node.args[0], function, job.project)
                 models |= set() if found is None else {id(found)}
-    for function in job.project.functions if models else ():
+    told = _is_told_of_unused(job)
+    for function in job.project.functions if models or told else ():
         for site in job.project.walk(function).sites:
             call = site.node
             full = canonical(call.func, function.script)
+            if told and _enables_reentrant(call, function, job):
+                yield hit(_REENTRANT, function, call, call=shown(call.func))
+                return
             if not full.startswith("torch.utils.checkpoint") or constant(keyword(call, "use_reentrant")) is not True:
                 continue
             of = kinds.model_class(call.args[0], function, job.project) if call.args else None
-            if {id(function.owner), id(of)} & models:
+            if told or {id(function.owner), id(of)} & models:
                 yield hit(_REENTRANT, function, call, call=shown(call.func))
                 return
 
@@ -134,6 +138,29 @@ def _looks_for_unused(call: ast.Call) -> bool:
         and constant(keyword(call, "static_graph")) is not True
     )
     return told and last(call.func) in {"DistributedDataParallel", "DDP"}
+
+
+def _is_told_of_unused(job: ScriptContext) -> bool:
+    """Whether a framework is told to wrap the model in a DDP that looks for unused parameters."""
+    if job.mentions("ddp_find_unused_parameters_true"):
+        return True
+    for _, site in job.sites():
+        name, call = last(site.node.func), site.node
+        if name in {"DistributedDataParallelKwargs", "DDPStrategy"}:
+            static = constant(keyword(call, "static_graph")) is True
+            if constant(keyword(call, "find_unused_parameters")) is True and not static:
+                return True
+        elif name.endswith("Arguments") and constant(keyword(call, "ddp_find_unused_parameters")) is True:
+            return True
+    return False
+
+
+def _enables_reentrant(call: ast.Call, function: Function, job: ScriptContext) -> bool:
+    """Whether a call switches the checkpoints of a model of Transformers on, in their reentrant form."""
+    told = keyword(call, "gradient_checkpointing_kwargs")
+    known = told if told is None else job.project.single(told, function) or told
+    pairs = zip(known.keys, known.values, strict=True) if isinstance(known, ast.Dict) else ()
+    return any(constant(key) == "use_reentrant" and constant(value) is True for key, value in pairs)
 
 
 def in_join(job: ScriptContext) -> Iterator[ScriptFinding]:

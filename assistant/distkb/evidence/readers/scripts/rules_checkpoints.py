@@ -108,6 +108,10 @@ def _shared(function: Function) -> set[str]:
 def _load_of(node: ast.expr, function: Function, job: ScriptContext) -> ast.Call | None:
     """Return the `torch.load` that gives an expression, or that was last assigned to this name above it."""
     made = job.project.walk(function).assigned(dotted(node), before=node.lineno) if dotted(node) else []
+    if not made and isinstance(node, ast.Name) and node.id in function.parameters:
+        given = list(job.project.given(node.id, function))
+        inner = [value.value if isinstance(value, ast.Subscript) else value for value, _ in given]
+        return _load_of(inner[0], given[0][1], job) if len(given) == 1 and dotted(inner[0]) else None
     value = made[-1].value if made else node
     loads = isinstance(value, ast.Call) and canonical(value.func, function.script) == "torch.load"
     return value if loads and isinstance(value, ast.Call) else None

@@ -23,7 +23,11 @@ _IDS: dict[Origin, str] = {
     "part": "script.decided-by-own-part",
 }
 _SAVED = "script.saved-by-own-measure"
-_SAVES = frozenset({"save", "state-dict"})
+_SAVES = frozenset({"save", "state-dict", "accelerate-save"})
+_VALUES = frozenset({"unique", "unique_consecutive", "nonzero", "argwhere", "masked_select"})
+"""Calls that give as many things as the values of a tensor have it."""
+_DEPTH = 3
+"""Functions in one another that are followed to a backward."""
 _STOP = "should_stop"
 """Of Lightning's trainer, which every rank obeys by itself (fit_loop.py, training_epoch_loop.py)."""
 _SWITCHES = frozenset({"should_training_stop", "should_epoch_stop", "should_evaluate", "should_save"})
@@ -44,13 +48,17 @@ def decided_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
             if id(test) in seen:
                 continue
             seen.add(id(test))
-            if is_length and name.endswith("backward()") and job.mentions("Join"):
-                continue  # it stands in for a rank whose data has ended
+            if is_length and name.endswith("backward()") and ("→" in name or job.mentions("Join")):
+                continue  # how often a phase comes is the plan; Join stands in for a rank whose data has ended
             found = _differs(test, function, job, is_length=is_length)
             # The measures that Trainer gives its callbacks were gathered from all ranks.
             if found is not None and not (name in _SWITCHES and found.origin == "measure"):
                 on = shown(found.node) if isinstance(found.node, ast.expr) else found.function.name
                 identity = _SAVED if found.origin == "measure" and name in saved else _IDS[found.origin]
+                if found.origin == "batch" and not is_length and _ends_training(test, function):
+                    identity = _IDS["measure"]
+                if found.origin == "measure" and _leaves_step_out(test, name, function):
+                    identity = _IDS["batch"]
                 yield hit(identity, function, test, test=shown(test), on=on, needs=name)
 
 
@@ -79,21 +87,68 @@ def _needs(site: Site, function: Function, job: ScriptContext, *, wrapped: bool)
     """What a call needs from all ranks, and whether it saves; None where it is nothing, or only some ranks come."""
     if site.where.side != "both":
         return None
-    if last(site.node.func) == "backward" and wrapped:
-        return f"{shown(site.node.func)}()", False
+    if wrapped or _is_trainers(function):
+        chain = to_backward(site.node, function, job)
+        if chain:
+            return chain, False
     found = next((n for n in job.effects.of_call(site.node, function) if n.category in {*TOGETHER, *_SAVES}), None)
     if found is None:
         return None
     return " → ".join((*(f"{name}()" for name in found.chain), found.name)), found.category in _SAVES
 
 
+def to_backward(call: ast.Call, function: Function, job: ScriptContext, depth: int = 0) -> str:
+    """Return the way from a call to a backward that it makes; an empty string where it makes none."""
+    if last(call.func) == "backward":
+        return f"{shown(call.func)}()"
+    target = job.project.target(call, function) if depth < _DEPTH else None
+    if target is None or target is function:
+        return ""
+    ways = (to_backward(site.node, target, job, depth + 1) for site in job.project.walk(target).sites)
+    way = next(filter(None, ways), "")
+    return f"{target.name}() → {way}" if way else ""
+
+
+def _is_trainers(function: Function) -> bool:
+    """Whether a function is the step of a Trainer of Transformers that the project has rewritten."""
+    bases = () if function.owner is None else function.owner.node.bases
+    return function.name.endswith(".training_step") and any(last(base).endswith("Trainer") for base in bases)
+
+
+def _ends_training(test: ast.expr, function: Function) -> bool:
+    """Whether a test leaves a loop that has the loop over the batches in it: it looks at what they came to."""
+    for statement, arms in statements(function.node.body):
+        if not isinstance(statement, ast.If) or statement.test is not test:
+            continue
+        around = [arm.node for arm in arms if isinstance(arm.node, LOOPS)]
+        leaves = isinstance(statement.body[-1], (ast.Return, ast.Break))
+        inner = (
+            (node for node in nodes(around[-1]) if isinstance(node, LOOPS) and node is not around[-1]) if around else ()
+        )
+        return leaves and any(isinstance(p, ast.Call) and last(p.func) == "backward" for n in inner for p in nodes(n))
+    return False
+
+
+def _leaves_step_out(test: ast.expr, name: str, function: Function) -> bool:
+    """Whether a test leaves the backward of one batch out, after which the rank goes on with the next."""
+    if not name.endswith("backward()") or "→" in name:
+        return False
+    for statement, _ in statements(function.node.body):
+        if isinstance(statement, ast.If) and statement.test is test:
+            called = {last(part.func) for part in nodes(statement) if isinstance(part, ast.Call)}
+            asked = {last(part.func) for part in nodes(test) if isinstance(part, ast.Call)}
+            broken = bool(asked & {"isnan", "isfinite", "isinf"})
+            return broken or isinstance(statement.body[-1], ast.Continue) or "backward" in called
+    return False
+
+
 def _tests(site: Site) -> Iterator[tuple[ast.expr, bool]]:
     """Yield what decides whether and how often a call is made: branches, loops, and the ways out of loops before it."""
-    for test in site.where.tests:
+    for test in site.where.decided:
         yield test, False
     for loop in site.where.loops:
         over = head(loop)
-        if over is not None:
+        if over is not None and not (isinstance(loop, ast.While) and _is_brought_together(over, loop)):
             yield over, not isinstance(loop, ast.While)
         for arms in exits(loop):
             for arm in reversed(arms):
@@ -103,10 +158,22 @@ def _tests(site: Site) -> Iterator[tuple[ast.expr, bool]]:
                     yield arm.node.test, False
 
 
+def _is_brought_together(test: ast.expr, loop: ast.While) -> bool:
+    """Whether a collective in a loop gets what the next round hangs on."""
+    asked = {dotted(part) for part in nodes(test)} - {"", "self"}
+    calls = (part for statement in loop.body for part in nodes(statement) if isinstance(part, ast.Call))
+    return any(last(c.func) in _AGREES and asked & {dotted(a) for a in c.args[:1]} for c in calls)
+
+
+_AGREES = frozenset({"all_reduce", "broadcast"})
+
+
 def _differs(test: ast.expr, function: Function, job: ScriptContext, *, is_length: bool) -> Reason | None:
     if is_length:
         # A list of files is the same for all ranks more often than not.
-        own = {"part", "clock", "batch"} if _is_kept(test, function, job) else {"part", "clock"}
+        own = {"part", "clock"}
+        if _is_kept(test, function, job) or _is_by_value(test, function, job):
+            own.add("batch")
         return next((r for r in job.origins.of_length(test, function) if r.origin in own), None)
     found = job.origins.of(test, function)
     if any(r.origin == "rank" and any(part is r.node for part in nodes(test)) for r in found):
@@ -138,6 +205,12 @@ def _is_kept(iterable: ast.expr, function: Function, job: ScriptContext) -> bool
     name = dotted(iterable)
     scopes = function.owner.methods.values() if name.startswith("self.") and function.owner else (function,)
     return any(job.project.walk(scope).keys.get(name) for scope in scopes if name)
+
+
+def _is_by_value(iterable: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether a loop goes once round for each value that occurs: `torch.unique(labels).tolist()`."""
+    made = job.project.single(iterable, function) or iterable
+    return any(isinstance(part, ast.Call) and last(part.func) in _VALUES for part in nodes(made))
 
 
 def _stands_in(reason: Reason, test: ast.expr, function: Function, job: ScriptContext) -> bool:

@@ -13,6 +13,8 @@ from distkb.evidence.readers.scripts.rules_workers import loaded_by_workers
 _CUDA = "script.cuda-in-worker"
 _GIVES = ("__getitem__", "__getitems__", "__iter__")
 _DEPTH = 4
+_OWNERS = frozenset({"accelerator", "fabric"})
+"""What knows the rank's GPU as its `device`."""
 
 
 def in_worker(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -63,6 +65,8 @@ def _is_gpu(node: ast.expr, function: Function, job: ScriptContext, depth: int =
             return text.startswith("cuda")
         case ast.JoinedStr(values=[first, *_]):
             return str(constant(first)).startswith("cuda")
+        case ast.Attribute(value=owner, attr="device") if last(owner) in _OWNERS:
+            return True
     behind = list(_behind(node, function, job)) if depth < _DEPTH else []
     return bool(behind) and all(_is_gpu(value, scope, job, depth + 1) for value, scope in behind)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.makers import makers
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
@@ -100,6 +101,8 @@ def past_root(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions if job.project.has_sharded else ():
         for site in job.project.walk(function).sites:
             named = site.node.func
+            if _is_unwrapped(named, site, function, job):
+                yield hit(_INNER, function, site.node, call=shown(named), model=shown(named))
             if not isinstance(named, ast.Attribute) or named.attr not in {"module", "forward"}:
                 continue
             if "summon_full_params" in site.where.entered:
@@ -107,6 +110,14 @@ def past_root(job: ScriptContext) -> Iterator[ScriptFinding]:
             kind = kinds.kind_of(named.value, function, job.project, site.node.lineno)
             if kind == (kinds.FSDP1 if named.attr == "module" else kinds.FSDP2):
                 yield hit(_INNER, function, site.node, call=shown(named), model=shown(named.value))
+
+
+def _is_unwrapped(named: ast.expr, site: Site, function: Function, job: ScriptContext) -> bool:
+    """Whether a forward is that of the model inside of one that a plugin of Accelerate's shards."""
+    if not job.project.has_sharding_plugin or not isinstance(named, ast.Name) or site.where.entered & _QUIET:
+        return False
+    made = job.project.walk(function).assigned(named.id, before=site.node.lineno)
+    return bool(made) and isinstance(made[-1].value, ast.Call) and last(made[-1].value.func) == "unwrap_model"
 
 
 def mapped(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -120,19 +131,60 @@ def mapped(job: ScriptContext) -> Iterator[ScriptFinding]:
                 and call.func.attr == "prepare"
                 and (kinds.kind_of(call.func.value, function, job.project, call.lineno) == kinds.ACCELERATOR)
             )
-            for given in call.args if wraps or prepares else ():
+            trains = last(call.func).endswith("Trainer") and job.mentions("ddp_find_unused_parameters", "local_rank")
+            model = keyword(call, "model")
+            for given in (*call.args, *([model] if model else [])) if wraps or prepares or trains else ():
                 loaded = _loaded(given, function, job)
-                chosen = keyword(loaded, "device_map") if loaded is not None else None
+                chosen = _map_of(loaded[0], loaded[1], job) if loaded is not None else None
                 if chosen is not None and constant(chosen) in _MAPS:
                     values = {"call": shown(call.func), "map": str(constant(chosen)), "model": shown(given)}
-                    yield hit(_SPREAD, function, loaded or call, **values, wrap_line=str(call.lineno))
+                    where, node = (loaded[1], loaded[0]) if loaded is not None else (function, call)
+                    yield hit(_SPREAD, where, node, **values, wrap_line=str(call.lineno))
 
 
-def _loaded(node: ast.expr, function: Function, job: ScriptContext) -> ast.Call | None:
-    """Return the `from_pretrained` that a name was given last above its line."""
-    made = job.project.walk(function).assigned(dotted(node), before=node.lineno) if dotted(node) else []
-    loads = [one.value for one in made if isinstance(one.value, ast.Call) and last(one.value.func) == "from_pretrained"]
-    return loads[-1] if loads else None
+def _loaded(node: ast.expr, function: Function, job: ScriptContext) -> tuple[ast.Call, Function] | None:
+    """Return the `from_pretrained` that made a model, also below adapters and in helpers."""
+    for made in makers(node, function, job.project, node.lineno):
+        call, scope = made.call, made.function
+        if last(call.func) in _ADAPTS and call.args:
+            return _loaded(call.args[0], scope, job)
+        if last(call.func) == "from_pretrained":
+            return call, scope
+    return None
+
+
+_ADAPTS = frozenset({"get_peft_model", "prepare_model_for_kbit_training"})
+
+
+def _map_of(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | None:
+    """Return the `device_map` of a call, be it written there or among the settings that it is given as `**`."""
+    told = keyword(call, "device_map")
+    for word in call.keywords if told is None else ():
+        if word.arg is None:
+            for value in _settings(word.value, function, job):
+                told = told or _entry(value)
+    return told
+
+
+def _settings(node: ast.expr, function: Function, job: ScriptContext) -> Iterator[ast.expr]:
+    """Yield what a dictionary stands for: one that is written out, or the keywords with which an object was made."""
+    value = job.project.single(node, function)
+    if value is not None and dotted(value) == "":
+        yield value
+        return
+    named = dotted(value) if value is not None else dotted(node)
+    for method in function.owner.methods.values() if function.owner is not None else (function,):
+        taken = None if isinstance(method.node, ast.Module) else method.node.args.kwarg
+        if taken is not None and taken.arg == named:
+            for _, site in job.project.callers(method):
+                yield site.node
+
+
+def _entry(node: ast.expr) -> ast.expr | None:
+    if isinstance(node, ast.Call):
+        return keyword(node, "device_map")
+    pairs = zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ()
+    return next((value for key, value in pairs if constant(key) == "device_map"), None)
 
 
 RULES = (

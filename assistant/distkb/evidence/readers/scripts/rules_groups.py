@@ -14,6 +14,7 @@ from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import is_rank
 
+_LAST = "script.last-group-for-all"
 _PEER, _DEFAULT = "script.group-rank-as-global", "script.group-keeps-default-timeout"
 _CALLS = {"broadcast": 1, "broadcast_object_list": 1, "reduce": 1, "gather": 2, "gather_object": 2, "scatter": 2,
           "scatter_object_list": 2, "send": 1, "recv": 1, "isend": 1, "irecv": 1}  # fmt: skip
@@ -153,7 +154,35 @@ def _shape(call: ast.Call) -> ast.expr | None:
     return keyword(call, "mesh_shape") or (call.args[1] if len(call.args) > 1 else None)
 
 
+def last_of_loop(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield groups that a loop makes for one set of ranks after the other, and of which every rank keeps the last."""
+    for function in job.project.functions:
+        walked = job.project.walk(function)
+        for made in walked.assignments:
+            value = made.value
+            if not isinstance(value, ast.Call) or last(value.func) != "new_group" or not made.where.loops:
+                continue
+            loop = made.where.loops[-1]
+            end = loop.end_lineno or loop.lineno
+            if made.where.tests or made.index is not None or any(_keeps(part, made.target) for part in nodes(loop)):
+                continue
+            later = [n for n in nodes(function.node) if dotted(n) == made.target and getattr(n, "lineno", 0) > end]
+            again = any(other.line > end for other in walked.assignments if other.target == made.target)
+            if later and not again and made.where.side == "both":
+                yield hit(_LAST, function, value, group=made.target, loop_line=str(loop.lineno))
+
+
+def _keeps(node: ast.AST, name: str) -> bool:
+    """Whether a group is put away or looked at in the loop that makes it."""
+    if isinstance(node, ast.Call) and last(node.func) != "new_group":
+        return any(dotted(part) == name for argument in node.args for part in nodes(argument))
+    if isinstance(node, ast.Assign) and not isinstance(node.value, ast.Call):
+        return name in {dotted(part) for part in nodes(node.value)}
+    return isinstance(node, (ast.Yield, ast.If))
+
+
 RULES = (
+    ScriptRule(ids=(_LAST,), check=last_of_loop),
     ScriptRule(ids=(_PEER,), check=group_rank),
     ScriptRule(ids=(_DEFAULT,), check=default_timeout),
     ScriptRule(ids=(_STORE,), check=opened_by_all),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.flow import Assignment, Site
-from distkb.evidence.readers.scripts.graphs import ENDS_GRAPH, Graphs
+from distkb.evidence.readers.scripts.graphs import ENDS_GRAPH, Graphs, is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import children
@@ -30,6 +30,7 @@ def graph_kept(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         yield from _in_loops(function, job, graphs)
     yield from _in_steps(job, graphs)
+    yield from _in_meters(job, graphs)
 
 
 def _in_loops(function: Function, job: ScriptContext, graphs: Graphs) -> Iterator[ScriptFinding]:
@@ -52,6 +53,27 @@ def _in_loops(function: Function, job: ScriptContext, graphs: Graphs) -> Iterato
         if grows and not _is_bounded(kept, function, job):
             yield hit(_KEPT, function, node, name=name, loss=shown(value))
             return
+
+
+def _in_meters(job: ScriptContext, graphs: Graphs) -> Iterator[ScriptFinding]:
+    """Yield what a method, called once for each batch of a training loop, adds to an attribute of its object."""
+    for function in job.project.functions:
+        if not function.is_method or function.owner is None or is_model(function.owner) or _is_step(function):
+            continue
+        callers = [one for one in job.project.callers(function) if _is_in_training(*one, job)]
+        for kept, node, value in _kept(function) if callers else ():
+            name = dotted(kept)
+            own = name.startswith("self.") and words(value) & set(function.parameters[1:])
+            if own and graphs.carries(value, function) and not _is_bounded(kept, function, job):
+                yield hit(_KEPT, function, node, name=name, loss=shown(value))
+                break
+
+
+def _is_in_training(function: Function, site: Site, job: ScriptContext) -> bool:
+    """Whether a call is made in a loop that makes a backward."""
+    loop = site.where.loops[-1] if site.where.loops else None
+    sites = job.project.walk(function).sites
+    return any(last(one.node.func) == "backward" and loop in one.where.loops for one in sites) if loop else False
 
 
 def _begins_at(call: ast.Call) -> Iterator[ast.expr]:

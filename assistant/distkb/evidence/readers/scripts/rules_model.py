@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.graphs import is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
@@ -133,7 +134,7 @@ def left_out(job: ScriptContext) -> Iterator[ScriptFinding]:
             name = dotted(site.node.func)
             if name not in layers or name in everywhere:
                 continue
-            for test in site.where.tests:
+            for test in site.where.decided:
                 reason = next(
                     (r for r in job.origins.of_amounts(test, forward) if r.origin in {"batch", "chance"}), None
                 )
@@ -142,6 +143,44 @@ def left_out(job: ScriptContext) -> Iterator[ScriptFinding]:
                         "script.layer-left-out", forward, site.node, layer=name, test=shown(test), model=model.name
                     )
                     break
+
+
+def picked(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield parts of a model under DDP that its forward, or Lightning's step, picks by what the batch says."""
+    if job.mentions(*_LOOKS) or _told_unused(job) or not (list(_given(job)) or _is_lightning_ddp(job)):
+        return
+    for function in job.project.functions:
+        if function.owner is None or not is_model(function.owner) or not function.name.endswith(_RUNS):
+            continue
+        for site in job.project.walk(function).sites:
+            named = site.node.func
+            if not isinstance(named, ast.Subscript) or isinstance(named.slice, ast.Constant):
+                continue
+            if not isinstance(named.value, ast.Attribute) or not _holds_parts(named.value, function, job):
+                continue
+            if any(r.origin in {"batch", "chance"} for r in job.origins.of(named.slice, function)):
+                yield hit("script.part-picked-by-batch", function, site.node, part=shown(named), key=shown(named.slice))
+                break
+
+
+_RUNS = (".forward", ".training_step", ".compute_loss", ".loss")
+_LOOKS = ("ddp_find_unused_parameters_true", "static_graph", "fully_shard", "FullyShardedDataParallel",
+          "FullyShardedDataParallelPlugin", "TrainingArguments")  # fmt: skip
+
+
+def _told_unused(job: ScriptContext) -> bool:
+    """Whether anything says that parameters may stay unused."""
+    told = [value for _, site in job.sites() for name in _UNUSED if (value := keyword(site.node, name)) is not None]
+    return any(constant(value) is not False for value in told) or any(has_spread(call) for _, call in wrappings(job))
+
+
+def _is_lightning_ddp(job: ScriptContext) -> bool:
+    return job.mentions("LightningModule") and job.mentions("ddp", "ddp_spawn", "DDPStrategy", "ddp_notebook")
+
+
+def _holds_parts(node: ast.Attribute, function: Function, job: ScriptContext) -> bool:
+    held = job.project.held_under(node, function)
+    return any(isinstance(value, ast.Call) and last(value.func) in {"ModuleDict", "ModuleList"} for value, _ in held)
 
 
 def _is_layer(value: ast.expr, init: Function, job: ScriptContext) -> bool:
@@ -216,22 +255,6 @@ def _without_gradients(blocks: tuple[ast.expr, ...]) -> bool:
     return any(last(getattr(block, "func", block)) in {"no_grad", "inference_mode"} for block in blocks)
 
 
-def outside_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield optimizers that step a module that no wrapper holds, beside one that a wrapper holds."""
-    if job.mentions("all_reduce", "average_gradients", "all_reduce_coalesced", "prepare", "fully_shard"):
-        return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if kinds.kind_of(call, function, job.project, call.lineno) != kinds.OPTIMIZER:
-                continue
-            owners = list(_stepped(call))
-            held = [kinds.kind_of(owner, function, job.project, call.lineno) for owner in owners]
-            for owner, kind in zip(owners, held, strict=True):
-                if not kind and kinds.DDP in held and _is_module(owner, function, job):
-                    yield hit("script.parameters-outside-ddp", function, call, module=shown(owner))
-
-
 _OF_DDP = frozenset(
     {"module", "training", "require_backward_grad_sync", "require_forward_param_sync", "find_unused_parameters",
      "static_graph", "gradient_as_bucket_view", "broadcast_buffers"}
@@ -269,26 +292,10 @@ def _read_by_models(job: ScriptContext) -> frozenset[str]:
     return frozenset(found)
 
 
-def _stepped(optimizer: ast.Call) -> Iterator[ast.expr]:
-    """Yield the modules whose parameters an optimizer gets."""
-    for argument in (*optimizer.args[:1], *(w.value for w in optimizer.keywords if w.arg == "params")):
-        for part in nodes(argument):
-            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "parameters":
-                yield part.func.value
-
-
-def _is_module(node: ast.expr, function: Function, job: ScriptContext) -> bool:
-    value = made_by(node, function, job)
-    if value is None:
-        return False
-    full = canonical(value.func, function.script)
-    return full.startswith("torch.nn.") or job.project.class_named(value.func, function.script) is not None
-
-
 RULES = (
     ScriptRule(ids=("script.layer-never-used",), check=never_called),
     ScriptRule(ids=("script.layer-left-out",), check=left_out),
+    ScriptRule(ids=("script.part-picked-by-batch",), check=picked),
     ScriptRule(ids=("script.forward-past-ddp",), check=past_the_wrapper),
     ScriptRule(ids=("script.value-set-on-wrapper",), check=set_on_the_wrapper),
-    ScriptRule(ids=("script.parameters-outside-ddp",), check=outside_the_wrapper),
 )

@@ -14,6 +14,7 @@ from distkb.evidence.readers.scripts.project import Function
 
 _SET, _THREAD = "script.collective-over-set", "script.collective-in-thread"
 _NUMBERED, _PARTS = "script.numbered-by-set", "script.parts-over-set"
+_LISTED = "script.numbered-by-listing"
 _HASH, _BRANCH = "script.salted-hash", "script.order-by-branch"
 _NUMBERS = frozenset({"range", "tolist", "int", "float", "len", "arange", "randint", "sample"})
 _DEPTH = 3
@@ -70,6 +71,43 @@ def numbered(job: ScriptContext) -> Iterator[ScriptFinding]:
         told.add(id(node))
         if _numbers(node):
             yield hit(_NUMBERED, event.function, node, over=shown(source))
+
+
+def listed(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield tables that number the entries of a directory in the order in which the file system lists them."""
+    if not job.is_parallel:
+        return
+    for function in job.project.functions:
+        for node in walk(function.node):
+            if not isinstance(node, ast.DictComp):
+                continue
+            over = node.generators[0].iter
+            if not isinstance(over, ast.Call) or last(over.func) != "enumerate" or not over.args:
+                continue
+            source = _listing(over.args[0], function, job, 0)
+            if source is not None:
+                yield hit(_LISTED, function, node, over=shown(source))
+
+
+def _listing(node: ast.expr, function: Function, job: ScriptContext, depth: int) -> ast.Call | None:
+    """Return the listing of a directory that an expression goes through as it comes."""
+    if isinstance(node, ast.Call):
+        if canonical(node.func, function.script) in _LISTS or (
+            isinstance(node.func, ast.Attribute) and node.func.attr in {"iterdir", "glob", "rglob"}
+        ):
+            return node
+        return _listing(node.args[0], function, job, depth) if last(node.func) == "list" and node.args else None
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return _listing(node.generators[0].iter, function, job, depth + 1)
+    if isinstance(node, (ast.Name, ast.Attribute)) and depth < _DEPTH:
+        if any(last(site.node.func) == "sort" for site in job.project.walk(function).sites):
+            return None
+        value = job.project.single(node, function)
+        return None if value is None else _listing(value, function, job, depth + 1)
+    return None
+
+
+_LISTS = frozenset({"os.listdir", "os.scandir", "glob.glob", "glob.iglob"})
 
 
 def _numbers(node: ast.AST) -> bool:
@@ -204,6 +242,7 @@ def _collective_in(target: Function, job: ScriptContext) -> tuple[ast.Call, str]
 
 
 RULES = (
+    ScriptRule(ids=(_LISTED,), check=listed),
     ScriptRule(ids=(_NUMBERED,), check=numbered, follows=True),
     ScriptRule(ids=(_BRANCH,), check=by_branch),
     ScriptRule(ids=(_SET,), check=over_set, follows=True),

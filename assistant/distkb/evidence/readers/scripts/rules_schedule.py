@@ -11,12 +11,12 @@ from distkb.evidence.readers.scripts.project import Function
 
 _SETTINGS = {"split_batches": True, "step_scheduler_with_optimizer": False}
 """Settings of Accelerator with which a prepared schedule is stepped once per call (accelerate/scheduler.py)."""
-_AWARE = frozenset({"num_processes", "world_size", "get_world_size", "nprocs", "WORLD_SIZE"})
+AWARE = frozenset({"num_processes", "world_size", "get_world_size", "nprocs", "WORLD_SIZE"})
 
 
 def stepped_per_process(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield steps once an epoch of a prepared schedule whose length does not count the processes."""
-    if not job.mentions("accelerate") or _steps_once(job):
+    if not job.mentions("accelerate") or steps_once(job):
         return
     for function in job.project.functions:
         prepared = _prepared(function, job)
@@ -29,7 +29,7 @@ def stepped_per_process(job: ScriptContext) -> Iterator[ScriptFinding]:
                 yield hit("script.schedule-stepped-per-epoch", function, site.node, scheduler=name)
 
 
-def _steps_once(job: ScriptContext) -> bool:
+def steps_once(job: ScriptContext) -> bool:
     """Whether an Accelerator is told to step a schedule once per call, or may be by settings that are not seen."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -59,13 +59,13 @@ def _prepared(function: Function, job: ScriptContext) -> frozenset[str]:
         if made.target in given
         and isinstance(made.value, ast.Call)
         and "lr_scheduler" in canonical(made.value.func, function.script)
-        and not words(made.value) & _AWARE
+        and not words(made.value) & AWARE
     )
 
 
 def counted_on_part(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield prepared schedules whose length was counted on a prepared loader: it runs out too soon."""
-    if not job.mentions("accelerate") or _steps_once(job):
+    if not job.mentions("accelerate") or steps_once(job):
         return
     told: set[int] = set()
     for event in (event for events in job.episodes for event in events if event.kind == "update"):

@@ -147,6 +147,8 @@ def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
                 continue
             model = dotted(call.func.value)
             line = _shards(model, call.lineno, function, job) if call.func.attr == "load_state_dict" and model else 0
+            if not line and call.func.attr == "load_state_dict" and model:
+                line = _shards_returned(model, function, job)
             if line:
                 yield hit(_ONE, function, call, model=model, test=shown(guard.node), wrap_line=str(line))
 
@@ -158,6 +160,21 @@ def _shards(model: str, after: int, function: Function, job: ScriptContext) -> i
         sharding = kinds.kind_of(call, function, job.project) in {kinds.FSDP1, kinds.FSDP2}
         if sharding and call.lineno > after and call.args and dotted(call.args[0]) == model:
             return call.lineno
+    return 0
+
+
+def _shards_returned(model: str, function: Function, job: ScriptContext) -> int:
+    """Return the line in which a caller shards the model that a function gives back; 0 where none does."""
+    if not any(dotted(value) == model for value, _ in job.project.walk(function).returns):
+        return 0
+    for caller, site in job.project.callers(function):
+        for other in job.project.walk(caller).sites:
+            sharding = kinds.kind_of(other.node, caller, job.project) in {kinds.FSDP1, kinds.FSDP2}
+            if sharding and any(part is site.node for part in other.node.args):
+                return other.node.lineno
+        for made in job.project.walk(caller).assignments:
+            if made.value is site.node and made.index is None:
+                return _shards(made.target, made.line, caller, job)
     return 0
 
 

@@ -282,13 +282,19 @@ def clipped_first(job: ScriptContext) -> Iterator[ScriptFinding]:
         sites = job.project.walk(function).sites
         named = [last(site.node.func) for site in sites]
         scaled = any(name == "backward" and _is_scaled(site.node) for name, site in zip(named, sites, strict=True))
-        if not scaled or "unscale_" in named:
+        steps = any(last(s.node.func) == "step" and s.node.args and _is_scaler(s.node) for s in sites)
+        if not (scaled or steps) or "unscale_" in named or (not scaled and job.mentions("unscale_")):
             continue
         for site in sites:
             full = canonical(site.node.func, function.script)
             if full.startswith("torch.nn.utils.") and last(site.node.func).startswith("clip_grad_"):
                 yield hit(_CLIPPED, function, site.node, call=shown(site.node.func))
                 break
+
+
+def _is_scaler(call: ast.Call) -> bool:
+    """`scaler.step(optimizer)`."""
+    return isinstance(call.func, ast.Attribute) and "scaler" in last(call.func.value).lower()
 
 
 def _is_scaled(call: ast.Call) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.makers import makers
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
@@ -38,9 +39,26 @@ def shared_handle(job: ScriptContext) -> Iterator[ScriptFinding]:
         if init is None or getter is None or "__getstate__" in owner.methods or _started_by(loads, job):
             continue
         for made in job.project.walk(init).assignments:
-            opened = isinstance(made.value, ast.Call) and canonical(made.value.func, init.script) in _OPENS
-            if opened and made.target.startswith("self.") and _is_moved(made.target[5:], owner, made.value):
+            opened = any(
+                canonical(m.call.func, m.function.script) in _OPENS for m in makers(made.value, init, job.project)
+            )
+            inner = job.project.holds_class(made.value, init) if made.target.startswith("self.") else None
+            if inner is not None and inner is not owner and _opens_and_moves(inner, job):
+                opened = True
+            elif not (opened and made.target.startswith("self.") and _is_moved(made.target[5:], owner, made.value)):
+                continue
+            if opened:
                 yield hit(_SHARED, init, made.value, call=shown(made.value), loader=shown(loads.func), data=owner.name)
+
+
+def _opens_and_moves(owner: Class, job: ScriptContext) -> bool:
+    """Whether an object of a class opens a file or a connection when it is made, and its methods read from it."""
+    init = owner.methods.get("__init__")
+    if init is None or {"__getstate__", "__reduce__"} & set(owner.methods):
+        return False
+    made = [one for one in job.project.walk(init).assignments if one.target.startswith("self.")]
+    opened = (m for m in made if isinstance(m.value, ast.Call) and canonical(m.value.func, init.script) in _OPENS)
+    return any(_is_moved(one.target[5:], owner, one.value) for one in opened)
 
 
 def loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
@@ -137,20 +155,33 @@ def _started_by(call: ast.Call, job: ScriptContext) -> str:
 
 def _is_moved(name: str, owner: Class, opened: ast.expr) -> bool:
     """Whether other methods than the one that opens it read from it, and nothing closes it first."""
-    whole = isinstance(opened, ast.Call) and last(opened.func) == "File"
+    whole = not isinstance(opened, ast.Call) or last(opened.func) == "File"
     read = False
     for method in owner.methods.values():
         for node in nodes(method.node):
             held = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
             if whole and isinstance(node, ast.Subscript):
                 held = node.value
-            if not isinstance(held, ast.Attribute) or held.attr != name:
+            if not isinstance(held, ast.Attribute) or held.attr not in {name, *_views(name, owner)}:
                 continue
             does = "[]" if isinstance(node, ast.Subscript) else last(node.func) if isinstance(node, ast.Call) else ""
             if does == "close" and method.name == f"{owner.name}.__init__":
                 return False
-            read |= (does == "[]" or does in _MOVES) and method.name != f"{owner.name}.__init__"
+            read |= (does == "[]" or does in _MOVES or held.attr != name) and method.name != f"{owner.name}.__init__"
     return read
+
+
+def _views(name: str, owner: Class) -> set[str]:
+    """Return the attributes that hold what the object's `__init__` has asked of a handle: a transaction, a cursor."""
+    init = owner.methods["__init__"]
+    return {
+        node.targets[0].attr
+        for node in nodes(init.node)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Attribute)
+        and isinstance(node.value, ast.Call)
+        and dotted(node.value.func) in {f"self.{name}.begin", f"self.{name}.cursor"}
+    }
 
 
 def spawned(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -166,7 +197,11 @@ def spawned(job: ScriptContext) -> Iterator[ScriptFinding]:
             given = keyword(call, "target" if one else "fn") or next(iter(call.args), None)
             method = keyword(call, "start_method")
             forks = method is not None and constant(method) != "spawn"
-            if given is not None and not forks and _is_local(given, function):
+            sent = keyword(call, "args") or (call.args[1] if not one and len(call.args) > 1 else None)
+            bad = next((a for a in getattr(sent, "elts", ()) if _cannot_be_sent(a, function, job)), None)
+            if bad is not None and not forks:
+                yield hit(_LOCAL, function, call, call=shown(call.func), given=shown(bad))
+            elif given is not None and not forks and _is_local(given, function):
                 yield hit(_LOCAL, function, call, call=shown(call.func), given=shown(given))
             elif isinstance(function.node, ast.Module) and not forks and id(call) not in guarded:
                 yield hit(_GUARD, function, call, call=shown(call.func))
@@ -195,7 +230,8 @@ def _guarded(function: Function) -> set[int]:
 def set_again(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield start methods that each process sets again when it imports the file, which Python refuses."""
     for function in job.project.functions if job.mentions("set_start_method") else ():
-        if not isinstance(function.node, ast.Module) or not _starts_processes(function.node):
+        inside = not isinstance(function.node, ast.Module) and _is_started(function, job)
+        if not inside and (not isinstance(function.node, ast.Module) or not _starts_processes(function.node)):
             continue
         spared = _guarded(function) | tried(function)
         for site in job.project.walk(function).sites:
@@ -205,6 +241,19 @@ def set_again(job: ScriptContext) -> Iterator[ScriptFinding]:
             forced = keyword(call, "force") or (call.args[1] if len(call.args) > 1 else None)
             if constant(call.args[0]) in _NEW and constant(forced) is not True:
                 yield hit(_AGAIN, function, call, call=shown(call))
+
+
+def _is_started(function: Function, job: ScriptContext) -> bool:
+    """Whether `spawn`, or a `Process` that begins anew, runs a function: its process has a start method already."""
+    for caller, site in job.sites():
+        call = site.node
+        if canonical(call.func, caller.script) in _SPAWNS:
+            given = keyword(call, "fn") or next(iter(call.args), None)
+        else:
+            given = keyword(call, "target") if last(call.func) == "Process" else None
+        if given is not None and job.project.referred(given, caller) is function:
+            return True
+    return False
 
 
 def _starts_processes(module: ast.Module) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.makers import maker
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -14,7 +15,7 @@ from distkb.evidence.readers.scripts.project import Function
 _ATTRIBUTE, _WEIGHT = "script.attribute-of-wrapper", "script.weight-of-sharded"
 _LOW, _STATES = "script.low-precision-before-sharding", "script.optimizer-shard-of-one"
 _SHARDED = frozenset({kinds.FSDP1, kinds.FSDP2})
-_MODULE = frozenset({
+OF_MODULES = frozenset({
     "T_destination", "add_module", "apply", "bfloat16", "broadcast_buffers", "buffers", "call_super_init",
     "children", "compile", "cpu", "cuda", "device", "device_ids", "dim", "double", "eval", "extra_repr",
     "find_unused_parameters", "float", "forward", "get_buffer", "get_extra_state", "get_parameter",
@@ -42,7 +43,7 @@ def of_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions if job.mentions("DistributedDataParallel", "Accelerator") else ():
         told: set[str] = set()
         for node in walk(function.node):
-            if not isinstance(node, ast.Attribute) or node.attr in _MODULE or node.attr in told:
+            if not isinstance(node, ast.Attribute) or node.attr in OF_MODULES or node.attr in told:
                 continue
             if isinstance(node.ctx, ast.Load) and _lacks(node, function, job):
                 told.add(node.attr)
@@ -54,15 +55,40 @@ def _lacks(node: ast.Attribute, function: Function, job: ScriptContext) -> bool:
     if not dotted(node.value) or kinds.kind_of(node.value, function, job.project, node.lineno) not in wrapped:
         return False
     cls = kinds.model_class(node.value, function, job.project)
-    if cls is None or not _is_wrapped_before(dotted(node.value), function, job):
+    if cls is None:
+        return _is_foreign(node, function, job)
+    if not _is_wrapped_before(dotted(node.value), function, job):
         return False
     return job.project.method(cls, node.attr) is not None or node.attr in job.project.attribute_values(cls)
+
+
+_OF_TRANSFORMERS = frozenset({"generate", "config", "save_pretrained", "generation_config", "push_to_hub",
+                              "resize_token_embeddings", "get_input_embeddings", "get_output_embeddings"})  # fmt: skip
+
+
+def _is_foreign(node: ast.Attribute, function: Function, job: ScriptContext) -> bool:
+    """Whether an attribute is one of a model that was made elsewhere: DDP has it neither by itself nor by a setting."""
+    if node.attr.startswith("_") or "hasattr" in words(function.node) or node.attr in job.attributes_set:
+        return False
+    if not _is_wrapped_before(dotted(node.value), function, job):
+        return False
+    made = maker(node.value, function, job.project, node.lineno)
+    if made is None or not (made.prepared or made.wrapped):
+        return False
+    loaded = last(made.call.func) == "from_pretrained"
+    if loaded or made.prepared:
+        return loaded and node.attr in _OF_TRANSFORMERS
+    name = canonical(made.call.func, made.function.script)
+    return name.rpartition(".")[2][:1].isupper() and not name.startswith("torch.")
 
 
 def _is_wrapped_before(name: str, function: Function, job: ScriptContext) -> bool:
     """Whether an attribute of `self` is wrapped when a method of the same object runs; other names are."""
     if not name.startswith("self.") or function.owner is None:
         return True
+    held = job.project.attribute_values(function.owner).get(name[5:], [])
+    if held and all(isinstance(value, ast.Name) for value in held):
+        return True  # it was wrapped before the object got it
     wraps = [m for m in function.owner.methods.values() if _wraps(name, m, job)]
     if any(method is function or method.name.endswith("__init__") for method in wraps):
         return True

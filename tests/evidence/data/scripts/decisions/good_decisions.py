@@ -14,6 +14,7 @@ def mean(value):
     return tensor.item() / dist.get_world_size()
 
 
+@torch.no_grad()
 def evaluate(model, loader):
     total = 0.0
     for batch in loader:

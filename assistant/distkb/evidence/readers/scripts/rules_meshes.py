@@ -1,0 +1,70 @@
+"""Device meshes: sizes that are too many for the job, and dimensions handed to what another one is for."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import constant, keyword, last, shown
+from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.ranks import environment
+
+_SIZES, _OTHER = "script.mesh-too-large", "script.other-dimension"
+_DATA = re.compile(r"(?i)^(?:dp|data|ddp|fsdp|hsdp|replicate|replica|batch|shard|dp_\w+)$")
+_MODEL = re.compile(r"(?i)^(?:tp|tensor|model|mp|pp|pipe|pipeline|tensor_parallel)$")
+
+
+def too_large(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield meshes of which one side is the whole world and another one more than one."""
+    for function, site in job.sites():
+        call = site.node
+        if last(call.func) not in {"init_device_mesh", "DeviceMesh"} or len(call.args) < 2:
+            continue
+        sides = call.args[1].elts if isinstance(call.args[1], (ast.Tuple, ast.List)) else []
+        world = [side for side in sides if _is_world(side, function, job)]
+        more = [side for side in sides if _is_more(side, function, job)]
+        if world and more:
+            yield hit(_SIZES, function, call, sizes=shown(call.args[1]), world=shown(world[0]), side=shown(more[0]))
+
+
+def _is_world(node: ast.expr, function: Function, job: ScriptContext) -> bool:
+    made = job.project.single(node, function) or node
+    if isinstance(made, ast.Call) and last(made.func) == "int" and made.args:
+        made = made.args[0]
+    return environment(made) == "WORLD_SIZE" or (isinstance(made, ast.Call) and last(made.func) == "get_world_size")
+
+
+def _is_more(node: ast.expr, function: Function, job: ScriptContext) -> bool:
+    known = node
+    if isinstance(node, ast.Name):
+        default = function.default(node.id) if node.id in function.parameters else None
+        given = list(job.project.given(node.id, function)) if node.id in function.parameters else []
+        known = given[0][0] if given else default or job.project.single(node, function) or node
+    value = constant(known)
+    return isinstance(value, int) and value > 1
+
+
+def other_dimension(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield tensor parallelism over the dimension of the data, and data parallelism over that of the model."""
+    for function, site in job.sites():
+        call = site.node
+        name = last(call.func)
+        if name == "parallelize_module":
+            mesh, wrong = keyword(call, "device_mesh") or (call.args[1] if len(call.args) > 1 else None), _DATA
+        elif name in {"fully_shard", "FullyShardedDataParallel", "FSDP"}:
+            mesh, wrong = keyword(call, "mesh") or keyword(call, "device_mesh"), _MODEL
+        else:
+            continue
+        if mesh is not None and not isinstance(mesh, ast.Subscript):
+            mesh = job.project.single(mesh, function)
+        dimension = constant(mesh.slice) if isinstance(mesh, ast.Subscript) else None
+        if isinstance(dimension, str) and wrong.match(dimension):
+            yield hit(_OTHER, function, call, call=name, dimension=dimension)
+
+
+RULES = (
+    ScriptRule(ids=(_SIZES,), check=too_large),
+    ScriptRule(ids=(_OTHER,), check=other_dimension),
+)
