@@ -49,6 +49,22 @@ def made_by(node: ast.expr, function: Function, job: ScriptContext) -> list[tupl
     return [(canonical(value.func, scope.script), value, scope) for value, scope in found]
 
 
+def setting(call: ast.Call, name: str, function: Function, job: ScriptContext) -> ast.expr | None:
+    """Return what a call is given under a name, be it in a dictionary that is spread over it."""
+    for word in call.keywords:
+        if word.arg == name:
+            return word.value
+        for value, _ in meanings(word.value, function, job) if word.arg is None else ():
+            if isinstance(value, ast.Call) and last(value.func) == "dict" and keyword(value, name) is not None:
+                return keyword(value, name)
+            if isinstance(value, ast.Dict):
+                pairs = zip(value.keys, value.values, strict=True)
+                found = next((v for key, v in pairs if constant(key) == name), None)
+                if found is not None:
+                    return found
+    return None
+
+
 def _of_call(node: ast.Call, function: Function, job: ScriptContext, depth: int) -> Iterator[Meaning]:
     if isinstance(node.func, ast.Attribute) and node.func.attr in _ITSELF:
         yield from meanings(node.func.value, function, job, depth + 1)

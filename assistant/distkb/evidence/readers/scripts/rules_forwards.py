@@ -83,6 +83,9 @@ def has_norm(model: Class | None, job: ScriptContext, depth: int = 0) -> bool:
         if isinstance(node, ast.Call):
             if last(node.func) in _NORMS:
                 return True
+            helper = job.project.modules[id(model.script)].inner.get(last(node.func))
+            if helper is not None and any(last(part) in _NORMS for part in nodes(helper.node)):
+                return True
             inner = job.project.class_named(node.func, model.script)
             if inner is not None and inner is not model and has_norm(inner, job, depth + 1):
                 return True

@@ -25,7 +25,9 @@ _WAITS = frozenset({"barrier", "wait_for_everyone", "monitored_barrier", "broadc
                     "main_process_first"})  # fmt: skip
 _STRIPS = ("removeprefix", "consume_prefix_in_state_dict_if_present", "module.", "_orig_mod.", "unwrap_model",
            "_orig_mod", "get_model_state_dict", "module.module", "lstrip")  # fmt: skip
-_OWN = re.compile(r"(?i)rank|main|master|primary|chief|process|shard|should_save|is_save|writer|zero|leader|\bgpu")
+_OWN = re.compile(
+    r"(?i)rank|main|master|primary|chief|process|shard|should_save|is_save|writer|(global|world|process)_zero|leader|\bgpu"
+)
 _WRAPPERS = frozenset({"DistributedDataParallel", "DDP"})
 """Where one of these is made, another rule looks."""
 _HOOKS = re.compile(r"^on_(train|validation|test|fit)_\w+$")
@@ -53,11 +55,15 @@ def read_early(job: ScriptContext) -> Iterator[ScriptFinding]:
                     break
 
 
-def _place(site: Site, function: Function, job: ScriptContext, *, write: bool) -> str:
+def _place(site: Site, function: Function, job: ScriptContext, *, write: bool, depth: int = 0) -> str:
     """Return the path that a call writes or reads, as text; empty where it does neither."""
     call = site.node
     full = canonical(call.func, function.script)
     place = (_WRITES if write else _READS).get(full)
+    target = job.project.target(call, function) if place is None and depth == 0 else None
+    if target is not None and target.owner is not None:
+        found = [_place(one, target, job, write=write, depth=1) for one in job.project.walk(target).sites]
+        return next((f"{target.owner.name}: {path}" for path in found if path.startswith("self.") or "'" in path), "")
     if place is None or len(call.args) <= place:
         return ""
     if full == "open":
@@ -66,7 +72,7 @@ def _place(site: Site, function: Function, job: ScriptContext, *, write: bool) -
         if writes is not write:
             return ""
     path = call.args[place]
-    value = job.project.single(path, function) if dotted(path) else None
+    value = job.project.single(path, function) if dotted(path) and depth == 0 else None
     return shown(path if value is None else value)
 
 
@@ -143,19 +149,28 @@ def saved_by_all(job: ScriptContext) -> Iterator[ScriptFinding]:
             call = site.node
             if site.where.side != "both" or canonical(call.func, function.script) != "torch.save" or len(call.args) < 2:
                 continue
+            saved = _saved(call.args[0], function, job)
             said = words(call) | {word for test in site.where.tests for word in words(test)}
+            said |= {word for value, _ in saved for word in words(value)}
             path = job.project.single(call.args[1], function) if dotted(call.args[1]) else None
             said |= words(path) if path is not None else set()
             if any(_OWN.search(word) for word in said) or "state_dict" not in said:
                 continue
             if any(r.origin == "rank" for n in (*site.where.tests, call.args[1]) for r in job.origins.of(n, function)):
                 continue
-            if _is_by_all(call, function, job):
+            if _is_by_all(call, saved, function, job):
                 yield hit(_ALL, function, call, call=shown(call.func), path=shown(call.args[1]))
                 break
 
 
-def _is_by_all(call: ast.Call, function: Function, job: ScriptContext) -> bool:
+def _saved(node: ast.expr, function: Function, job: ScriptContext) -> list[tuple[ast.expr, Function]]:
+    """Return what is saved, be it what callers hand to a helper."""
+    if isinstance(node, ast.Name) and node.id in function.parameters:
+        return list(job.project.given(node.id, function))
+    return [(node, function)]
+
+
+def _is_by_all(call: ast.Call, saved: list[tuple[ast.expr, Function]], function: Function, job: ScriptContext) -> bool:
     """Whether all ranks surely come to a place: a hook of Lightning's, or a helper for wrapped models."""
     owner = function.owner
     hook = function.name.rpartition(".")[2]
@@ -163,10 +178,13 @@ def _is_by_all(call: ast.Call, function: Function, job: ScriptContext) -> bool:
         return bool(_HOOKS.match(hook)) and job.mentions("ddp", "ddp_spawn", "DDPStrategy")
     if any(_OWN.search(word) for word in words(function.node) - words(call)):
         return False
-    states = [p.func.value for p in nodes(call) if isinstance(p, ast.Call) and isinstance(p.func, ast.Attribute)
-              and p.func.attr == "state_dict"]  # fmt: skip
-    bases = [state.value if isinstance(state, ast.Attribute) and state.attr == "module" else state for state in states]
-    known = [kinds.kind_of(base, function, job.project, call.lineno) for base in bases]
+    known: list[str] = []
+    for value, scope in saved:
+        for part in nodes(value):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "state_dict":
+                base = part.func.value
+                inner = base.value if isinstance(base, ast.Attribute) and base.attr == "module" else base
+                known.append(kinds.kind_of(inner, scope, job.project, part.lineno))
     wrapped = kinds.DDP in known or (kinds.PREPARED in known and job.mentions("Accelerator"))
     return wrapped and _all_come(function, job, 0)
 

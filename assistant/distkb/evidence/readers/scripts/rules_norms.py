@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import literals, made_by, meanings
+from distkb.evidence.readers.scripts.meant import literals, made_by, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -46,25 +46,9 @@ def own_statistics(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions(*_SYNCED) or not told_so or not _has_norms(job):
         return
     for function, call in wrappings(job):
-        told = _setting(call, "broadcast_buffers", function, job)
+        told = setting(call, "broadcast_buffers", function, job)
         if told is not None and constant(told) is False:
             yield hit(_OWN, function, call, call=f"{shown(call.func)}(…)")
-
-
-def _setting(call: ast.Call, name: str, function: Function, job: ScriptContext) -> ast.expr | None:
-    """Return what a call is given under a name, be it in a dictionary that is spread over it."""
-    for word in call.keywords:
-        if word.arg == name:
-            return word.value
-        for value, _ in meanings(word.value, function, job) if word.arg is None else ():
-            if isinstance(value, ast.Call) and last(value.func) == "dict" and keyword(value, name) is not None:
-                return keyword(value, name)
-            if isinstance(value, ast.Dict):
-                pairs = zip(value.keys, value.values, strict=True)
-                found = next((v for key, v in pairs if constant(key) == name), None)
-                if found is not None:
-                    return found
-    return None
 
 
 def few_samples(job: ScriptContext) -> Iterator[ScriptFinding]:

@@ -14,10 +14,13 @@ from distkb.evidence.readers.scripts.meant import made_by, meanings
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
+from distkb.evidence.readers.scripts.rules_unused import is_lightning_ddp
 
 _EPOCH, _UNPREPARED, _PADDED = "script.epoch-never-set", "script.loader-not-prepared", "script.gathered-with-padding"
 _SEED, _BY_RANK, _SIZE = "script.one-seed-for-all", "script.split-by-rank", "script.batch-size-by-rank"
 _SHARDS, _DROPPED = "script.shards-without-length", "script.batch-may-be-dropped"
+_ALONE = "script.logged-by-each-rank"
+_EVALUATES = frozenset({"validation_step", "test_step"})
 _DIVIDES = re.compile(r"(?i)rank|world|num_processes|process_index|replica|distributed|shard|by_node|sampler")
 _RANKS = re.compile(r"(?i)rank|world|worker|process|shard")
 _DRAWS = frozenset({"randn", "rand", "randint", "randperm", "normal", "uniform", "bernoulli", "multinomial", "choice",
@@ -188,6 +191,35 @@ def _is_of_rank(generator: ast.expr, function: Function, job: ScriptContext) -> 
     )
 
 
+def logged_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield measures of validation that a LightningModule logs under DDP as its own rank has them."""
+    if not is_lightning_ddp(job):
+        return
+    for function in job.project.functions:
+        if function.name.rpartition(".")[2] not in _EVALUATES:
+            continue
+        for site in job.project.walk(function).sites:
+            call = site.node
+            logs = dotted(call.func) == "self.log" and len(call.args) > 1 and not has_spread(call)
+            if not logs or keyword(call, "sync_dist") is not None or keyword(call, "rank_zero_only") is not None:
+                continue
+            origins = {reason.origin for reason in job.origins.of(call.args[1], function)}
+            if (
+                origins & {"batch", "measure"}
+                and "agreed" not in origins
+                and not _is_metric(call.args[1], function, job)
+            ):
+                yield hit(_ALONE, function, call, name=shown(call.args[0]))
+                break
+
+
+def _is_metric(value: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether a value is, or comes out of, an object of torchmetrics, which brings its ranks together itself."""
+    parts = (part for part in nodes(value) if isinstance(part, (ast.Name, ast.Attribute)))
+    made = (full for part in parts for full, _, _ in made_by(part, function, job))
+    return "compute" in words(value) or any(full.startswith("torchmetrics") for full in made)
+
+
 def without_length(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield streams of WebDataset whose shards are dealt out, and whose epoch no number of batches ends."""
     if job.mentions(*_LENGTHS) or not job.is_parallel:
@@ -266,6 +298,7 @@ RULES = (
     ScriptRule(ids=(_PADDED,), check=with_padding),
     ScriptRule(ids=(_SEED,), check=one_seed),
     ScriptRule(ids=(_BY_RANK, _SIZE), check=by_rank),
+    ScriptRule(ids=(_ALONE,), check=logged_alone),
     ScriptRule(ids=(_SHARDS,), check=without_length),
     ScriptRule(ids=(_DROPPED,), check=may_be_dropped),
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import made_by
+from distkb.evidence.readers.scripts.meant import Meaning, made_by, meanings
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -23,7 +23,7 @@ _RANKS = re.compile(r"(?i)world|rank|num_processes|nproc|n_?gpus?$|num_gpus|num_
 """Names that show that a computation counts the processes."""
 _LOADERS = re.compile(r"(?i)loader|batches|steps|\bdl\b|_dl$|dataloader")
 _LENGTHS = {"T_max": 1, "total_steps": 2, "num_training_steps": 2, "total_iters": 2, "T_0": 1, "max_steps": 9}
-_SCHEDULES = re.compile(r"(?i)lr_scheduler|get_\w*schedule\w*|get_scheduler|scheduler$|LR$")
+_SCHEDULES = re.compile(r"[sS]chedul|LR$")
 _QUIET = frozenset({"no_grad", "inference_mode"})
 _EVALUATES = re.compile(r"(?i)eval|valid|test|infer|generate|sample|predict")
 
@@ -41,6 +41,7 @@ def _engine_models(job: ScriptContext) -> Iterator[tuple[Function, ast.Call, str
 def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield forwards, in training, of the model itself and not of the engine that was made of it."""
     made = [one for one in _engine_models(job) if one[2]]
+    sources = {id(value) for where, call, _ in made for value, _ in _model_of(where, call, job)}
     if not made:
         return
     for function in job.project.functions:
@@ -50,10 +51,31 @@ def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
             call = site.node
             if site.where.entered & _QUIET:
                 continue
-            engine = _bare(call, function, made, job) or _inner(call, function, job)
+            engine = (
+                _bare(call, function, made, job) or _inner(call, function, job) or _same(call, function, sources, job)
+            )
             if engine and _EVALUATES.search(" ".join(words(call.func))) is None:
                 yield hit(_BARE, function, call, call=shown(call.func), engine=engine)
                 break
+
+
+def _model_of(function: Function, call: ast.Call, job: ScriptContext) -> Iterator[Meaning]:
+    """Yield the calls that made the model which an engine is made of."""
+    given = keyword(call, "model") or (call.args[1] if len(call.args) > 1 else None)
+    found = meanings(given, function, job) if given is not None else iter(())
+    yield from (one for one in found if isinstance(one[0], ast.Call))
+
+
+def _same(call: ast.Call, function: Function, sources: set[int], job: ScriptContext) -> str:
+    """Return the name of an engine where a call runs, under an argument's name, the model that it was made of."""
+    name = dotted(call.func)
+    if name not in function.parameters or kinds.kind_of(call.func, function, job.project, call.lineno):
+        return ""
+    engines = (s.node.func.value for s in job.project.walk(function).sites
+               if isinstance(s.node.func, ast.Attribute) and s.node.func.attr in {"backward", "step"})  # fmt: skip
+    known = [e for e in engines if kinds.kind_of(e, function, job.project, call.lineno) == kinds.ENGINE]
+    same = any(id(value) in sources for value, _ in meanings(call.func, function, job))
+    return shown(known[0]) if known and same else ""
 
 
 def _trains(function: Function, job: ScriptContext, depth: int = 0) -> bool:

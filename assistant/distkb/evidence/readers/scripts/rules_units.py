@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import made_by, meanings
+from distkb.evidence.readers.scripts.meant import made_by, meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -37,14 +37,17 @@ def mixed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield FSDP1 wrappings of whole layers of a model of which a part is frozen, without use_orig_params."""
     if job.mentions(*_SPLITS) or not (job.mentions("get_peft_model", "LoraConfig") or _freezes_some(job)):
         return
-    for function, site, setting in _shards(job):
-        if setting == "mixed_precision" and not has_spread(site.node):
+    for function, site, name in _shards(job):
+        if name == "mixed_precision" and not has_spread(site.node):
             yield hit(_MIXED, function, site.node, call=f"{shown(site.node.func)}(…)")
             return
 
 
 def _freezes_some(job: ScriptContext) -> bool:
-    """Whether any script freezes parameters by their names."""
+    """Whether any script freezes parameters by their names, or freezes all and then trains a part."""
+    parts = [node for script in job.project.scripts for node in script.nodes]
+    if any(_is_freeze(node) for node in parts) and any(_trains_part(node) for node in parts):
+        return True
     for script in job.project.scripts:
         for node in script.nodes:
             if isinstance(node, ast.If) and any(isinstance(p, ast.Compare) for p in nodes(node.test)):
@@ -57,6 +60,14 @@ def _freezes_some(job: ScriptContext) -> bool:
                 if any(isinstance(constant(one.left), str) for one in compared):
                     return True
     return False
+
+
+def _trains_part(node: ast.AST) -> bool:
+    """`model.head.requires_grad_(True)`."""
+    named = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or not isinstance(named, ast.Attribute) or named.attr != "requires_grad_":
+        return False
+    return isinstance(named.value, ast.Attribute) and constant(next(iter(node.args), None)) is not False
 
 
 def _is_freeze(node: ast.AST) -> bool:
@@ -106,8 +117,8 @@ def without_policy(job: ScriptContext) -> Iterator[ScriptFinding]:
     for made in _shards(job):
         by_function.setdefault(id(made[0]), []).append(made)
     for found in by_function.values():
-        told = [one for _, one, setting in found if keyword(one.node, setting) is not None]
-        bare = [one for _, one, setting in found if keyword(one.node, setting) is None and not has_spread(one.node)]
+        told = [one for function, one, name in found if setting(one.node, name, function, job) is not None]
+        bare = [one for _, one, name in found if keyword(one.node, name) is None and not has_spread(one.node)]
         alike = [one for one in bare if any(_same_model(one.node.args[0], other) for other in told)]
         for site in alike[:1]:
             values = {"call": shown(site.node), "policy_line": str(told[0].node.lineno)}
@@ -142,9 +153,9 @@ def under_autocast(job: ScriptContext) -> Iterator[ScriptFinding]:
                 break
 
 
-def _type(call: ast.Call, setting: str, function: Function, job: ScriptContext) -> set[str]:
+def _type(call: ast.Call, name: str, function: Function, job: ScriptContext) -> set[str]:
     """Return the type to which a unit is told to cast its parameters."""
-    given = keyword(call, setting)
+    given = setting(call, name, function, job)
     found: set[str] = set()
     for value, scope in meanings(given, function, job) if given is not None else ():
         if isinstance(value, ast.Call):

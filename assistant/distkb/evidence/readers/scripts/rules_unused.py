@@ -35,7 +35,7 @@ def models(job: ScriptContext) -> list[Class]:
         for model in (kinds.model_class(given, function, job.project), *made):
             if model is not None and "forward" in model.methods:
                 found[id(model)] = model
-    if _is_lightning_ddp(job):
+    if is_lightning_ddp(job):
         for function in job.project.functions:
             owner = function.owner
             if owner is not None and any(last(base) == "LightningModule" for base in owner.node.bases):
@@ -55,7 +55,7 @@ def _inside(model: Class, job: ScriptContext, depth: int) -> Iterator[Class]:
                 yield from _inside(part, job, depth + 1)
 
 
-def _is_lightning_ddp(job: ScriptContext) -> bool:
+def is_lightning_ddp(job: ScriptContext) -> bool:
     """Whether a Trainer of Lightning is told to use DDP as it is."""
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
@@ -152,8 +152,10 @@ def without_graph(job: ScriptContext) -> Iterator[ScriptFinding]:
                 for node in nodes(method.node)
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach"
             }
+            decorators = getattr(method.node, "decorator_list", [])
+            whole = any(last(getattr(one, "func", one)) in _NO_GRAPH for one in decorators)
             for site in job.project.walk(method).sites:
-                hides = bool(site.where.entered & _NO_GRAPH) or id(site.node) in detached
+                hides = whole or bool(site.where.entered & _NO_GRAPH) or id(site.node) in detached
                 seen.setdefault(dotted(site.node.func), []).append((method, site.node, hides))
         for name in layers:
             calls = seen.get(name, [])
@@ -249,7 +251,7 @@ def _written_out(forward: Function, job: ScriptContext) -> dict[str, set[object]
 
 def optimizers_in_turn(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield modules of Lightning that step several optimizers by hand under DDP as it is."""
-    if not _is_lightning_ddp(job) or _finds_unused(job) or job.mentions("DDPStrategy"):
+    if not is_lightning_ddp(job) or _finds_unused(job) or job.mentions("DDPStrategy"):
         return
     for function in job.project.functions:
         if function.owner is None or not function.name.endswith(".configure_optimizers"):
