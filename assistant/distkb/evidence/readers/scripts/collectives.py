@@ -238,7 +238,7 @@ def _method_table(
     for methods, wanted, named in (
         (_ACCELERATOR, kinds.ACCELERATOR, ("accelerator",)),
         (_FABRIC, kinds.FABRIC, ("fabric",)),
-        (_ENGINE, kinds.ENGINE, ("model_engine", "ds_engine")),
+        (_ENGINE, kinds.ENGINE, ("model_engine", "ds_engine", "model_wrapped")),
         (_TRAINER, kinds.HF_TRAINER, ()),
         (_LIGHTNING, kinds.PL_TRAINER, ("trainer",) if method == "save_checkpoint" else ()),
         (_STRATEGY, "strategy", ("strategy",)),
@@ -270,12 +270,14 @@ _ROOTS = {
 
 def _imports(kind: str, project: Project) -> bool:
     roots = _ROOTS.get(kind, ())
+    if kind == kinds.ENGINE and project.has_deepspeed_config:
+        return True
     return any(target.partition(".")[0] in roots for script in project.scripts for target in script.imports.values())
 
 
 def _forward(call: ast.Call, callee: ast.expr, function: Function, project: Project) -> tuple[str, Category] | None:
     owner = callee
-    if isinstance(callee, ast.Attribute) and callee.attr in {"forward", "__call__"}:
+    if isinstance(callee, ast.Attribute) and callee.attr in {"forward", "__call__", "generate"}:
         owner = callee.value
     name = dotted(owner)
     if not name:
@@ -285,4 +287,6 @@ def _forward(call: ast.Call, callee: ast.expr, function: Function, project: Proj
         return name, "forward"
     if kind == kinds.ENGINE:
         return name, "engine-forward"
+    if kind == kinds.PREPARED and project.has_sharding_plugin:
+        return name, "forward"
     return (name, "ddp-forward") if kind == kinds.DDP else None

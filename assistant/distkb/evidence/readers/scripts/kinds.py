@@ -225,6 +225,8 @@ def model_class(node: ast.expr, function: Function, project: Project, depth: int
                 own = isinstance(inner.func, ast.Attribute) and inner.func.attr in _SAME
                 inner = inner.args[0] if inner.args and not own else getattr(inner.func, "value", None)
         cls = None if inner is None else project.holds_class(inner, scope)
+        if cls is None and isinstance(inner, ast.Name) and scope is not function and depth < _HELPERS:
+            cls = model_class(inner, scope, project, depth + 1)
         if cls is not None:
             classes[id(cls)] = cls
     for made in makers(node, function, project) if not classes else ():

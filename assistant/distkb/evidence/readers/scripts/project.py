@@ -132,6 +132,11 @@ class Project:
         return False
 
     @cached_property
+    def has_deepspeed_config(self) -> bool:
+        """Whether any script gives a trainer a configuration for DeepSpeed."""
+        return any(isinstance(node, ast.keyword) and node.arg == "deepspeed" for node in self._nodes())
+
+    @cached_property
     def has_stepwise_metrics(self) -> bool:
         """Whether any script makes metrics that speak to the other ranks in each step."""
         return any(isinstance(node, ast.keyword) and node.arg == "dist_sync_on_step" for node in self._nodes())
@@ -337,7 +342,8 @@ class Project:
         if not dot:
             return self._plain_target(call.func, name, function)
         if first in {"self", "cls"} and "." not in rest:
-            return None if function.owner is None else self.method(function.owner, rest)
+            own = None if function.owner is None else self.method(function.owner, rest)
+            return own or self._called_object(call.func, function)
         method = name.rpartition(".")[2]
         cls = self.holds_class(call.func.value, function) if isinstance(call.func, ast.Attribute) else None
         if cls is not None:
@@ -356,11 +362,12 @@ class Project:
             if name in scope.inner:
                 return scope.inner[name]
             if name in scope.parameters:
-                return None
+                return self._called_object(node, function)
             scope = scope.parent
         cls = self.class_named(node, function.script)
-        if cls is not None:
-            return self.method(cls, "__init__")
+        called = self.method(cls, "__init__") if cls is not None else self._called_object(node, function)
+        if cls is not None or called is not None:
+            return called
         resolved = canonical(node, function.script)
         module, dot, final = resolved.rpartition(".")
         if dot:
@@ -371,6 +378,11 @@ class Project:
             if target is not None and name in self.modules[id(target)].inner:
                 return self.modules[id(target)].inner[name]
         return None
+
+    def _called_object(self, node: ast.expr, function: Function) -> Function | None:
+        """Return the `__call__` of an object of the project's that is called like a function."""
+        cls = self.holds_class(node, function)
+        return None if cls is None else self.method(cls, "__call__")
 
     def method(self, cls: Class, name: str, depth: int = 0) -> Function | None:
         """Return a method of a class or of its bases in the project."""

@@ -42,19 +42,41 @@ def too_early(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield questions to the default group, and calls of it, above the line of the same function that makes it."""
     for function in job.project.functions:
         sites = job.project.walk(function).sites
-        made = next((site for site in sites if canonical(site.node.func, function.script) == _BEGINS), None)
+        made = next((site for site in sites if _begins(site, function, job)), None)
         if made is None or not made.where.certain:
             continue
         if any(_makes_otherwise(one, function, job) for one in sites if one.node.lineno < made.node.lineno):
             continue
         for site in sites:
             above = site.node.lineno < made.node.lineno and not any(part is site.node for part in nodes(made.node))
-            asks = canonical(site.node.func, function.script).startswith("torch.distributed.") and (
-                last(site.node.func) in _ASKS or is_operation(site.node, function)
-            )
+            asks = _asks(site.node, function)
             if above and asks and site.where.certain and not site.where.loops and not _is_checked(site, function):
                 yield hit(_EARLY, function, site.node, call=shown(site.node), made_line=str(made.node.lineno))
                 break
+
+
+def _begins(site: Site, function: Function, job: ScriptContext) -> bool:
+    """Whether a call makes the default group, or runs a function of the project that surely does."""
+    if canonical(site.node.func, function.script) == _BEGINS:
+        return True
+    target = job.project.target(site.node, function)
+    if target is None or target is function or target.name.endswith("__init__"):
+        return False
+    inside = (one for one in job.project.walk(target).sites if canonical(one.node.func, target.script) == _BEGINS)
+    return any(one.where.certain and one.where.side == "both" for one in inside)
+
+
+def _asks(call: ast.Call, function: Function) -> bool:
+    """Whether a call needs the default group, as a sampler does that is not told its rank."""
+    full = canonical(call.func, function.script)
+    if full.startswith("torch.utils.data.") and last(call.func) == "DistributedSampler":
+        return (
+            len(call.args) < 2
+            and keyword(call, "num_replicas") is None
+            and not any(w.arg is None for w in call.keywords)
+        )
+    operates = last(call.func) in _ASKS or is_operation(call, function)
+    return full.startswith("torch.distributed.") and operates
 
 
 def _makes_otherwise(site: Site, function: Function, job: ScriptContext) -> bool:

@@ -67,7 +67,7 @@ def no_set_epoch(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         walk = job.project.walk(function)
         for made in walk.assignments:
-            value = made.value
+            value = made.value.body if isinstance(made.value, ast.IfExp) else made.value
             if not isinstance(value, ast.Call) or _EVALUATION.search(made.target) or _is_managed(function):
                 continue
             full = canonical(value.func, function.script)
@@ -97,10 +97,16 @@ def _is_handed_on(sampler: str, function: Function, job: ScriptContext) -> bool:
 
 
 def _has_epochs(function: Function, job: ScriptContext) -> bool:
-    """Whether the file has a loop over epochs that goes through data."""
+    """Whether the file, or one that uses it, has a loop over epochs that goes through data."""
+    using = {id(caller.script) for caller, _ in job.project.callers(function)} | {id(function.script)}
     for other in job.project.functions:
-        if other.script is not function.script:
+        if id(other.script) not in using:
             continue
+        loops = (
+            node for node in nodes(other.node) if isinstance(node, ast.While) and isinstance(node.test, ast.Compare)
+        )
+        if any(_EPOCH.search(word) for loop in loops for word in words(loop.test)):
+            return True
         for found in job.project.walk(other).assignments:
             if found.index == LOOPED and _EPOCH.search(found.target) and isinstance(found.value, ast.Call):
                 bounds = [constant(argument) for argument in found.value.args]

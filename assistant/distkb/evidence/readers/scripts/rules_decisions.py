@@ -52,7 +52,8 @@ def decided_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
                 continue  # how often a phase comes is the plan; Join stands in for a rank whose data has ended
             found = _differs(test, function, job, is_length=is_length)
             # The measures that Trainer gives its callbacks were gathered from all ranks.
-            if found is not None and not (name in _SWITCHES and found.origin == "measure"):
+            gathered = name in _SWITCHES or function.name.endswith(".on_evaluate")
+            if found is not None and not (gathered and found.origin == "measure"):
                 on = shown(found.node) if isinstance(found.node, ast.expr) else found.function.name
                 identity = _SAVED if found.origin == "measure" and name in saved else _IDS[found.origin]
                 if found.origin == "batch" and not is_length and _ends_training(test, function):

@@ -12,6 +12,7 @@ from distkb.evidence.readers.scripts.ranks import environment
 
 _ID = "script.device-from-global-rank"
 _DEPTH = 4
+_RANKS = frozenset({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
 
 
 def device_from_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -56,7 +57,7 @@ def _global(node: ast.expr, function: Function, job: ScriptContext, depth: int =
     inner: ast.expr | None = None
     if depth > _DEPTH:
         return None
-    if environment(node) == "RANK":
+    if environment(node) in _RANKS:
         return shown(node)
     if isinstance(node, ast.Call):
         full = canonical(node.func, function.script)

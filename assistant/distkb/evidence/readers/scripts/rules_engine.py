@@ -32,6 +32,10 @@ def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
         through = {dotted(s.node.func) for s in walk.sites}
         for site in walk.sites:
             call = site.node
+            helped = _helped(call, function, losses, job)
+            if helped and site.where.certain and not any(f"{e}.backward" in through for e in engines):
+                stepped = any(f"{e}.step" in through for e in engines)
+                yield hit(_BESIDE if stepped else _BACKWARD, function, call, loss=helped, engine=engine)
             if not isinstance(call.func, ast.Attribute) or not site.where.certain:
                 continue
             owner = dotted(call.func.value)
@@ -77,6 +81,17 @@ def _losses(function: Function, engines: set[str]) -> set[str]:
             made |= names
     losses |= made | {f"{name}.loss" for name in made}
     return losses
+
+
+def _helped(call: ast.Call, function: Function, losses: set[str], job: ScriptContext) -> str:
+    """Return the loss that a call hands to a function of the project which calls its `backward`."""
+    target = job.project.target(call, function)
+    if target is None:
+        return ""
+    names = target.parameters[1:] if target.is_method else target.parameters
+    called = {dotted(site.node.func) for site in job.project.walk(target).sites}
+    given = zip(names, map(dotted, call.args), strict=False)
+    return next((loss for name, loss in given if loss in losses and f"{name}.backward" in called), "")
 
 
 def _given_optimizers(job: ScriptContext) -> set[str]:

@@ -16,6 +16,7 @@ from distkb.evidence.readers.scripts.project import Function
 _SENT, _SUMMED, _HOOK = "script.all-send-first", "script.gradients-summed", "script.hook-sums-gradients"
 _TWICE = "script.loss-averaged-twice"
 _DIVIDES = frozenset({"div", "div_", "true_divide", "divide_", "mul", "mul_", "mean", "_foreach_div_", "_foreach_mul_"})
+_FLATTENS = frozenset({"_flatten_dense_tensors", "cat", "stack", "parameters_to_vector"})
 _SIZES = ("world", "size", "nproc", "num_processes", "replicas", "ranks", "degree")
 
 
@@ -89,6 +90,9 @@ def _is_sum_of_accelerate(call: ast.Call, function: Function, job: ScriptContext
 def _is_gradient(node: ast.expr, function: Function, job: ScriptContext) -> bool:
     name = dotted(node)
     value = job.project.single(node, function) if name else None
+    if isinstance(value, ast.Call) and last(value.func) in _FLATTENS:
+        given = [job.project.single(one, function) or one for one in value.args]
+        return any("grad" in words(one) for one in given)
     return any(text == "grad" or text.endswith((".grad", ".grad.data")) for text in (name, dotted(value or node)))
 
 

@@ -47,7 +47,7 @@ def twice(job: ScriptContext) -> Iterator[ScriptFinding]:
             if not _comes_to_backward(site, function, job):
                 continue
             model = kinds.model_class(site.node.func, function, job.project)
-            if _has_norm(model, job) or _is_net(name, function, job):
+            if has_norm(model, job) or _is_net(name, function, job):
                 values = {"call": shown(site.node), "first_line": str(before.node.lineno), "model": name}
                 yield hit(_AGAIN, function, site.node, **values)
                 break
@@ -63,14 +63,20 @@ def _in_other_arm(one: Site, other: Site, function: Function) -> bool:
 
 
 def _comes_to_backward(site: Site, function: Function, job: ScriptContext) -> bool:
-    """Whether a backward follows in the same loop."""
+    """Whether a backward follows in the same loop, or where the function that gives back a loss is called."""
+    places = [(function, site)]
+    if job.project.walk(function).returns and not site.where.loops:
+        places += job.project.callers(function)
     return any(
-        last(one.node.func) == "backward" and one.node.lineno > site.node.lineno and one.where.loops == site.where.loops
-        for one in job.project.walk(function).sites
+        last(one.node.func) == "backward"
+        and one.node.lineno > called.node.lineno
+        and one.where.loops == called.where.loops
+        for caller, called in places
+        for one in job.project.walk(caller).sites
     )
 
 
-def _has_norm(model: Class | None, job: ScriptContext, depth: int = 0) -> bool:
+def has_norm(model: Class | None, job: ScriptContext, depth: int = 0) -> bool:
     """Whether a class of the project makes BatchNorm, itself or in the classes that it makes."""
     if model is None or depth > _DEPTH:
         return False
@@ -78,8 +84,11 @@ def _has_norm(model: Class | None, job: ScriptContext, depth: int = 0) -> bool:
         if isinstance(node, ast.Call):
             if last(node.func) in _NORMS:
                 return True
+            helper = job.project.modules[id(model.script)].inner.get(last(node.func))
+            if helper is not None and any(last(part) in _NORMS for part in nodes(helper.node)):
+                return True
             inner = job.project.class_named(node.func, model.script)
-            if inner is not None and inner is not model and _has_norm(inner, job, depth + 1):
+            if inner is not None and inner is not model and has_norm(inner, job, depth + 1):
                 return True
     return False
 

@@ -1,4 +1,4 @@
-"""Settings that come too late, states that nothing reads again, and weights that land on one GPU."""
+"""Settings that come too late, and states that nothing reads again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _TIMEOUT, _UNREAD = "script.timeout-after-group", "script.saved-never-loaded"
-_FIRST = "script.loaded-onto-first-gpu"
 _STATES = frozenset({"PartialState", "AcceleratorState"})
 _LOADS = re.compile(r"(?i)load_state|load_checkpoint|torch\.load$|resume|restore|\.load$|load_snapshot|load_ckpt")
 
@@ -93,33 +92,7 @@ def _holds_optimizer(node: ast.expr) -> bool:
     return any("opt" in name for name in owners)
 
 
-def onto_first(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield weights that every rank loads to where they were saved from, which is one GPU for all of them."""
-    if not job.is_parallel or not job.mentions("cuda", "nccl") or job.mentions("set_default_device"):
-        return
-    for function, site in job.sites():
-        call = site.node
-        if canonical(call.func, function.script) != "torch.load" or len(call.args) != 1 or site.where.side != "both":
-            continue
-        if keyword(call, "map_location") or any(word.arg is None for word in call.keywords):
-            continue
-        if _goes_into_model(call, function, job) and not job.mentions("cpu"):
-            yield hit(_FIRST, function, call, call=shown(call))
-
-
-def _goes_into_model(call: ast.Call, function: Function, job: ScriptContext) -> bool:
-    walk = job.project.walk(function)
-    names = {one.target for one in walk.assignments if any(part is call for part in nodes(one.value))}
-    loads = [site.node for site in walk.sites if last(site.node.func) == "load_state_dict"]
-    for load in loads:
-        parts = [part for argument in load.args for part in nodes(argument)]
-        if any(part is call for part in parts) or names & {dotted(part) for part in parts}:
-            return True
-    return False
-
-
 RULES = (
     ScriptRule(ids=(_TIMEOUT,), check=timeout_late),
     ScriptRule(ids=(_UNREAD,), check=never_loaded),
-    ScriptRule(ids=(_FIRST,), check=onto_first),
 )

@@ -24,7 +24,7 @@ def wrappings(job: ScriptContext) -> Iterator[tuple[Function, ast.Call]]:
                 yield function, site.node
 
 
-def _given(job: ScriptContext) -> Iterator[tuple[Function, ast.expr]]:
+def given_to_ddp(job: ScriptContext) -> Iterator[tuple[Function, ast.expr]]:
     """Yield what is wrapped with DDP, be it by Accelerate's `prepare` or a Trainer of Transformers."""
     for function, call in wrappings(job):
         yield from ((function, argument) for argument in call.args[:1])
@@ -74,7 +74,7 @@ def never_called(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _wrapped(job: ScriptContext) -> Iterator[Class]:
     """Yield the project's classes of which an object is given to DDP."""
     seen: set[int] = set()
-    for function, argument in _given(job):
+    for function, argument in given_to_ddp(job):
         value = made_by(argument, function, job)
         if isinstance(value, ast.Call):
             found = job.project.class_named(value.func, function.script)
@@ -147,7 +147,7 @@ def left_out(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def picked(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield parts of a model under DDP that its forward, or Lightning's step, picks by what the batch says."""
-    if job.mentions(*_LOOKS) or _told_unused(job) or not (list(_given(job)) or _is_lightning_ddp(job)):
+    if job.mentions(*_LOOKS) or _told_unused(job) or not (list(given_to_ddp(job)) or _is_lightning_ddp(job)):
         return
     for function in job.project.functions:
         if function.owner is None or not is_model(function.owner) or not function.name.endswith(_RUNS):

@@ -13,7 +13,7 @@ from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
-_EXCHANGED, _MIXED = "script.exchanged-after-ddp", "script.frozen-in-unit"
+_EXCHANGED = "script.exchanged-after-ddp"
 _TWICE, _MODULE = "script.wrapped-twice", "script.module-of-unwrapped"
 _SHARDS = frozenset({"FullyShardedDataParallel", "FSDP", "fully_shard"})
 
@@ -41,47 +41,6 @@ def exchanged(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _is_of(exchange: Event, models: list[Thing]) -> bool:
     ids = {id(model) for model in models}
     return any(id(whole) in ids for thing in exchange.things for whole in thing.wholes())
-
-
-def mixed(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield FSDP's wrapper class around a model of which some parameters are frozen, without `use_orig_params`."""
-    if job.mentions("use_orig_params"):
-        return
-    for events in job.episodes:
-        frozen: list[Event] = []
-        for event in events:
-            adapts = isinstance(event.node, ast.Call) and last(event.node.func) == "get_peft_model"
-            if (event.kind == "grad" and event.value is not True) or (event.kind == "exchange" and adapts):
-                frozen.append(event)
-            call = event.node
-            if event.kind != "shard" or not isinstance(call, ast.Call):
-                continue
-            by_policy = any("policy" in (word.arg or "policy") for word in call.keywords)
-            if by_policy and not job.mentions("size_based_auto_wrap_policy"):
-                continue  # it may give the frozen parts units of their own
-            if canonical(call.func, event.function.script).rpartition(".")[2] != "FullyShardedDataParallel":
-                continue
-            source = next((one for one in frozen if _freezes_some(one, event.things)), None)
-            if source is not None:
-                yield hit(_MIXED, event.function, call, model=shown(call.args[0]) if call.args else "",
-                          frozen_line=str(source.node.lineno))  # fmt: skip
-                return
-
-
-def _freezes_some(event: Event, models: tuple[Thing, ...]) -> bool:
-    """Whether a part of one of the models is frozen, or some of its parameters are: by a test, or beside adapters."""
-    ids = {id(model) for model in models}
-    for thing in event.things:
-        if any(id(whole) in ids for whole in thing.wholes()[1:]):
-            return True
-        if id(thing) in ids and (event.kind == "exchange" or event.value is None or _under_test(event)):
-            return True
-    return False
-
-
-def _under_test(event: Event) -> bool:
-    tests = [node for node in walk(event.function.node) if isinstance(node, ast.If)]
-    return any(part is event.node for test in tests for part in nodes(test))
 
 
 def twice(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -165,7 +124,6 @@ def _is_ddp(value: ast.expr, function: Function) -> bool:
 
 RULES = (
     ScriptRule(ids=(_EXCHANGED,), check=exchanged, follows=True),
-    ScriptRule(ids=(_MIXED,), check=mixed, follows=True),
     ScriptRule(ids=(_TWICE,), check=twice),
     ScriptRule(ids=(_MODULE,), check=module_of_bare),
 )

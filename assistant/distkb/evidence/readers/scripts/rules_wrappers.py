@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.makers import maker
+from distkb.evidence.readers.scripts.meant import meanings
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -164,31 +165,33 @@ def _cast(name: str, before: int, function: Function, job: ScriptContext) -> ast
             return None
         for node in nodes(made.value):
             if isinstance(node, ast.Call):
-                casts.append((node.lineno, node if _is_low(node, function) else None))
+                casts.append((node.lineno, node if _is_low(node, function, job) else None))
                 break
     for site in walked.sites:
         func = site.node.func
         if isinstance(func, ast.Attribute) and dotted(func.value) == name and site.node.lineno < before:
             if func.attr in {"float", "double"}:
                 casts.append((site.node.lineno, None))
-            elif _is_low(site.node, function):
+            elif _is_low(site.node, function, job):
                 casts.append((site.node.lineno, site.node))
     certain = [cast for _, cast in sorted(casts, key=lambda one: one[0])]
     return certain[-1] if certain else None
 
 
-def _is_low(call: ast.Call, function: Function) -> bool:
+def _is_low(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     """Whether a call gives a module of low precision: `.half()`, `.to(torch.bfloat16)`, `dtype=torch.bfloat16`."""
-    if any(_is_low(inner, function) for inner in _chain(call)):
+    if any(_is_low(inner, function, job) for inner in _chain(call)):
         return True
     if isinstance(call.func, ast.Attribute) and call.func.attr in {"bfloat16", "half"}:
         return True
     given = [keyword(call, "dtype"), keyword(call, "torch_dtype")]
     given += call.args if isinstance(call.func, ast.Attribute) and call.func.attr == "to" else []
-    return any(
-        value is not None and canonical(value, function.script) in {f"torch.{name}" for name in _LOW_NAMES}
+    types = [
+        {canonical(meant, scope.script) for meant, scope in meanings(value, function, job)}
         for value in given
-    )
+        if value is not None
+    ]
+    return any(one and one <= {f"torch.{name}" for name in _LOW_NAMES} for one in types)
 
 
 def _chain(call: ast.Call) -> Iterator[ast.Call]:

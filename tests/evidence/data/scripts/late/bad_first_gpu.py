@@ -13,7 +13,7 @@ class Resume:
         self.path = path
 
     def __call__(self, model):
-        state = torch.load(self.path)  # distkb: script.loaded-onto-first-gpu
+        state = torch.load(self.path)  # distkb: script.loaded-where-saved
         model.load_state_dict(state["model"])
 
 

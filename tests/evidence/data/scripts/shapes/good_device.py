@@ -6,6 +6,7 @@ import torch.distributed as dist
 
 def main(model, loader):
     dist.init_process_group("nccl")
+    torch.cuda.set_device(dist.get_node_local_rank())
     total = torch.zeros(2, device="cuda")
     for batch in loader:
         total[0] += model(batch).mean()

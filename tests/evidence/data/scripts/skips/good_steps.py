@@ -43,6 +43,7 @@ def interrupted(model, loader, optimizer):
             optimizer.step()
     except Exception as error:
         print("training ended", error)
+        raise
 
 
 def always_called(text, photo, batch):

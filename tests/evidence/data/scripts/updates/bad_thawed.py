@@ -31,7 +31,7 @@ def two_stages(loader):
     dist.init_process_group("nccl")
     net = Detector(Trunk())
     switch(net.trunk, False)
-    model = DistributedDataParallel(net.cuda())
+    model = DistributedDataParallel(net.cuda())  # distkb: script.no-device-set
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(10):
         if epoch == 3:

@@ -13,7 +13,7 @@ def main():
     dist.init_process_group("nccl")
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     model = get_peft_model(Net(), LoraConfig(r=8))
-    model = FSDP(model, device_id=torch.cuda.current_device())  # distkb: script.frozen-in-unit
+    model = FSDP(model, device_id=torch.cuda.current_device())  # distkb: script.frozen-and-trained-in-unit
     opt = torch.optim.AdamW(model.parameters())
     for x in loader():
         model(x.cuda()).loss.backward()

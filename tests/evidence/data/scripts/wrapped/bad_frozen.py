@@ -12,7 +12,7 @@ class Job:
     def __init__(self):
         self.model = Net()
         self.freeze()
-        self.model = FSDP(self.model.cuda())  # distkb: script.frozen-in-unit
+        self.model = FSDP(self.model.cuda())  # distkb: script.frozen-and-trained-in-unit
         self.opt = torch.optim.AdamW(
             [p for p in self.model.parameters() if p.requires_grad]
         )

@@ -21,7 +21,7 @@ torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 model = Net()
 freeze_all_but_norms(model)
 policy = functools.partial(size_based_auto_wrap_policy, min_num_params=100_000)
-model = FSDP(model, auto_wrap_policy=policy, device_id=torch.cuda.current_device())  # distkb: script.frozen-in-unit
+model = FSDP(model, auto_wrap_policy=policy, device_id=torch.cuda.current_device())  # distkb: script.frozen-and-trained-in-unit
 opt = torch.optim.AdamW(filter(lambda p: p.requires_grad, model.parameters()))
 for x in loader():
     model(x.cuda()).mean().backward()

@@ -28,9 +28,13 @@ def bare(model):
     return model.module if isinstance(model, DDP) else model
 
 
+def made():
+    return torch.nn.Sequential(torch.nn.Linear(8, 8))
+
+
 def main(net):
     model = net
     if "RANK" in os.environ:
         model = DDP(net)
     torch.save(bare(model).state_dict(), "out.pt")
-    return head_first(net), one_of_both(net, False), frozen(net)
+    return head_first(made()), one_of_both(made(), False), frozen(made())

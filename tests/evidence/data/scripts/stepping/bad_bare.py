@@ -1,0 +1,22 @@
+"""The model is called, and not the engine."""
+
+import deepspeed
+from lib import Net, loader, CFG
+
+
+class T:
+    def __init__(self):
+        self.model = Net()
+        self.engine, _, _, _ = deepspeed.initialize(model=self.model, model_parameters=self.model.parameters(), config=CFG)
+
+    def loss(self, b):
+        return self.model(b["x"], b["y"])  # distkb: script.forward-past-engine
+
+    def run(self):
+        for b in loader():
+            loss = self.loss(b)
+            self.engine.backward(loss)
+            self.engine.step()
+
+
+T().run()

@@ -1,0 +1,20 @@
+"""A frozen autoencoder is moved only."""
+
+from accelerate import Accelerator
+import torch
+from diffusers import AutoencoderKL, UNet2DConditionModel
+from lib import loader
+
+acc = Accelerator()
+vae = AutoencoderKL.from_pretrained("x", subfolder="vae")
+vae.requires_grad_(False)
+unet = UNet2DConditionModel.from_pretrained("x", subfolder="unet")
+opt = torch.optim.AdamW(unet.parameters(), 1e-5)
+vae.to(acc.device)
+unet, opt, loader = acc.prepare(unet, opt, loader)
+for b in loader:
+    with torch.no_grad():
+        lat = vae.encode(b["img"]).latent_dist.sample()
+    acc.backward(unet(lat, b["t"], b["c"]).sample.mean())
+    opt.step()
+    opt.zero_grad()
