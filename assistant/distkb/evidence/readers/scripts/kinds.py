@@ -8,6 +8,7 @@ from distkb.evidence.readers.scripts.flow import LOOPED, Assignment
 from distkb.evidence.readers.scripts.makers import makers
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
 from distkb.evidence.readers.scripts.project import Class, Function, Project, around
+from distkb.evidence.readers.scripts.ranks import assumed
 
 DDP, FSDP1, FSDP2, ENGINE = "ddp", "fsdp1", "fsdp2", "engine"
 ACCELERATOR, HF_TRAINER, PL_TRAINER, FABRIC = "accelerator", "hf-trainer", "pl-trainer", "fabric"
@@ -37,11 +38,11 @@ _MOST_RETURNS = 12
 
 def kind_of(node: ast.AST | None, function: Function, project: Project, line: int = 1 << 30, depth: int = 0) -> str:
     """Return what an expression holds at a line of a function; `?` where that is open, an empty string if unknown."""
-    if node is None or depth > _DEPTH:
-        return ""
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call) and depth <= _DEPTH:
         return _of_call(node, function, project, line, depth)
-    name = dotted(node)
+    if isinstance(node, ast.IfExp) and depth <= _DEPTH:
+        return _one({kind_of(arm, function, project, line, depth + 1) for arm in arms(node)})
+    name = dotted(node) if node is not None and depth <= _DEPTH else ""
     if not name:
         return ""
     if "." not in name:
@@ -50,6 +51,21 @@ def kind_of(node: ast.AST | None, function: Function, project: Project, line: in
         return _of_attribute(name, function, project, depth)
     owner = project.holds_class(node.value, function) if isinstance(node, ast.Attribute) else None
     return "" if owner is None else _attribute_of(owner, f"self.{name.rpartition('.')[2]}", project, depth)
+
+
+def arms(node: ast.expr) -> tuple[ast.expr, ...]:
+    """Return what a conditional expression may give in a run of several ranks; anything else gives itself.
+
+    `DDP(net) if world > 1 else net` wraps the model in such a run, whatever the test is called.
+    """
+    if not isinstance(node, ast.IfExp):
+        return (node,)
+    settled = assumed(node.test)
+    for one, other in ((node.body, node.orelse), (node.orelse, node.body)):
+        wraps = isinstance(one, ast.Call) and bool(one.args) and dotted(one.args[0]) == dotted(other) != ""
+        if wraps or (settled is not None and one is (node.body if settled else node.orelse)):
+            return (one,)
+    return (node.body, node.orelse)
 
 
 def is_sharded(node: ast.AST, function: Function, project: Project, line: int = 1 << 30) -> bool:
@@ -110,9 +126,6 @@ def _of_assignment(found: Assignment, function: Function, project: Project, dept
         if is_engine:
             return ENGINE if found.index == 0 else ""
         return _returned(value, found.index, function, project, depth) if isinstance(value, ast.Call) else ""
-    if isinstance(value, ast.IfExp):
-        kinds = {kind_of(part, function, project, found.line, depth + 1) for part in (value.body, value.orelse)}
-        return kinds.pop() if len(kinds) == 1 else UNSURE
     return kind_of(value, function, project, found.line, depth + 1)
 
 

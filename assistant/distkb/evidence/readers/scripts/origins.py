@@ -72,6 +72,11 @@ _OF_TRAINERS = frozenset({"pl_module", "trainer.lightning_module", "module"})
 Follow = Callable[[ast.expr, "Function", int], Iterable[Reason]]
 
 
+def _reaches(made: Assignment, line: int) -> bool:
+    """Whether what was assigned may be there at a line of the same function: above it, or in a loop around both."""
+    return made.line <= line or any(loop.lineno <= line <= (loop.end_lineno or 0) for loop in made.where.loops)
+
+
 class Origins:
     """Follows values through assignments, arguments, attributes and the functions of the project."""
 
@@ -500,13 +505,12 @@ class Origins:
         scope: Function | None = function
         while scope is not None:
             walk = self._project.walk(scope)
-            made = self._since_agreed(walk.assigned(name, before=1 << 30), scope, node.lineno)
+            made = walk.assigned(name, before=_NO_LINE)
+            if scope is function:
+                made = [one for one in made if _reaches(one, node.lineno)] or made
+            made = self._since_agreed(made, scope, node.lineno)
             for one in made[-8:]:
-                if one.index == LOOPED or self._is_loop_target(one.value, one.line, scope):
-                    if one.index != 0 or not _is_enumerate(one.value):
-                        yield from self._drawn(one.value, scope, depth + 1)
-                else:
-                    yield from self._expression(one.value, scope, depth + 1)
+                yield from self._assigned(one, scope, depth + 1)
             yield from self._put_into(name, scope, depth + 1)
             changed = walk.changes.get(name, [])[-8:]
             for one in changed:
@@ -521,6 +525,25 @@ class Origins:
                 yield from self._argument(name, scope, depth + 1)
                 return
             scope = scope.parent
+
+    def _assigned(self, made: Assignment, scope: Function, depth: int) -> Iterator[Reason]:
+        """Follow what is assigned, or taken out by a loop, but for the count of `enumerate`."""
+        if made.index != LOOPED and not self._is_loop_target(made.value, made.line, scope):
+            for value, place in self._picked(made, scope):
+                yield from self._expression(value, place, depth)
+        elif made.index != 0 or not _is_enumerate(made.value):
+            yield from self._drawn(made.value, scope, depth)
+
+    def _picked(self, made: Assignment, scope: Function) -> list[tuple[ast.expr, Function]]:
+        """Return what is assigned: of several values that a function gives back, the one that is meant."""
+        target = self._project.target(made.value, scope) if isinstance(made.value, ast.Call) else None
+        if target is None or made.index is None:
+            return [(made.value, scope)]
+        given = [value for value, _ in self._project.walk(target).returns]
+        tuples = [value for value in given if isinstance(value, ast.Tuple) and made.index < len(value.elts)]
+        if not given or len(tuples) < len(given):
+            return [(made.value, scope)]
+        return [(value.elts[made.index], target) for value in tuples]
 
     def _of_self(self, name: str, node: ast.Name | ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
         """Follow an attribute of the object: what its methods assign to it, count in it and put into it."""

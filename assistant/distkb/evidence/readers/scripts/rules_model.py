@@ -207,10 +207,26 @@ def past_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
                 and dotted(call.func.value) in unwrapped
                 and _runs_itself(call.func.attr, job)
             )
-            if not (is_bare or (inner and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.DDP)):
+            past = is_bare or (inner and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.DDP)
+            if not past and not _hands_on(call, unwrapped, function, job):
                 continue
             if site.where.loops and not _without_gradients(site.where.blocks) and id(call) in trained:
                 yield hit("script.forward-past-ddp", function, call, call=shown(call.func))
+
+
+def _hands_on(call: ast.Call, unwrapped: set[str], function: Function, job: ScriptContext) -> bool:
+    """Whether a call gives a model that was taken out of its wrapper to a function that runs it, or its methods."""
+    target = job.project.target(call, function)
+    if target is None or _without_gradients(tuple(getattr(target.node, "decorator_list", ()))):
+        return False
+    given = zip(target.parameters, call.args, strict=False)
+    names = {name for name, value in given if dotted(value) in unwrapped or _unwraps(value, function, job, call.lineno)}
+    run = (site.node.func for site in job.project.walk(target).sites)
+    return any(
+        dotted(one) in names
+        or (isinstance(one, ast.Attribute) and dotted(one.value) in names and _runs_itself(one.attr, job))
+        for one in run
+    )
 
 
 def _runs_itself(name: str, job: ScriptContext) -> bool:
@@ -221,6 +237,8 @@ def _runs_itself(name: str, job: ScriptContext) -> bool:
 
 def _unwraps(value: ast.expr, function: Function, job: ScriptContext, line: int) -> bool:
     """Whether a value is the model inside of a wrapper: `accelerator.unwrap_model(model)`, `model.module`."""
+    if isinstance(value, ast.IfExp):
+        return any(_unwraps(arm, function, job, line) for arm in kinds.arms(value))
     if isinstance(value, ast.Attribute):
         return value.attr == "module" and kinds.kind_of(value.value, function, job.project, line) == kinds.DDP
     return isinstance(value, ast.Call) and last(value.func) == "unwrap_model" and job.mentions("Accelerator")
