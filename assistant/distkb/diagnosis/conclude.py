@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Literal
 
-from distkb.diagnosis.belief import Belief, unabsorbed
+from distkb.diagnosis.belief import SYMPTOM, Belief, unabsorbed
 from distkb.diagnosis.likelihood import OTHER, Kind, LikelihoodTable
 from distkb.diagnosis.model import Diagnosis, RankedCause
 from distkb.evidence.observation import Evidence, Observation, Source
@@ -29,6 +29,8 @@ FITS = 1.5
 """Least weight (natural log) of a signature or finding behind a named cause: answers alone name nothing."""
 COMMON = 0.1
 """Least background of what most runs show, failing or not: by itself it puts no entry forward."""
+OTHERWISE = 0.5
+"""Weight (natural log) with which the way in which a run failed speaks against a cause, from which none is stated."""
 SEVERAL = 2
 """Least number of described symptoms and surroundings that name a cause: many failures look like any one of them."""
 
@@ -104,7 +106,8 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: flo
     printed = any(kind.role in ("primary", "context") and not _is_described(kind, source) for kind, source in own)
     shown = printed or described >= SEVERAL
     clear = total >= NAMED or (total >= CLEAR and total >= LEAD * max(second, other))
-    if clear and shown and causes[0].probability >= MAIN * total:
+    otherwise = any(c.observation.id.startswith(f"{SYMPTOM}=") and c.weight <= -OTHERWISE for c in causes[0].evidence)
+    if clear and shown and not otherwise and causes[0].probability >= MAIN * total:
         return "named"
     ahead = total >= AHEAD and total >= FAR * max(second, other)
     forward = evidence.affinity or any(_puts_forward(table, c.observation) for c in causes[0].evidence if c.weight > 0)
