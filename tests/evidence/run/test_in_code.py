@@ -279,6 +279,17 @@ CASES: dict[str, tuple[str, Stage, Stage, str]] = {
             dist.barrier()  # B
         """,
     ),
+    "a file for which one rank goes round": (
+        "code.waits-for-file",
+        "work",
+        "forward",
+        """
+        def main(path, model, batch):
+            while not os.path.exists(path):  # why
+                time.sleep(1)  # A
+            model(batch)  # B
+        """,
+    ),
     "an exception that is caught": (
         "code.parted-by-exception",
         "backward",

@@ -113,6 +113,14 @@ def test_a_rank_that_timed_out_waits_where_its_traceback_ends() -> None:
     assert one.quote.line == 2
 
 
+def test_what_a_signals_handler_does_is_not_where_the_rank_stood() -> None:
+    """Lightning broadcasts when it gets SIGTERM; the rank that was ended so had been at work in its own code."""
+    handler = Frame("_sigterm_notifier_fn", "/venv/lightning/pytorch/trainer/connectors/signal_connector.py", 118)
+    own = Frame("decode_names", "/home/user/callbacks.py", 42)
+    (place,) = placed(scan(traceback(*REDUCE, handler, own), "rank0.log", 0))
+    assert (place.stage, place.waits, place.frames[-1].function) == ("work", False, "decode_names")
+
+
 def test_an_interrupt_is_a_stack_dump() -> None:
     """Where Ctrl-C found a rank in a collective, it waited; where it found it at work, it did not."""
     waits, works = placed(

@@ -132,7 +132,8 @@ def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects, stands:
     if reason.origin == "rank" and any(_is_paired(stand.spots[-1]) for stand in stands if not stand.printed):
         return "code.parted-by-part-in-pair"
     if reason.origin == "file" and candidate.turn == "head":
-        return "code.length-by-file"
+        polls = isinstance(candidate.node, ast.While) and any(_is_inside(candidate, stand) for stand in stands)
+        return "code.waits-for-file" if polls else "code.length-by-file"
     if candidate.turn == "arms" and stands and all(stand.calls for stand in stands):
         return "code.other-order"
     left_out = skipped(candidate, effects) if reason.origin in {"batch", "measure"} else None
@@ -148,7 +149,11 @@ def _finding(candidate: ForkCandidate, reason: Reason, effects: Effects, stands:
 
 def _in_call(candidate: ForkCandidate, stand: _Stand) -> bool:
     """Whether these ranks stand in a collective of the user's that lies in the construct."""
-    return stand.calls and any(arm.node is candidate.node for spot in stand.spots for arm in spot.arms)
+    return stand.calls and _is_inside(candidate, stand)
+
+
+def _is_inside(candidate: ForkCandidate, stand: _Stand) -> bool:
+    return any(arm.node is candidate.node for spot in stand.spots for arm in spot.arms)
 
 
 def _of_position(position: Position, project: Project) -> _Stand:

@@ -157,6 +157,9 @@ def _of_trace(process: Process, trace: Trace, event: Event | None) -> Position |
     frames = tuple(Frame(f.function, f.path, f.line, f.source) for f in reversed(raised.frames))
     if interrupted and role_of(frames) == "launcher":
         return None
+    below = known.below_signal(frames)
+    if below != frames:  # what a handler does is not what the rank did: it stood where the signal met it
+        frames, event, interrupted = below, None, True
     place = place_of(Thread(frames=frames))
     mine = tuple(f for f in reversed(frames) if not known.is_library(f.path) and _is_users(f))
     if not mine:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from distkb.evidence.readers.stacks.model import Frame
 
 Kind = Literal[
     "collective",
@@ -167,6 +170,16 @@ _INSTALLED = re.compile(
     r"/(?:site|dist)-packages/|^<(?:frozen|string|attrs|__array)|/lib/python\d[.\d]*/(?!site-packages|dist-packages)|/python\d\d\.zip/"
     r"|(?:^|/)(?:distkb_probes/|distkb_trace\.py$)"
 )
+
+
+_HANDLER = re.compile(r"/trainer/connectors/signal_connector\.py$")
+"""Lightning's own handlers of signals: on SIGTERM they tell the other ranks, with a broadcast."""
+
+
+def below_signal(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Return the frames, innermost first, in which a signal met the process: those of its handler left out."""
+    inside = [at for at, frame in enumerate(frames) if _HANDLER.search(frame.path.replace("\\", "/"))]
+    return frames[inside[-1] + 1 :] if inside else frames
 
 
 def is_library(path: str) -> bool:
