@@ -105,6 +105,8 @@ def test_a_phase_holds_although_it_is_negated() -> None:
         ("GPU 여러 장을 줘도 한 장만 씁니다.", {"symptom": "not-distributed"}),
         ("Training is 3 times slower with two GPUs.", {"symptom": "slow"}),
         ("CPU 오프로드를 켜니 너무 느려요.", {"symptom": "slow"}),
+        ("加载模型时CPU内存不够", {"symptom": "oom"}),
+        ("It stops after training a while", {"phase": "training"}),
     ],
 )
 def test_what_people_write(report: str, expected: dict[str, str]) -> None:

@@ -39,8 +39,11 @@ SETUP = frozenset({"launcher", "nodes", "parallelism"})
 TRIED = frozenset({"phase"})
 """Facts of which a value holds although its words are negated: what never starts was tried."""
 
-AROUND = (("(?<![A-Za-z0-9_])(?:", ")(?![A-Za-z0-9_])"), ("(?:", ")"))
-"""What stands before and after the phrases of a list, in English and in Korean."""
+AROUND = (
+    ("(?:(?<![A-Za-z0-9_])|(?=[^\\x00-\\x7f]))(?:", ")(?:(?![A-Za-z0-9_])|(?<=[^\\x00-\\x7f]))"),
+    ("(?:", ")"),
+)
+"""What stands before and after the phrases of a list, in English, where Chinese has no blanks, and in Korean."""
 
 _NEGATED_EN = re.compile(
     r"(?i)(?:\b(?:no|not|never|nothing|none|nobody|without|w/o|neither|nor|instead of|rather than)|n['’]t)"
