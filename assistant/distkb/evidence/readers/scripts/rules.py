@@ -14,6 +14,7 @@ from distkb.evidence.readers.scripts import (
     rules_decisions,
     rules_decoding,
     rules_device,
+    rules_draws,
     rules_engine,
     rules_evaluation,
     rules_everyone,
@@ -122,5 +123,6 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_units.RULES,
     *rules_stepping.RULES,
     *rules_shares.RULES,
+    *rules_draws.RULES,
     *rules_handed.RULES,
 )
