@@ -15,6 +15,10 @@ _DEPTH = 7
 _MOST = 12
 _ITSELF = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "requires_grad_"})
 """Methods that give back the object."""
+_PARTS = _ITSELF | {"get", "pop", "byte", "clone", "numpy"}
+"""Methods that give a part of the object, or the object in another form."""
+_TURNS = frozenset({"tuple", "list", "torch.tensor", "torch.as_tensor", "torch.ByteTensor", "torch.from_numpy"})
+"""Calls that give back in another form what they get."""
 _FIRST = frozenset({"torch.compile", "int", "float", "str", "min", "max"})
 """Calls that give back, or are made of, what they get first."""
 
@@ -36,6 +40,34 @@ def meanings(node: ast.expr, function: Function, job: ScriptContext, depth: int 
             yield node, function
     else:
         yield node, function
+
+
+def roots(node: ast.expr, function: Function, job: ScriptContext, depth: int = 0) -> Iterator[Meaning]:
+    """Yield what a value is a part of, or was turned from: `state` of `tuple(state["rng"])`, and where it is made."""
+    inner: list[ast.expr] = []
+    if depth > _DEPTH:
+        return
+    if isinstance(node, (ast.Subscript, ast.Starred)):
+        inner = [node.value]
+    elif isinstance(node, (ast.Tuple, ast.List)):
+        inner = node.elts
+    elif isinstance(node, ast.Call) and canonical(node.func, function.script) in _TURNS:
+        inner = node.args
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PARTS:
+        inner = [node.func.value]
+    elif isinstance(node, ast.Name):
+        made = job.project.walk(function).assigned(node.id, before=node.lineno)
+        inner = [made[-1].value] if made and made[-1].value is not node else []
+    if inner:
+        for part in inner:
+            yield from roots(part, function, job, depth + 1)
+        return
+    found = list(meanings(node, function, job))
+    for value, scope in found:
+        if value is node or isinstance(value, (ast.Name, ast.Constant)):
+            yield value, scope
+        else:
+            yield from roots(value, scope, job, depth + 1)
 
 
 def literals(node: ast.expr, function: Function, job: ScriptContext) -> list[object]:

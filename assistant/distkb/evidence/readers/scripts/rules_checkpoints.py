@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.meant import roots
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -129,15 +130,20 @@ def one_random_state(job: ScriptContext) -> Iterator[ScriptFinding]:
             full = canonical(call.func, function.script)
             if not full.startswith(("torch.", "random.", "numpy.random.")):
                 continue
-            held = call.args[0]
-            while isinstance(held, ast.Subscript):
-                held = held.value
-            loaded = _load_of(held, function, job)
-            if loaded is None or not loaded.args:
+            loaded = next((one for one in _loads(call.args[0], function, job) if one.args), None)
+            if loaded is None or _is_per_rank(call.args[0], function, job):
                 continue
             if not _is_per_rank(loaded.args[0], function, job) and not _seeded_by_rank_later(function, call, job):
                 yield hit(_RANDOM, function, call, call=shown(call), file=shown(loaded.args[0]))
                 break
+
+
+def _loads(node: ast.expr, function: Function, job: ScriptContext) -> Iterator[ast.Call]:
+    """Yield the `torch.load` calls of which a value is a part."""
+    for root, scope in roots(node, function, job):
+        loaded = _load_of(root, scope, job)
+        if loaded is not None:
+            yield loaded
 
 
 def _is_per_rank(path: ast.expr, function: Function, job: ScriptContext) -> bool:
