@@ -121,6 +121,16 @@ def test_what_a_signals_handler_does_is_not_where_the_rank_stood() -> None:
     assert (place.stage, place.waits, place.frames[-1].function) == ("work", False, "decode_names")
 
 
+def test_what_fails_after_a_signal_is_no_failure_of_the_ranks_own() -> None:
+    """What is raised in the handler, and by what it breaks off, follows from the end that came from outside."""
+    handler = Frame("_sigterm_notifier_fn", "/venv/lightning/pytorch/trainer/connectors/signal_connector.py", 118)
+    own = Frame("compile_step", "/home/user/train.py", 42)
+    ended = traceback(*REDUCE, handler, own) + traceback(own, error="OSError: compiler stopped")
+    assert {event.kind for event in derived(scan(ended, "rank0.log", 0)).timeline.events} == {"echo"}
+    alone = traceback(own, error="OSError: compiler stopped")
+    assert {event.kind for event in derived(scan(alone, "rank0.log", 0)).timeline.events} == {"own"}
+
+
 def test_an_interrupt_is_a_stack_dump() -> None:
     """Where Ctrl-C found a rank in a collective, it waited; where it found it at work, it did not."""
     waits, works = placed(

@@ -10,6 +10,7 @@ import msgspec
 
 from distkb.evidence.observation import Quote
 from distkb.evidence.readers.error_files import ErrorFile, Failure, parse_table
+from distkb.evidence.readers.stacks import known
 from distkb.evidence.run.processes import Process, Run, Trace
 from distkb.evidence.scanner.scan import Excerpt, FileScan, LineMatch
 from distkb.evidence.text.clean import quote_text
@@ -143,11 +144,14 @@ def _process_events(process: Process, roles: Mapping[str, str]) -> list[Event]:
     at: dict[tuple[str, int], list[str]] = {}
     for scan, hit in process.hits:
         at.setdefault((scan.file.name, hit.line), []).append(hit.signature)
+    ended = False
     for trace in process.traces:
+        # What fails in the handler of a signal, and after it, follows from the end that the signal made.
+        ended = ended or any(known.handles_signals(f.path) for raised in trace.chain.raised for f in raised.frames)
         places = {(trace.path, trace.line + index) for index in trace.chain.consumed}
         covered |= places
         found = {roles.get(name, "context") for place in places for name in at.get(place, ())}
-        event = _trace_event(process, trace, found)
+        event = _trace_event(process, trace, found, ended=ended)
         if event is not None:
             events.append(event)
     after = aftermath(process, events, roles)
@@ -214,12 +218,12 @@ def _killed(scan: FileScan, hit: LineMatch) -> Event:
     )
 
 
-def _trace_event(process: Process, trace: Trace, roles: set[str]) -> Event | None:
+def _trace_event(process: Process, trace: Trace, roles: set[str], *, ended: bool) -> Event | None:
     first = trace.chain.first
     if not first.type or first.type.rpartition(".")[2] in _ENDED_TYPES - {"BrokenPipeError", "ConnectionResetError"}:
         return None
     line = trace.texts[first.at] if 0 <= first.at < len(trace.texts) else first.type
-    kind = kind_of(first, roles)
+    kind: Kind = "echo" if ended else kind_of(first, roles)
     return Event(
         kind=kind,
         process=process.key,

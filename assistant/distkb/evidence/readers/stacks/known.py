@@ -176,9 +176,14 @@ _HANDLER = re.compile(r"/trainer/connectors/signal_connector\.py$")
 """Lightning's own handlers of signals: on SIGTERM they tell the other ranks, with a broadcast."""
 
 
+def handles_signals(path: str) -> bool:
+    """Whether a frame's file is one that a library runs when a signal meets the process."""
+    return _HANDLER.search(path.replace("\\", "/")) is not None
+
+
 def below_signal(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
     """Return the frames, innermost first, in which a signal met the process: those of its handler left out."""
-    inside = [at for at, frame in enumerate(frames) if _HANDLER.search(frame.path.replace("\\", "/"))]
+    inside = [at for at, frame in enumerate(frames) if handles_signals(frame.path)]
     return frames[inside[-1] + 1 :] if inside else frames
 
 
