@@ -22,7 +22,8 @@ _FREE = re.compile(r"(?i)(?:free|unused|open|available|random)_?port")
 _DRAWS = re.compile(r"^(?:random|numpy\.random)\.(?:randint|randrange|choice|random|sample|uniform)$")
 _SEEDS = re.compile(r"^(?:random|numpy\.random)\.seed$|seed_everything$|set_seed$|seed_all$")
 _STARTS = frozenset({"spawn", "start_processes", "notebook_launcher", "Process"})
-_SINGLE = ("1", 1)
+_ALONE = {"WORLD_SIZE": ("1", 1), "RANK": ("0", 0)}
+"""What a process that is alone gives, by the name of the variable or argument."""
 _DEPTH = 5
 
 
@@ -70,11 +71,12 @@ def own_port(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _is_single(job: ScriptContext) -> bool:
     """Whether the code itself says that there is one process only."""
     for function in job.project.functions:
-        if any(key == "WORLD_SIZE" and constant(one.value) in _SINGLE for key, one in _assigned(function)):
+        if any(constant(one.value) in _ALONE.get(key, ()) for key, one in _assigned(function)):
             return True
         for site in job.project.walk(function).sites:
-            size = keyword(site.node, "world_size")
-            if canonical(site.node.func, function.script) == _BEGINS and constant(size) in _SINGLE:
+            told = ((word.value, _ALONE.get((word.arg or "").upper(), ())) for word in site.node.keywords)
+            begins = canonical(site.node.func, function.script) == _BEGINS
+            if begins and any(constant(value) in alone for value, alone in told):
                 return True
     return False
 
