@@ -37,7 +37,7 @@
   var PRINTED = 4, SENTENCE = /[\uac00-\ud7a3]|\b(?:we|it|but|when|after|does|hangs?|training|please|why|how)\b.*\s.*\s/i;
 
   distkb.reading = data => {
-    var echoes = new Set(data.echoes), failures = new Set(data.failures);
+    var echoes = new Set(data.echoes), failures = new Set(data.failures), concludes = new Map(data.concludes);
     var numbers = data.numbers;
     var rules = {};
     var everywhere = {};
@@ -765,6 +765,23 @@
       return Array.from(merged.values());
     }
 
+    /* The facts that messages establish, for every fact that is not known yet; none where they contradict. */
+    function concludedFacts(observations) {
+      var known = new Set(), found = new Map();
+      observations.forEach(one => {
+        if (one.id.includes("=") && one.certainty > numbers.certainty) known.add(one.id.split("=")[0]);
+      });
+      observations.forEach(one => (concludes.get(one.id) || []).forEach(fact => {
+        var name = fact.split("=")[0], values = found.get(name) || new Map();
+        if (known.has(name)) return;
+        found.set(name, values);
+        if (values.has(fact)) return;
+        var certainty = numbers.concluded * one.certainty;
+        values.set(fact, Object.assign({}, one, { id: fact, source: "log", certainty: certainty, count: 1, quotes: one.quotes.slice(0, 1) }));
+      }));
+      return Array.from(found.values()).filter(values => values.size === 1).map(values => Array.from(values.values())[0]);
+    }
+
     /* The text with the lines empty that only repeat that something failed elsewhere: their words tell of no cause. */
     function own(text, seen) {
       var numbered = new Set();
@@ -783,8 +800,9 @@
       var facts = yield* factsOf(parts);
       var rest = own(text, seen);
       var told = yield* telling(rest === text ? parts : yield* takeApart(rest));
+      var merged = merge(seen.concat(traced, facts));
       return {
-        observations: merge(seen.concat(traced, facts)), telling: told, own: rest, isOutput: isOutput(parts),
+        observations: merge(merged.concat(concludedFacts(merged))), telling: told, own: rest, isOutput: isOutput(parts),
         unexplained: unexplained(chains, seen.concat(traced))
       };
     }

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.regex import Expression, translate
-from distkb.evidence import read
+from distkb.evidence import implied, read
 from distkb.evidence.readers.report import failure_text, words
 from distkb.evidence.readers.report import report_reader as report
 from distkb.evidence.run import timeline, watchdog
@@ -52,6 +52,7 @@ NUMBERS: Mapping[ModuleType, tuple[str, ...]] = {
     watchdog: ("UNSURE",),
     clean: ("WIDTH", "_CONTEXT"),
     read: ("QUOTES",),
+    implied: ("CERTAINTY", "CONCLUDED"),
 }
 NAMES: Mapping[ModuleType, tuple[str, ...]] = {
     traceback: ("_LAUNCHER_TYPES", "_CHAINED"),
@@ -110,6 +111,7 @@ def patterns(library: Library) -> dict[str, Any]:
             for signature in catalogue.signatures
             if "frame" in signature.where
         ],
+        "concludes": [[signature.id, list(signature.concludes)] for signature in said if signature.concludes],
         "echoes": [signature.id for signature in said if signature.role == "collateral"],
         "failures": [signature.id for signature in said if signature.role == "primary"]
         + [finding.id for finding in catalogue.findings if finding.role == "primary"],

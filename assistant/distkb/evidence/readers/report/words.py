@@ -40,7 +40,7 @@ TRIED = frozenset({"phase"})
 """Facts of which a value holds although its words are negated: what never starts was tried."""
 
 AROUND = (
-    ("(?:(?<![A-Za-z0-9_])|(?=[^\\x00-\\x7f]))(?:", ")(?:(?![A-Za-z0-9_])|(?<=[^\\x00-\\x7f]))"),
+    ("(?:(?<![A-Za-z0-9_])|(?=[\\u4e00-\\u9fff]))(?:", ")(?:(?![A-Za-z0-9_])|(?<=[\\u4e00-\\u9fff]))"),
     ("(?:", ")"),
 )
 """What stands before and after the phrases of a list, in English, where Chinese has no blanks, and in Korean."""
