@@ -178,10 +178,7 @@ def derive(
         run=run,
         timeline=timeline,
         open_end=not troubled and any(own.values()) and not any(ends_run(line.text) for line in _ends(own)),
-        ranks=tuple(
-            msgspec.structs.replace(one, state="done") if done and one.state == "silent" else one
-            for one in roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys)
-        ),
+        ranks=roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys, done=bool(done)),
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
         places=places,

@@ -198,11 +198,9 @@ def _of_standing(one: Standing, ranks: Mapping[int, int], aborted: int | None) -
     mine = tuple(f for f in reversed(thread.frames) if not known.is_library(f.path) and _is_users(f))
     if not mine:
         return None
-    where = stage(thread.frames, one.place)
-    inner = mine[-1]
     asleep = _sleeps(thread)
-    if asleep and where == "save":
-        where = "work"
+    where = stage(thread.frames, one.place, asleep=asleep)
+    inner = mine[-1]
     others = (other for other in threads if other is not thread and asleep and _sleeps(other))
     text = f'File "{inner.path}", line {inner.line}, in {inner.function}  {inner.source}'.rstrip()
     return Position(
@@ -251,13 +249,16 @@ _WRAPS = re.compile(r"torch/(?:nn/parallel|distributed/fsdp)/.{0,80}:(?:\w{1,80}
 _GROUPS = frozenset({"new_group", "new_subgroups", "split_group", "new_subgroups_by_enumeration"})
 
 
-def stage(frames: Sequence[Frame], place: StackPosition) -> Stage:
-    """Return what a rank was doing, by the innermost frames up to the user's own; `frames` has the innermost first."""
+def stage(frames: Sequence[Frame], place: StackPosition, *, asleep: bool = False) -> Stage:
+    """Return what a rank was doing, by the innermost frames up to the user's own; `frames` has the innermost first.
+
+    `asleep`: it slept in the user's own frame.
+    """
     if place.kind == "barrier":
         return "barrier"
     if place.kind == "collective":
         return _collective_stage(frames, place)
-    if place.kind == "save" and _writes(frames[0]):
+    if place.kind == "save" and (asleep or _writes(frames[0])):
         return "work"
     return _STAGES.get(place.kind, "unknown")
 

@@ -33,9 +33,11 @@ def roll_call(
     world: int | None,
     *,
     open_lines: bool = False,
+    done: bool = False,
 ) -> tuple[RankState, ...]:
     """Return the state of every rank from 0 to the last that is known of, or to the world size.
 
+    `done`: the run came to its end, whichever rank says so.
     Where `open_lines` were printed by ranks that nothing tells, a rank of which nothing is known is left out: they may
     be its own. So is it where there are very many of those.
     """
@@ -51,7 +53,7 @@ def roll_call(
     last = max([(world or 0) - 1, *(rank for rank in known if rank < MOST_RANKS)])
     listed = known if last - len(known) >= MOST_SILENT else {*range(last + 1), *known}
     states = (
-        _state(rank, by_rank.get(rank), stands.get(rank), events.get(rank, ()), timeline, work)
+        _state(rank, by_rank.get(rank), stands.get(rank), events.get(rank, ()), timeline, work, done=done)
         for rank in sorted(listed)
     )
     own_file = {rank for rank, process in by_rank.items() if process.whole}
@@ -65,6 +67,8 @@ def _state(
     events: Sequence[Event],
     timeline: Timeline,
     work: Mapping[str, Sequence[Line]],
+    *,
+    done: bool,
 ) -> RankState:
     lines = work.get(process.key, ()) if process is not None else ()
     last = line_quote(lines[-1], process, timeline) if process is not None and lines else None
@@ -95,7 +99,7 @@ def _state(
         )
     if last is None:
         return RankState(rank=rank, state="missing", sources=sources, certainty=certainty)
-    done = any(ends_run(line.text) for line in lines[-3:])
+    done = done or any(ends_run(line.text) for line in lines[-3:])
     return RankState(rank=rank, state="done" if done else "silent", last=last, sources=sources, certainty=certainty)
 
 

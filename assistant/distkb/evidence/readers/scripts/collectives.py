@@ -186,7 +186,7 @@ def _sharded_method(
 
 _OF_ALL_PARTS = frozenset({"std", "var", "median", "item", "tolist"})
 """Methods of a DTensor that need the parts of all ranks."""
-_PARAMETERS = frozenset({"parameters", "named_parameters"})
+PARAMETERS = frozenset({"parameters", "named_parameters"})
 
 
 def _is_sharded_parameter(node: ast.expr, function: Function, project: Project, call: ast.Call) -> bool:
@@ -204,7 +204,7 @@ def _is_sharded_parameter(node: ast.expr, function: Function, project: Project, 
         if not isinstance(part, (ast.For, ast.comprehension)) or base.id not in words(part.target):
             continue
         over = part.iter
-        if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in _PARAMETERS:
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in PARAMETERS:
             return kinds.kind_of(over.func.value, function, project, call.lineno) == kinds.FSDP2
     return False
 

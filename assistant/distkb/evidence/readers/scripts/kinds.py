@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from distkb.evidence.readers.scripts.flow import LOOPED, Assignment
-from distkb.evidence.readers.scripts.makers import makers
+from distkb.evidence.readers.scripts.makers import SAME, makers
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
 from distkb.evidence.readers.scripts.project import Class, Function, Project, around
 from distkb.evidence.readers.scripts.ranks import assumed
@@ -25,8 +25,6 @@ _WRAPPERS = {
     "DistributedSampler": SAMPLER,
     "DataLoader": LOADER,
 }
-_SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "requires_grad_"})
-"""Methods that give back the object itself."""
 COMPILERS = frozenset({"torch.compile", "thunder.jit"})
 """Functions that give back the model that they compile, wrapped or not."""
 _DEPTH = 6
@@ -78,7 +76,7 @@ def _of_call(call: ast.Call, function: Function, project: Project, line: int, de
     full = canonical(call.func, function.script)
     if full in COMPILERS and call.args:
         return kind_of(call.args[0], function, project, line, depth + 1)
-    if isinstance(call.func, ast.Attribute) and call.func.attr in _SAME:
+    if isinstance(call.func, ast.Attribute) and call.func.attr in SAME:
         return kind_of(call.func.value, function, project, line, depth + 1)
     return _of_class(full) or _returned(call, None, function, project, depth)
 
@@ -235,7 +233,7 @@ def model_class(node: ast.expr, function: Function, project: Project, depth: int
         inner: ast.expr | None = value
         for _ in range(4):
             if isinstance(inner, ast.Call) and project.holds_class(inner, scope) is None:
-                own = isinstance(inner.func, ast.Attribute) and inner.func.attr in _SAME
+                own = isinstance(inner.func, ast.Attribute) and inner.func.attr in SAME
                 inner = inner.args[0] if inner.args and not own else getattr(inner.func, "value", None)
         cls = None if inner is None else project.holds_class(inner, scope)
         if cls is None and isinstance(inner, ast.Name) and scope is not function and depth < _HELPERS:

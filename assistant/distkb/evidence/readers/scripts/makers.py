@@ -11,7 +11,8 @@ from distkb.evidence.readers.scripts.flow import LOOPED, Assignment
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
 from distkb.evidence.readers.scripts.project import Function, Project
 
-_SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "double", "requires_grad_"})
+SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "double", "requires_grad_"})
+"""Methods that give back the object."""
 _WRAPS = frozenset({"DistributedDataParallel", "FullyShardedDataParallel", "compile", "convert_sync_batchnorm"})
 _PREPARES = frozenset({"prepare", "prepare_model", "prepare_optimizer", "prepare_scheduler", "prepare_data_loader"})
 _DEPTH = 9
@@ -63,7 +64,7 @@ def _of_call(call: ast.Call, index: int | None, function: Function, project: Pro
     elif resolved in _WRAPS and call.args and index is None:
         for made in makers(call.args[0], function, project, call.lineno, depth + 1):
             yield msgspec.structs.replace(made, wrapped=made.wrapped or resolved != "compile")
-    elif owner is not None and name in _SAME and index is None:
+    elif owner is not None and name in SAME and index is None:
         yield from makers(owner, function, project, call.lineno, depth + 1)
     else:
         yield from _of_function(call, index, function, project, depth)

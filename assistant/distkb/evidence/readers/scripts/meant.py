@@ -7,15 +7,14 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.fields import fields_of
 from distkb.evidence.readers.scripts.hit import ScriptContext
+from distkb.evidence.readers.scripts.makers import SAME
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last
 from distkb.evidence.readers.scripts.project import Function
 
 Meaning = tuple[ast.expr, Function]
 _DEPTH = 7
 _MOST = 12
-_ITSELF = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "requires_grad_"})
-"""Methods that give back the object."""
-_PARTS = _ITSELF | {"get", "pop", "byte", "clone", "numpy"}
+_PARTS = SAME | {"get", "pop", "byte", "clone", "numpy"}
 """Methods that give a part of the object, or the object in another form."""
 _TURNS = frozenset({"tuple", "list", "torch.tensor", "torch.as_tensor", "torch.ByteTensor", "torch.from_numpy"})
 """Calls that give back in another form what they get."""
@@ -98,7 +97,7 @@ def setting(call: ast.Call, name: str, function: Function, job: ScriptContext) -
 
 
 def _of_call(node: ast.Call, function: Function, job: ScriptContext, depth: int) -> Iterator[Meaning]:
-    if isinstance(node.func, ast.Attribute) and node.func.attr in _ITSELF:
+    if isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
         yield from meanings(node.func.value, function, job, depth + 1)
         return
     if canonical(node.func, function.script) in _FIRST and node.args:

@@ -12,6 +12,11 @@ SHOWN = 80
 """Characters of an expression in a sentence."""
 
 
+WITHOUT_GRADIENTS = frozenset({"no_grad", "inference_mode"})
+"""Context managers and decorators of torch's under which nothing is recorded for a backward."""
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
 def dotted(node: ast.AST) -> str:
     """Return `a.b.c` for a chain of attributes on a name; an empty string for anything else."""
     parts: list[str] = []

@@ -50,7 +50,7 @@ _NESTED = 60
 _MOST_NAMES = 3
 _OF_KEYS = frozenset({"add", "update", "setdefault"})
 """Methods that put something into a container under a key, so that the same twice counts once."""
-_GROWING = frozenset({"defaultdict", "Counter"})
+GROWING = frozenset({"defaultdict", "Counter"})
 """Containers to which asking for a key adds it."""
 _SEEDED = frozenset({"default_rng", "Random", "RandomState", "manual_seed"})
 """Calls that give a generator whose first argument is its seed."""
@@ -169,7 +169,7 @@ class Origins:
             if owner is not None:
                 name, scopes = f"self.{node.attr}", list(owner.methods.values())
                 made = self._project.attribute_values(owner).get(node.attr, [])
-        grows = any(isinstance(value, ast.Call) and last(value.func) in _GROWING for value in made)
+        grows = any(isinstance(value, ast.Call) and last(value.func) in GROWING for value in made)
         for scope in scopes:
             walk = self._project.walk(scope)
             puts = [(key.value, key.where) for key in walk.keys.get(name, []) if key.put or grows][-8:]

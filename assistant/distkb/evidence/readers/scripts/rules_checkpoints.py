@@ -17,7 +17,7 @@ _PREFIX = "script.wrapper-keys-dropped"
 _UNUSED, _RANDOM = "script.restored-counter-unused", "script.one-random-state-for-all"
 _STRIPS = frozenset({"consume_prefix_in_state_dict_if_present", "removeprefix", "unwrap_model"})
 _COUNTERS = frozenset({"step", "epoch", "global_step", "iteration", "iter", "start_epoch", "start_step", "next_epoch"})
-_SETS_RANDOM = frozenset({"set_rng_state", "setstate", "set_state"})
+SETS_RANDOM = frozenset({"set_rng_state", "setstate", "set_state"})
 
 
 def keys_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -125,7 +125,7 @@ def one_random_state(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
             call = site.node
-            if last(call.func) not in _SETS_RANDOM or not call.args or site.where.side != "both":
+            if last(call.func) not in SETS_RANDOM or not call.args or site.where.side != "both":
                 continue
             full = canonical(call.func, function.script)
             if not full.startswith(("torch.", "random.", "numpy.random.")):

@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.meant import meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import (
+    WITHOUT_GRADIENTS,
+    canonical,
+    constant,
+    dotted,
+    keyword,
+    last,
+    shown,
+    words,
+)
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
@@ -65,9 +74,9 @@ def _seeds(job: ScriptContext) -> Iterator[tuple[ast.Call, Function, set[str]]]:
         of = {kind for kind, names in _SEEDS.items() if full in names}
         if full.rpartition(".")[2] in _OF_LIBRARIES and job.project.target(call, function) is None:
             of = set(_SEEDS)
-        given = [*call.args, *(word.value for word in call.keywords)]
+        given = [*call.args, *(word.value for word in call.keywords)] if of else []
         differs = any(r.origin != "agreed" for node in given for r in job.origins.of(node, function))
-        if of and not differs and not all(constant(node) is None for node in given):
+        if not differs and not all(constant(node) is None for node in given):
             yield call, function, of
 
 
@@ -152,7 +161,7 @@ def _below(
     """Yield the calls of the functions that a call runs, but of those that evaluate."""
     for target in _targets(call, function, job) if depth < _DEPTH else ():
         decorated = {word for one in getattr(target.node, "decorator_list", ()) for word in words(one)}
-        if _EVALUATES.match(target.name.rpartition(".")[2]) or decorated & {"no_grad", "inference_mode"}:
+        if _EVALUATES.match(target.name.rpartition(".")[2]) or decorated & WITHOUT_GRADIENTS:
             continue
         for site in job.project.walk(target).sites:
             if not _is_aside(site):

@@ -16,7 +16,7 @@ _SAVE, _DIRECTORY = "script.save-on-every-rank", "script.own-directory-per-rank"
 _DRAWN = "script.random-directory-per-rank"
 _POLLED = "script.polled-while-written"
 _RENAMES = ("replace", "rename", "renames", "move", "link", "symlink", "flock", "FileLock", "SoftFileLock")
-_WRITERS = {"torch.save": 1, "open": 0, "numpy.save": 0, "numpy.savez": 0, "pickle.dump": 1, "json.dump": 1}
+WRITERS = {"torch.save": 1, "open": 0, "numpy.save": 0, "numpy.savez": 0, "pickle.dump": 1, "json.dump": 1}
 """Calls that write a file in place, with the position of its path."""
 _OWN = re.compile(
     r"(?i)rank|main|master|primary|chief|\bgpu\b|gpu_id|process|shard|should_save|is_save|\bmp_|\bwriter|device"
@@ -103,7 +103,7 @@ def polled(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions if written else ():
         for node in walk(function.node):
             asked = _awaited(node)
-            if asked is not None and _as_text(asked, function, job) in written:
+            if asked is not None and as_text(asked, function, job) in written:
                 yield hit(_POLLED, function, asked, path=shown(asked))
                 break
 
@@ -111,11 +111,11 @@ def polled(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _written(function: Function, job: ScriptContext) -> Iterator[str]:
     filled = _filled(function)
     for site in job.project.walk(function).sites:
-        place = _WRITERS.get(canonical(site.node.func, function.script))
+        place = WRITERS.get(canonical(site.node.func, function.script))
         if place is None or len(site.node.args) <= place:
             continue
         if last(site.node.func) != "open" or id(site.node) in filled:
-            yield _as_text(site.node.args[place], function, job)
+            yield as_text(site.node.args[place], function, job)
 
 
 def _filled(function: Function) -> set[int]:
@@ -149,7 +149,8 @@ def _awaited(node: ast.AST) -> ast.expr | None:
     return asked.func.value if isinstance(asked.func, ast.Attribute) else None
 
 
-def _as_text(path: ast.expr, function: Function, job: ScriptContext) -> str:
+def as_text(path: ast.expr, function: Function, job: ScriptContext) -> str:
+    """Return what a path is written as, behind a name that is given once."""
     value = job.project.single(path, function) if dotted(path) else None
     return shown(path if value is None else value)
 

@@ -10,19 +10,18 @@ import msgspec
 from distkb.evidence.readers.scripts.collectives import TOGETHER, is_operation
 from distkb.evidence.readers.scripts.flow import Where
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import dotted, last, shown, walk, words
+from distkb.evidence.readers.scripts.names import COMPREHENSIONS, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.origins import GROWING
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_decisions import decided_alone
 
 _FILLED = "script.collective-over-own-keys"
 _DEPTH = 3
-_GROWING = frozenset({"defaultdict", "Counter"})
-_EMPTY = frozenset({"dict", "OrderedDict"}) | _GROWING
+_EMPTY = frozenset({"dict", "OrderedDict"}) | GROWING
 _VIEWS = frozenset({"items", "values", "keys", "copy"})
 _KEEPS = frozenset({"list", "tuple", "enumerate", "tqdm", "iter", "reversed"})
 _OWN = frozenset({"batch", "part", "rank"})
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 class _Put(msgspec.Struct, frozen=True):
@@ -71,7 +70,7 @@ def _rounds(node: ast.AST) -> Iterator[tuple[ast.expr, set[str], list[ast.AST]]]
     """Yield what a loop goes through, the names that it gives the elements, and what it repeats."""
     if isinstance(node, ast.For):
         yield node.iter, words(node.target), list(node.body)
-    elif isinstance(node, _COMPREHENSIONS):
+    elif isinstance(node, COMPREHENSIONS):
         body = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         for one in node.generators:
             yield one.iter, words(one.target), list(body)
@@ -164,7 +163,7 @@ def _is_empty(node: ast.expr) -> bool:
 
 
 def _puts(held: _Held, job: ScriptContext) -> Iterator[_Put]:
-    grows = any(isinstance(value, ast.Call) and last(value.func) in _GROWING for value in held.made)
+    grows = any(isinstance(value, ast.Call) and last(value.func) in GROWING for value in held.made)
     for scope in held.scopes:
         found = job.project.walk(scope)
         over = set(_gone_through(held.name, scope))

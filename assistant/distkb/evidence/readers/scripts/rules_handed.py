@@ -12,14 +12,11 @@ from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, Sc
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.rules_files import WRITERS, as_text
 
 _READ, _LOCAL, _ALL = "script.read-before-written", "script.saved-on-every-node", "script.state-saved-by-all"
 _KEYS, _CAUGHT, _MADE = "script.wrapped-keys-loaded-bare", "script.step-error-caught", "script.made-by-every-rank"
-_WRITES = {"torch.save": 1, "open": 0, "numpy.save": 0, "numpy.savez": 0, "pickle.dump": 1, "json.dump": 1}
 _READS = {"torch.load": 0, "open": 0, "numpy.load": 0}
-_TO_DISK = frozenset(
-    {"save_to_disk", "to_parquet", "to_csv", "to_json", "save_pretrained", "write_text", "write_bytes"}
-)
 _WAITS = frozenset({"barrier", "wait_for_everyone", "monitored_barrier", "broadcast_object_list", "broadcast",
                     "all_reduce", "all_gather", "all_gather_object", "sleep", "wait",
                     "main_process_first"})  # fmt: skip
@@ -59,7 +56,7 @@ def _place(site: Site, function: Function, job: ScriptContext, *, write: bool, d
     """Return the path that a call writes or reads, as text; empty where it does neither."""
     call = site.node
     full = canonical(call.func, function.script)
-    place = (_WRITES if write else _READS).get(full)
+    place = (WRITERS if write else _READS).get(full)
     target = job.project.target(call, function) if place is None and depth == 0 else None
     if target is not None and target.owner is not None:
         found = [_place(one, target, job, write=write, depth=1) for one in job.project.walk(target).sites]
@@ -219,7 +216,7 @@ def keys_of_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
                 owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
                 if kinds.kind_of(owner, function, job.project, site.node.lineno) != kinds.DDP:
                     continue
-                path = _text_of(site.node.args[1], function, job)
+                path = as_text(site.node.args[1], function, job)
                 for scope, load in loads:
                     if _kept_under(load.node, scope, job) == (key, path) or _may_fit(load, scope, job, key, path):
                         values = {
@@ -253,12 +250,7 @@ def _kept_under(load: ast.Call, function: Function, job: ScriptContext) -> tuple
             made = job.project.walk(function).assigned(dotted(given), before=load.lineno)
             given = made[-1].value if made and made[-1].index is None else None
     is_load = isinstance(given, ast.Call) and last(given.func) == "load" and bool(given.args)
-    return (key, _text_of(given.args[0], function, job)) if isinstance(given, ast.Call) and is_load else (key, "?")
-
-
-def _text_of(path: ast.expr, function: Function, job: ScriptContext) -> str:
-    value = job.project.single(path, function) if dotted(path) else None
-    return shown(path if value is None else value)
+    return (key, as_text(given.args[0], function, job)) if isinstance(given, ast.Call) and is_load else (key, "?")
 
 
 def _may_fit(load: Site, function: Function, job: ScriptContext, key: str, path: str) -> bool:

@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.graphs import is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import (
+    WITHOUT_GRADIENTS,
+    canonical,
+    constant,
+    dotted,
+    has_spread,
+    keyword,
+    last,
+    shown,
+    words,
+)
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
 
@@ -270,7 +280,7 @@ def _trained(function: Function, job: ScriptContext) -> set[int]:
 
 
 def _without_gradients(blocks: tuple[ast.expr, ...]) -> bool:
-    return any(last(getattr(block, "func", block)) in {"no_grad", "inference_mode"} for block in blocks)
+    return any(last(getattr(block, "func", block)) in WITHOUT_GRADIENTS for block in blocks)
 
 
 _OF_DDP = frozenset(

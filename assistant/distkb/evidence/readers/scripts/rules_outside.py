@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.collectives import PARAMETERS
 from distkb.evidence.readers.scripts.graphs import is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.makers import maker
@@ -14,7 +15,6 @@ from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown
 from distkb.evidence.readers.scripts.project import Function
 
 _OUTSIDE = "script.parameters-outside-ddp"
-_PARAMETERS = frozenset({"parameters", "named_parameters"})
 _WRAPS = frozenset({"prepare", "prepare_model", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard",
                     "setup", "setup_module", "initialize"})  # fmt: skip
 _DEPTH = 6
@@ -87,7 +87,7 @@ def _stepped(node: ast.expr, function: Function, job: ScriptContext, depth: int)
         every = [value for value, _ in job.project.walk(own).returns]
         return [one for value in every for one in _stepped(value, own, job, depth + 1)]
     match node:
-        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _PARAMETERS:
+        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in PARAMETERS:
             return [_Stepped(owner, False, function)]
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             inner = parts

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import dotted, last, shown
+from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.rules_wrappers import OF_MODULES
 
 _PAST = "script.forward-past-ddp"
-_QUIET = frozenset({"no_grad", "inference_mode"})
 _LOSSES = (".compute_loss", ".training_step")
 _DEPTH = 3
 
@@ -23,11 +22,11 @@ def past_in_classes(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield trained forwards of the model that an object keeps beside its DDP, or that a Trainer's loss unwraps."""
     for function in job.project.functions:
         names = _unwrapped_in_loss(function) or _kept_bare(function, job)
-        if not names or any(last(one) in _QUIET for one in _decorators(function)):
+        if not names or any(last(one) in WITHOUT_GRADIENTS for one in _decorators(function)):
             continue
         for site in job.project.walk(function).sites:
             owner = _called_on(site)
-            if owner in names and not site.where.entered & _QUIET:
+            if owner in names and not site.where.entered & WITHOUT_GRADIENTS:
                 yield hit(_PAST, function, site.node, call=shown(site.node.func))
                 break
 
@@ -82,7 +81,9 @@ def _is_trained(function: Function, job: ScriptContext, depth: int) -> bool:
     if any(last(site.node.func) == "backward" for site in job.project.walk(function).sites):
         return True
     callers = job.project.callers(function) if depth < _DEPTH else ()
-    return any(not site.where.entered & _QUIET and _is_trained(caller, job, depth + 1) for caller, site in callers)
+    return any(
+        not site.where.entered & WITHOUT_GRADIENTS and _is_trained(caller, job, depth + 1) for caller, site in callers
+    )
 
 
 RULES = (ScriptRule(ids=(_PAST,), check=past_in_classes),)

@@ -6,19 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.collectives import PARAMETERS
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import constant, last, shown, walk, words
+from distkb.evidence.readers.scripts.names import COMPREHENSIONS, constant, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _PIECES = "script.dimension-of-piece"
-_PARAMETERS = frozenset({"parameters", "named_parameters"})
 _VIEWS = frozenset({"items", "values", "copy"})
 _KEEPS = frozenset({"list", "tuple", "dict", "sorted", "reversed", "enumerate", "iter", "filter"})
 _DIMENSIONS = frozenset({"dim", "ndimension", "size"})
 _WHOLE = "summon_full_params"
 _DEPTH = 6
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 def asked(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -62,7 +61,7 @@ def _rounds(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.AST]]]:
     """Yield what a loop, a comprehension or a filter goes through, with what is done for each element."""
     if isinstance(node, ast.For):
         yield node.iter, list(node.body)
-    elif isinstance(node, _COMPREHENSIONS):
+    elif isinstance(node, COMPREHENSIONS):
         given = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         yield node.generators[0].iter, [*given, *(test for one in node.generators for test in one.ifs)]
     elif isinstance(node, ast.Call) and last(node.func) in {"filter", "sorted"} and node.args:
@@ -105,12 +104,12 @@ def _owner(node: ast.expr, function: Function, job: ScriptContext, depth: int) -
         return None
     inner: ast.expr | None = None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in _PARAMETERS:
+        if node.func.attr in PARAMETERS:
             return node.func.value, function
         inner = node.func.value if node.func.attr in _VIEWS else None
     elif isinstance(node, ast.Call) and last(node.func) in _KEEPS and node.args:
         inner = node.args[-1]
-    elif isinstance(node, _COMPREHENSIONS):
+    elif isinstance(node, COMPREHENSIONS):
         inner = node.generators[0].iter
     if inner is not None:
         return _owner(inner, function, job, depth + 1)

@@ -10,9 +10,9 @@ from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, Sc
 from distkb.evidence.readers.scripts.names import constant, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.rules_updates import RANK_OWN
 
 _RATE = "script.rate-by-own-measure"
-_OWN = frozenset({"measure", "batch", "part"})
 
 
 def by_own_measure(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -52,7 +52,7 @@ def _sets_rate(statement: ast.stmt) -> bool:
 def _is_own(test: ast.expr, function: Function, job: ScriptContext) -> bool:
     found = {reason.origin for reason in job.origins.of_amounts(test, function)}
     ranked = any(reason.origin == "rank" for reason in job.origins.of(test, function))
-    return bool(found & _OWN) and not ranked and not _agrees(test, function, job)
+    return bool(found & RANK_OWN) and not ranked and not _agrees(test, function, job)
 
 
 def _agrees(test: ast.expr, function: Function, job: ScriptContext) -> bool:

@@ -10,11 +10,11 @@ from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, Sc
 from distkb.evidence.readers.scripts.meant import roots
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
 from distkb.evidence.readers.scripts.project import Class, Function
+from distkb.evidence.readers.scripts.rules_checkpoints import SETS_RANDOM
 
 _HOOKED = "script.one-random-state-by-hooks"
 _SAVES, _LOADS = ("state_dict", "on_save_checkpoint"), ("load_state_dict", "on_load_checkpoint")
 _GETS = frozenset({"get_rng_state", "getstate", "get_state"})
-_SETS = frozenset({"set_rng_state", "setstate", "set_state"})
 _OF_LIGHTNING = ("Callback", "LightningModule", "DataModule")
 _BY_RANK = frozenset({"all_gather", "all_gather_object", "gather_object", "gather", "get_rank", "global_rank", "rank",
                       "local_rank", "world_size", "get_world_size"})  # fmt: skip
@@ -31,7 +31,11 @@ def by_hooks(job: ScriptContext) -> Iterator[ScriptFinding]:
         for site in job.project.walk(function).sites:
             call = site.node
             full = canonical(call.func, function.script)
-            if last(call.func) not in _SETS or not call.args or not full.startswith(("torch.", "random.", "numpy.")):
+            if (
+                last(call.func) not in SETS_RANDOM
+                or not call.args
+                or not full.startswith(("torch.", "random.", "numpy."))
+            ):
                 continue
             for root, hook in roots(call.args[0], function, job) if not words(call) & _BY_RANK else ():
                 saves = _saved(root, hook, job)

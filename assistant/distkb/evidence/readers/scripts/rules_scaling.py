@@ -10,6 +10,7 @@ from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, Sc
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.rules_updates import is_scaled
 
 _PAST, _NONE, _CLIPPED = "script.step-past-scaler", "script.fp16-without-scaler", "script.clipped-past-accelerator"
 _SCALED = ("GradScaler", "ShardedGradScaler", "Accelerator", "Fabric", "deepspeed", "Trainer", "TrainingArguments",
@@ -23,7 +24,7 @@ def step_past(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     for function in job.project.functions:
         sites = job.project.walk(function).sites
-        if not any(last(site.node.func) == "backward" and _is_scaled(site.node) for site in sites):
+        if not any(last(site.node.func) == "backward" and is_scaled(site.node) for site in sites):
             continue
         steps = [site for site in sites if last(site.node.func) == "step" and isinstance(site.node.func, ast.Attribute)]
         if any(site.node.args for site in steps):
@@ -33,12 +34,6 @@ def step_past(job: ScriptContext) -> Iterator[ScriptFinding]:
             if kinds.kind_of(owner, function, job.project, site.node.lineno) == kinds.OPTIMIZER:
                 yield hit(_PAST, function, site.node, call=shown(site.node.func), optimizer=shown(owner))
                 break
-
-
-def _is_scaled(call: ast.Call) -> bool:
-    """`scaler.scale(loss).backward()`."""
-    inner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    return isinstance(inner, ast.Call) and last(inner.func) == "scale"
 
 
 def without_scaler(job: ScriptContext) -> Iterator[ScriptFinding]:

@@ -10,7 +10,7 @@ from distkb.evidence.readers.scripts.blocks import LOOPS, statements
 from distkb.evidence.readers.scripts.collectives import agrees
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import constant, last, shown, walk
+from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, constant, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_decisions import to_backward
@@ -103,16 +103,13 @@ def module_left_out(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
             call = site.node
-            if not site.where.tests or site.where.side != "both" or site.where.entered & _QUIET:
+            if not site.where.tests or site.where.side != "both" or site.where.entered & WITHOUT_GRADIENTS:
                 continue
             if kinds.kind_of(call.func, function, job.project, call.lineno) != kinds.DDP:
                 continue
             test = next((one for one in site.where.tests if _asks_batch(one, function, job)), None)
             if test is not None:
                 yield hit(_MODULE, function, call, module=shown(call.func), test=shown(test))
-
-
-_QUIET = frozenset({"no_grad", "inference_mode"})
 
 
 def _asks_batch(test: ast.expr, function: Function, job: ScriptContext) -> bool:

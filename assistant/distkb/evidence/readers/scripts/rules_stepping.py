@@ -10,7 +10,16 @@ from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.meant import Meaning, made_by, meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import (
+    WITHOUT_GRADIENTS,
+    canonical,
+    constant,
+    dotted,
+    keyword,
+    last,
+    shown,
+    words,
+)
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
@@ -22,7 +31,6 @@ _RANKS = re.compile(r"(?i)world|rank|num_processes|nproc|n_?gpus?$|num_gpus|num_
                     r"|data_parallel|global_batch|total_batch|effective")  # fmt: skip
 """Names that show that a computation counts the processes."""
 _LOADERS = re.compile(r"(?i)loader|batches|steps|\bdl\b|_dl$|dataloader")
-_QUIET = frozenset({"no_grad", "inference_mode"})
 _EVALUATES = re.compile(r"(?i)eval|valid|test|infer|generate|sample|predict")
 
 
@@ -47,7 +55,7 @@ def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
             continue
         for site in job.project.walk(function).sites:
             call = site.node
-            if site.where.entered & _QUIET:
+            if site.where.entered & WITHOUT_GRADIENTS:
                 continue
             engine = (
                 _bare(call, function, made, job) or _inner(call, function, job) or _same(call, function, sources, job)

@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.meant import literals, made_by
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import (
+    WITHOUT_GRADIENTS,
+    canonical,
+    constant,
+    dotted,
+    has_spread,
+    keyword,
+    last,
+    shown,
+    words,
+)
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.rules_model import given_to_ddp, wrappings
@@ -22,7 +32,6 @@ _FINDS = ("find_unused_parameters", "ddp_find_unused_parameters_true", "static_g
 _WITH_POOLER = frozenset({"BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel", "ViTModel", "BeitModel",
                           "DeiTModel", "AlbertModel", "Data2VecTextModel", "ErnieModel"})  # fmt: skip
 """Models of Transformers that make a pooler unless they are told not to (`add_pooling_layer`)."""
-_NO_GRAPH = frozenset({"no_grad", "inference_mode"})
 _DEPTH = 3
 
 
@@ -152,9 +161,9 @@ def without_graph(job: ScriptContext) -> Iterator[ScriptFinding]:
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach"
             }
             decorators = getattr(method.node, "decorator_list", [])
-            whole = any(last(getattr(one, "func", one)) in _NO_GRAPH for one in decorators)
+            whole = any(last(getattr(one, "func", one)) in WITHOUT_GRADIENTS for one in decorators)
             for site in job.project.walk(method).sites:
-                hides = whole or bool(site.where.entered & _NO_GRAPH) or id(site.node) in detached
+                hides = whole or bool(site.where.entered & WITHOUT_GRADIENTS) or id(site.node) in detached
                 seen.setdefault(dotted(site.node.func), []).append((method, site.node, hides))
         for name in layers:
             calls = seen.get(name, [])

@@ -25,7 +25,7 @@ _HOOKS = frozenset(
      "on_evaluate", "compute_loss"}
 )  # fmt: skip
 """What Lightning and the Trainer call while training goes on."""
-_RANK_OWN = frozenset({"measure", "batch", "part"})
+RANK_OWN = frozenset({"measure", "batch", "part"})
 _SENDS = frozenset({"broadcast", "broadcast_object_list", "_sync_module_states", "_sync_params_and_buffers"})
 _ALL_WRAP = frozenset({kinds.DDP, kinds.FSDP1, kinds.FSDP2})
 
@@ -52,7 +52,7 @@ def plateau(job: ScriptContext) -> Iterator[ScriptFinding]:
             if not any(isinstance(one, ast.Call) and last(one.func) == "ReduceLROnPlateau" for one in made):
                 continue
             given = dotted(call.args[0]) in function.parameters and not job.project.callers(function)
-            own = next((r for r in job.origins.of(call.args[0], function) if r.origin in _RANK_OWN), None)
+            own = next((r for r in job.origins.of(call.args[0], function) if r.origin in RANK_OWN), None)
             if own is not None and not given and not _is_agreed(call.args[0], function, job):
                 yield hit(_PLATEAU, function, call, call=shown(call), measure=shown(call.args[0]))
 
@@ -281,7 +281,7 @@ def clipped_first(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         sites = job.project.walk(function).sites
         named = [last(site.node.func) for site in sites]
-        scaled = any(name == "backward" and _is_scaled(site.node) for name, site in zip(named, sites, strict=True))
+        scaled = any(name == "backward" and is_scaled(site.node) for name, site in zip(named, sites, strict=True))
         steps = any(last(s.node.func) == "step" and s.node.args and _is_scaler(s.node) for s in sites)
         if not (scaled or steps) or "unscale_" in named or (not scaled and job.mentions("unscale_")):
             continue
@@ -297,7 +297,7 @@ def _is_scaler(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and "scaler" in last(call.func.value).lower()
 
 
-def _is_scaled(call: ast.Call) -> bool:
+def is_scaled(call: ast.Call) -> bool:
     """`scaler.scale(loss).backward()`."""
     inner = call.func.value if isinstance(call.func, ast.Attribute) else None
     return isinstance(inner, ast.Call) and last(inner.func) == "scale"
