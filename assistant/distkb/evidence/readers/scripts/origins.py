@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
+from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.amounts import amounts, is_parameter, may_be_batch
 from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
 from distkb.evidence.readers.scripts.effects import is_generator
@@ -434,7 +435,7 @@ class Origins:
             held = list(self._held(node, function, depth))
             yield from held or self._expression(node.value, function, depth)
             return
-        measured = bool(MEASURED.search(last(node)))
+        measured = bool(MEASURED.search(last(node))) and not kinds.kind_of(node, function, self._project, node.lineno)
         followed = list(self._values(name, function, node, depth))
         if measured and {r.origin for r in followed} <= {"batch", "measure", "part"}:
             yield Reason("measure", function, node)
