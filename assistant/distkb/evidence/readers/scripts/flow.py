@@ -16,6 +16,8 @@ from distkb.evidence.readers.scripts.ranks import GATES, Lookup, Side, assumed, 
 
 MAX_ASSIGNED = 20
 """Assignments to one name that are looked back on."""
+NO_LINE = 1 << 30
+"""Stands for a line below all others."""
 LOOPED = -1
 """Stands for the position of what a loop takes out of its iterable."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from distkb.evidence.readers.scripts.flow import LOOPED, Assignment
-from distkb.evidence.readers.scripts.makers import SAME, makers
+from distkb.evidence.readers.scripts.made import SAME, makers
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
 from distkb.evidence.readers.scripts.project import Class, Function, Project, around
 from distkb.evidence.readers.scripts.ranks import assumed
@@ -83,16 +83,8 @@ def _of_call(call: ast.Call, function: Function, project: Project, line: int, de
 
 def _returned(call: ast.Call, index: int | None, function: Function, project: Project, depth: int) -> str:
     """Return what a function of the project gives back, or what is at a place of the tuple that it gives back."""
-    target = project.target(call, function)
-    if target is None or depth > _DEPTH or target.name.endswith("__init__"):
-        return ""
-    kinds: set[str] = set()
-    for value, _ in project.walk(target).returns[:_MOST_RETURNS]:
-        if index is None:
-            kinds.add(kind_of(value, target, project, depth=depth + 2))
-        elif isinstance(value, ast.Tuple) and 0 <= index < len(value.elts):
-            kinds.add(kind_of(value.elts[index], target, project, depth=depth + 2))
-    return _one(kinds)
+    returned = project.returned(call, function, index)[:_MOST_RETURNS] if depth <= _DEPTH else ()
+    return _one({kind_of(value, target, project, depth=depth + 2) for value, target in returned})
 
 
 def _one(kinds: set[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import roots
+from distkb.evidence.readers.scripts.made import roots
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -140,7 +140,7 @@ def one_random_state(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _loads(node: ast.expr, function: Function, job: ScriptContext) -> Iterator[ast.Call]:
     """Yield the `torch.load` calls of which a value is a part."""
-    for root, scope in roots(node, function, job):
+    for root, scope in roots(node, function, job.project):
         loaded = _load_of(root, scope, job)
         if loaded is not None:
             yield loaded

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import meanings
+from distkb.evidence.readers.scripts.made import meanings
 from distkb.evidence.readers.scripts.names import (
     WITHOUT_GRADIENTS,
     canonical,
@@ -139,14 +139,14 @@ def _is_counted(loop: ast.stmt, function: Function, job: ScriptContext) -> bool:
     if not isinstance(loop, ast.For):
         return True
     calls = [node for node in nodes(loop.iter) if isinstance(node, ast.Call)]
-    calls += [value for value, _ in meanings(loop.iter, function, job) if isinstance(value, ast.Call)]
+    calls += [value for value, _ in meanings(loop.iter, function, job.project) if isinstance(value, ast.Call)]
     return any(last(one.func) in _COUNTS or next(_targets(one, function, job), None) is not None for one in calls)
 
 
 def _targets(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[Function]:
     """Yield the functions of the project that a call runs, also as the `next` of a generator."""
     if last(call.func) == "next" and call.args:
-        for value, scope in meanings(call.args[0], function, job):
+        for value, scope in meanings(call.args[0], function, job.project):
             target = job.project.target(value, scope) if isinstance(value, ast.Call) else None
             if target is not None:
                 yield target

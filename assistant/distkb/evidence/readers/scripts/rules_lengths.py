@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.makers import Made, maker
+from distkb.evidence.readers.scripts.made import Made, maker
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
