@@ -139,6 +139,12 @@ class Walk:
                 found.setdefault(name, []).append(site)
         return found
 
+    @cached_property
+    def iterated(self) -> frozenset[int]:
+        """Return what the loops go through in which something is called, by identity."""
+        loops = (loop for site in self.sites for loop in site.where.loops)
+        return frozenset(id(loop.iter) for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)))
+
     def assigned(self, target: str, before: int) -> list[Assignment]:
         """Return the last few assignments to a name above a line, in the order of their lines."""
         found = self._targets.get(target, [])
