@@ -67,6 +67,10 @@ class Origins:
         """Return what a value depends on, the nearest first."""
         return self._asked(self.value(node, function, 0))
 
+    def depends(self, given: Iterable[ast.expr], function: Function, *origins: str) -> bool:
+        """Whether any of several values depends on one of these."""
+        return any(reason.origin in origins for node in given for reason in self.of(node, function))
+
     def of_amounts(self, test: ast.expr, function: Function) -> list[Reason]:
         """Return what the parts of a test depend on that compare how much something is, or call something to find out.
 

@@ -147,7 +147,7 @@ def _loads(node: ast.expr, function: Function, job: ScriptContext) -> Iterator[a
 
 
 def _is_per_rank(path: ast.expr, function: Function, job: ScriptContext) -> bool:
-    return any(reason.origin in {"rank", "part"} for reason in job.origins.of(path, function))
+    return job.origins.depends([path], function, "rank", "part")
 
 
 def _seeded_by_rank_later(function: Function, call: ast.Call, job: ScriptContext) -> bool:
@@ -156,7 +156,7 @@ def _seeded_by_rank_later(function: Function, call: ast.Call, job: ScriptContext
     for other in job.project.functions:
         for site in job.project.walk(other).sites:
             seeds = last(site.node.func) in {"manual_seed", "seed", "set_seed", "seed_everything"}
-            if seeds and any(r.origin == "rank" for a in site.node.args for r in job.origins.of(a, other)):
+            if seeds and job.origins.depends(site.node.args, other, "rank"):
                 seeded = _lines(other, site.node.lineno, job)
                 common = restored.keys() & seeded.keys()
                 if not common or any(max(seeded[name]) > min(restored[name]) for name in common):

@@ -69,7 +69,7 @@ def _is_everywhere(site: Site, function: Function, job: ScriptContext) -> bool:
 def _by_rank(site: Site, function: Function, job: ScriptContext) -> bool:
     """Whether a test around the call, or its path, is made of the rank's number."""
     decides = (*site.where.tests, *site.node.args[1:2])
-    return any(reason.origin == "rank" for node in decides for reason in job.origins.of(node, function))
+    return job.origins.depends(decides, function, "rank")
 
 
 def _sources(names: set[str], function: Function) -> set[str]:

@@ -153,7 +153,7 @@ def saved_by_all(job: ScriptContext) -> Iterator[ScriptFinding]:
             said |= words(path) if path is not None else set()
             if any(_OWN.search(word) for word in said) or "state_dict" not in said:
                 continue
-            if any(r.origin == "rank" for n in (*site.where.tests, call.args[1]) for r in job.origins.of(n, function)):
+            if job.origins.depends((*site.where.tests, call.args[1]), function, "rank"):
                 continue
             if _is_by_all(call, saved, function, job):
                 yield hit(_ALL, function, call, call=shown(call.func), path=shown(call.args[1]))
@@ -198,7 +198,7 @@ def _all_come(function: Function, job: ScriptContext, depth: int) -> bool:
             or not _all_come(caller, job, depth + 1)
         ):
             return False
-        if any(r.origin == "rank" for test in site.where.tests for r in job.origins.of(test, caller)):
+        if job.origins.depends(site.where.tests, caller, "rank"):
             return False
     return True
 

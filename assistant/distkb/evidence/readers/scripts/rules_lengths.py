@@ -97,8 +97,8 @@ def _division(node: ast.expr, function: Function, job: ScriptContext, depth: int
         if isinstance(part, ast.Name):
             value = job.project.single(part, function)
             inner = [(value, function)] if value is not None else []
-        elif isinstance(part, ast.Call) and (target := job.project.target(part, function)) is not None:
-            inner = [(value, target) for value, _ in job.project.walk(target).returns]
+        elif isinstance(part, ast.Call):
+            inner = job.project.returned(part, function)
         for value, scope in inner:
             found = _division(value, scope, job, depth + 1)
             if found is not None:

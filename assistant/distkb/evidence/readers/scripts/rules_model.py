@@ -168,7 +168,7 @@ def picked(job: ScriptContext) -> Iterator[ScriptFinding]:
                 continue
             if not isinstance(named.value, ast.Attribute) or not _holds_parts(named.value, function, job):
                 continue
-            if any(r.origin in {"batch", "chance"} for r in job.origins.of(named.slice, function)):
+            if job.origins.depends([named.slice], function, "batch", "chance"):
                 yield hit("script.part-picked-by-batch", function, site.node, part=shown(named), key=shown(named.slice))
                 break
 

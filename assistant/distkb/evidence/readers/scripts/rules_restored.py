@@ -84,7 +84,7 @@ def _differs_again(job: ScriptContext) -> bool:
     for function, site in job.sites():
         is_early = function.name.rpartition(".")[2] in _BEFORE or function.owner is None
         given = site.node.args if "seed" in last(site.node.func) and not is_early else []
-        if any(reason.origin == "rank" for one in given for reason in job.origins.of(one, function)):
+        if job.origins.depends(given, function, "rank"):
             return True
     return False
 

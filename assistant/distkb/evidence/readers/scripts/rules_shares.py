@@ -174,7 +174,7 @@ def by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
                     yield hit(_BY_RANK, function, call, call=shown(call))
             elif full.endswith("utils.data.DataLoader"):
                 size = keyword(call, "batch_size") or (call.args[1] if len(call.args) > 1 else None)
-                if size is not None and any(r.origin == "rank" for r in job.origins.of(size, function)):
+                if size is not None and job.origins.depends([size], function, "rank"):
                     yield hit(_SIZE, function, call, size=shown(size))
 
 
@@ -182,13 +182,11 @@ def _is_of_rank(generator: ast.expr, function: Function, job: ScriptContext) -> 
     """Whether a generator was seeded with the rank's number."""
     for value, scope in meanings(generator, function, job.project):
         calls = [part for part in nodes(value) if isinstance(part, ast.Call) and last(part.func) == "manual_seed"]
-        if any(r.origin == "rank" for one in calls for a in one.args for r in job.origins.of(a, scope)):
+        if job.origins.depends((given for one in calls for given in one.args), scope, "rank"):
             return True
     name = dotted(generator)
     seeded = (s.node for s in job.project.walk(function).sites if dotted(s.node.func) == f"{name}.manual_seed")
-    return bool(name) and any(
-        r.origin == "rank" for one in seeded for a in one.args for r in job.origins.of(a, function)
-    )
+    return bool(name) and job.origins.depends((given for one in seeded for given in one.args), function, "rank")
 
 
 def logged_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
