@@ -145,7 +145,7 @@ class Walk:
         loops = (loop for site in self.sites for loop in site.where.loops)
         return frozenset(id(loop.iter) for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)))
 
-    def assigned(self, target: str, before: int) -> list[Assignment]:
+    def assigned(self, target: str, before: int = NO_LINE) -> list[Assignment]:
         """Return the last few assignments to a name above a line, in the order of their lines."""
         found = self._targets.get(target, [])
         end = bisect_left(found, before, key=lambda assignment: assignment.line)

@@ -110,7 +110,7 @@ def _makers_of_attribute(node: ast.Attribute, function: Function, project: Proje
     """Follow an attribute to the last assignment that the methods of its class make."""
     owner, name = project.holder(node, function), f"self.{node.attr}"
     for method in owner.methods.values() if owner is not None else ():
-        for made in project.walk(method).assigned(name, before=NO_LINE)[-1:]:
+        for made in project.walk(method).assigned(name)[-1:]:
             if node.attr not in {part.attr for part in ast.walk(made.value) if isinstance(part, ast.Attribute)}:
                 yield from _makers_of_assignment(made, method, project, depth)
                 continue
@@ -163,7 +163,7 @@ def _named(node: ast.Name, function: Function, project: Project) -> Iterator[Mea
         script = project.module_named(module, function.script) if dot else None
         if script is not None:
             top = project.modules[id(script)]
-            yield from ((one.value, top) for one in project.walk(top).assigned(name, before=NO_LINE)[-1:])
+            yield from ((one.value, top) for one in project.walk(top).assigned(name)[-1:])
 
 
 def _held(node: ast.Attribute, function: Function, project: Project) -> Iterator[Meaning]:

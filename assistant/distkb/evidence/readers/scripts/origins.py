@@ -11,7 +11,7 @@ from distkb.evidence.readers.scripts.amounts import amounts, is_parameter, may_b
 from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
 from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.fields import Fields, fields_of
-from distkb.evidence.readers.scripts.flow import LOOPED, NO_LINE, Assignment, item_of
+from distkb.evidence.readers.scripts.flow import LOOPED, Assignment, item_of
 from distkb.evidence.readers.scripts.lengths import Lengths
 from distkb.evidence.readers.scripts.logged import logged_as, reads_logged
 from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, dotted, last
@@ -288,7 +288,7 @@ class Origins:
         scope: Function | None = function
         while scope is not None:
             walk = self._project.walk(scope)
-            made = walk.assigned(name, before=NO_LINE)
+            made = walk.assigned(name)
             if scope is function:
                 made = [one for one in made if _reaches(one, node.lineno)] or made
             made = self._since_agreed(made, scope, node.lineno)
@@ -311,7 +311,7 @@ class Origins:
         owner = self._project.owner_of(function)
         for method in owner.methods.values() if owner is not None else ():
             walk = self._project.walk(method)
-            made = (*walk.assigned(name, before=NO_LINE)[-MOST:], *walk.changes.get(name, [])[-MOST:])
+            made = (*walk.assigned(name)[-MOST:], *walk.changes.get(name, [])[-MOST:])
             yield from self._counted(made, method, depth + 1)
         yield from self._put_into_own(name, owner, depth + 1)
 

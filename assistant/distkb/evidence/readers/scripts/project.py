@@ -62,8 +62,7 @@ class Function(msgspec.Struct, frozen=True, eq=False):
         if isinstance(self.node, ast.Module):
             return None
         arguments = self.node.args
-        named = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
-        defaults = dict(zip(reversed(named), reversed(arguments.defaults), strict=False))
+        defaults = dict(zip(reversed(self.parameters), reversed(arguments.defaults), strict=False))
         only = (one.arg for one in arguments.kwonlyargs)
         return defaults.get(name) or dict(zip(only, arguments.kw_defaults, strict=True)).get(name)
 
@@ -172,7 +171,7 @@ class Project:
         made = self.walk(scope).assigned(name, before=line)
         while not made and name not in scope.parameters and scope.parent is not None:
             scope = scope.parent
-            made = self.walk(scope).assigned(name, before=NO_LINE)
+            made = self.walk(scope).assigned(name)
         return scope, made
 
     def holder(self, node: ast.Attribute, function: Function) -> Class | None:
@@ -469,10 +468,7 @@ class Project:
         return _agreed(self.holds_class(value, target) for value, _ in self.walk(target).returns[:_MOST])
 
     def _class_of_attribute(self, node: ast.Attribute, function: Function) -> Class | None:
-        own = isinstance(node.value, ast.Name) and node.value.id == "self"
-        owner = function.owner if own else self.holds_class(node.value, function)
-        if owner is None:
-            return None
+        owner = function.owner if dotted(node.value) == "self" else self.holds_class(node.value, function)
         values = self.attribute_values(owner).get(node.attr, [])[:_MOST]
         return _agreed(self.holds_class(value, around(value, owner, function)) for value in values)
 

@@ -62,10 +62,10 @@ def _is_wrapped_state(call: ast.Call, function: Function, job: ScriptContext) ->
 
 def _file(path: ast.expr, function: Function, job: ScriptContext) -> str:
     """Return what names a file: the text of the expression behind its variable, without the folder before a name."""
-    value = job.project.single(path, function) if dotted(path) else None
-    texts = [n.value for n in nodes(path if value is None else value) if isinstance(n, ast.Constant)]
+    written = job.project.single(path, function) or path
+    texts = [n.value for n in nodes(written) if isinstance(n, ast.Constant)]
     named = [text for text in texts if isinstance(text, str) and "." in text]
-    return named[-1].rpartition("/")[2] if named else shown(path if value is None else value)
+    return named[-1].rpartition("/")[2] if named else shown(written)
 
 
 def counter_unused(job: ScriptContext) -> Iterator[ScriptFinding]:

@@ -95,7 +95,7 @@ def has_norm(model: Class | None, job: ScriptContext, depth: int = 0) -> bool:
 
 def _is_net(name: str, function: Function, job: ScriptContext) -> bool:
     """Whether a name holds the wrapper of a model of torchvision with BatchNorm in it."""
-    made = [one.value for one in job.project.walk(function).assigned(name, before=1 << 30)]
+    made = [one.value for one in job.project.walk(function).assigned(name)]
     for value in made:
         for part in nodes(value):
             inside = job.project.single(part, function) if isinstance(part, ast.Name) else part

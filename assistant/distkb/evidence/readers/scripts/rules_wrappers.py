@@ -102,7 +102,7 @@ def _is_wrapped_before(name: str, function: Function, job: ScriptContext) -> boo
 
 
 def _wraps(name: str, method: Function, job: ScriptContext) -> bool:
-    made = (one.value for one in job.project.walk(method).assigned(name, before=1 << 30))
+    made = (one.value for one in job.project.walk(method).assigned(name))
     return any(
         kinds.kind_of(call, method, job.project, call.lineno) == kinds.DDP
         for call in made
