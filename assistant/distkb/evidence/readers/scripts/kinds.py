@@ -83,8 +83,10 @@ def _of_call(call: ast.Call, function: Function, project: Project, line: int, de
 
 def _returned(call: ast.Call, index: int | None, function: Function, project: Project, depth: int) -> str:
     """Return what a function of the project gives back, or what is at a place of the tuple that it gives back."""
-    returned = project.returned(call, function, index)[:_MOST_RETURNS] if depth <= _DEPTH else ()
-    return _one({kind_of(value, target, project, depth=depth + 2) for value, target in returned}) if returned else ""
+    found = project.returned(call, function, index) if depth <= _DEPTH else []
+    if not found:
+        return ""
+    return _one({kind_of(value, scope, project, depth=depth + 2) for value, scope in found[:_MOST_RETURNS]})
 
 
 def _one(kinds: set[str]) -> str:
