@@ -15,8 +15,8 @@ from distkb.evidence.code.within import with_calls_inside
 from distkb.evidence.observation import Observation, Quote
 from distkb.evidence.readers.scripts.effects import Effects
 from distkb.evidence.readers.scripts.names import keyword, last, shown, words
-from distkb.evidence.readers.scripts.origins import Origins, Reason
-from distkb.evidence.readers.scripts.outside import Origin
+from distkb.evidence.readers.scripts.origins import Origins
+from distkb.evidence.readers.scripts.outside import Origin, Reason
 from distkb.evidence.readers.stacks.known import side_of_pair
 from distkb.evidence.run.positions import CALLS
 from distkb.evidence.text.clean import quote_text

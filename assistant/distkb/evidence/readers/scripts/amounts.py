@@ -33,9 +33,8 @@ def amounts(
         if any(isinstance(op, _ORDERS) for op in test.ops) or (numbers and not isinstance(test.ops[0], ast.Is)):
             yield test, function
     elif isinstance(test, ast.Call):
-        target = project.target(test, function)
-        returned = [] if target is None else [value for value, _ in project.walk(target).returns]
-        if not returned or not all(map(_asks_whether_there, returned)):
+        returned = project.returned(test, function)
+        if not returned or not all(_asks_whether_there(value) for value, _ in returned):
             yield test, function
     elif depth < _MOST_NAMES:
         made = project.single(test, function)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from distkb.evidence.readers.scripts.collectives import Implied, implied
-from distkb.evidence.readers.scripts.names import walk
+from distkb.evidence.readers.scripts.collectives import Implied, agrees, implied
+from distkb.evidence.readers.scripts.flow import NO_LINE
+from distkb.evidence.readers.scripts.names import dotted, walk
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function, Project
 
 MAX_DEPTH = 24
@@ -21,6 +23,8 @@ class Effects:
         self.project = project
         self._known: dict[int, tuple[Implied, ...]] = {}
         self._busy: set[int] = set()
+        self._made_equal: dict[int, dict[str, int]] = {}
+        """Names that a collective of a function makes equal, and from which line on."""
 
     def of(self, function: Function, depth: int = 0) -> tuple[Implied, ...]:
         """Return the calls that need all ranks and are made on every path through a function.
@@ -53,6 +57,16 @@ class Effects:
         return tuple(
             Implied(i.name, i.category, i.node, i.function, (target.name, *i.chain)) for i in self.of(target, depth)
         )
+
+    def made_equal(self, name: str, function: Function, line: int) -> bool:
+        """Whether a collective made the value of a name the same on all ranks above a line."""
+        if id(function) not in self._made_equal:
+            first = self._made_equal[id(function)] = {}
+            for site in self.project.walk(function).sites:
+                if agrees(site.node, function, self.project):
+                    for known in (dotted(p) for argument in site.node.args[:2] for p in nodes(argument)):
+                        first[known] = min(site.node.lineno, first.get(known, NO_LINE))
+        return self._made_equal[id(function)].get(name, NO_LINE) <= line
 
 
 def is_generator(function: Function) -> bool:

@@ -16,6 +16,8 @@ from distkb.evidence.readers.scripts.ranks import GATES, Lookup, Side, assumed, 
 
 MAX_ASSIGNED = 20
 """Assignments to one name that are looked back on."""
+NO_LINE = 1 << 30
+"""Stands for a line below all others."""
 LOOPED = -1
 """Stands for the position of what a loop takes out of its iterable."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -137,7 +139,13 @@ class Walk:
                 found.setdefault(name, []).append(site)
         return found
 
-    def assigned(self, target: str, before: int) -> list[Assignment]:
+    @cached_property
+    def iterated(self) -> frozenset[int]:
+        """Return what the loops go through in which something is called, by identity."""
+        loops = (loop for site in self.sites for loop in site.where.loops)
+        return frozenset(id(loop.iter) for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)))
+
+    def assigned(self, target: str, before: int = NO_LINE) -> list[Assignment]:
         """Return the last few assignments to a name above a line, in the order of their lines."""
         found = self._targets.get(target, [])
         end = bisect_left(found, before, key=lambda assignment: assignment.line)

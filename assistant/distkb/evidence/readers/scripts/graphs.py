@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
@@ -50,12 +51,11 @@ class Graphs:
         made = self._project.walk(function).assigned(node.id, before=node.lineno)
         if not made:
             given = self._project.given(node.id, function) if node.id in function.parameters else ()
-            return any(self.carries(value, caller, depth) for value, caller in given)
+            return self._any_carries(given, depth)
         one = made[-1]
         if one.index is None:
             return self.carries(one.value, function, depth)
-        target = self._project.target(one.value, function) if isinstance(one.value, ast.Call) else None
-        return target is not None and self._returned(target, one.index, depth)
+        return self._any_carries(self._project.returned(one.value, function, one.index), depth)
 
     def _called(self, call: ast.Call, function: Function, depth: int) -> bool:
         name, full = last(call.func), canonical(call.func, function.script)
@@ -67,17 +67,12 @@ class Graphs:
         if full.startswith("torch.") or _CRITERION.search(name):
             made = full.startswith("torch.") and name[:1].isupper()
             return not made and any(self.carries(value, function, depth) for value in given)
-        target = self._project.target(call, function)
-        if target is not None:
-            return self._returned(target, None, depth)
+        if self._project.target(call, function) is not None:
+            return self._any_carries(self._project.returned(call, function), depth)
         return isinstance(call.func, ast.Attribute) and self.carries(call.func.value, function, depth)
 
-    def _returned(self, target: Function, index: int | None, depth: int) -> bool:
-        """Whether what a function gives back, or what is at a place of it, has a graph."""
-        values = [value for value, _ in self._project.walk(target).returns]
-        if index is not None:
-            values = [v.elts[index] for v in values if isinstance(v, ast.Tuple) and 0 <= index < len(v.elts)]
-        return any(self.carries(value, target, depth) for value in values)
+    def _any_carries(self, values: Iterable[tuple[ast.expr, Function]], depth: int) -> bool:
+        return any(self.carries(value, scope, depth) for value, scope in values)
 
     def _is_forward(self, call: ast.Call, function: Function) -> bool:
         """Whether a model is called: `self(x)`, `self.net(x)`, `model(x)`, `super().training_step(batch, i)`."""

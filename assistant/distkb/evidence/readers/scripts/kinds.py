@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from distkb.evidence.readers.scripts.flow import LOOPED, Assignment
-from distkb.evidence.readers.scripts.makers import SAME, makers
+from distkb.evidence.readers.scripts.flow import LOOPED, NO_LINE, Assignment
+from distkb.evidence.readers.scripts.made import SAME, makers
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
 from distkb.evidence.readers.scripts.project import Class, Function, Project, around
 from distkb.evidence.readers.scripts.ranks import assumed
@@ -34,7 +34,7 @@ _MOST_RETURNS = 12
 """Values that a function returns of which the kind is asked."""
 
 
-def kind_of(node: ast.AST | None, function: Function, project: Project, line: int = 1 << 30, depth: int = 0) -> str:
+def kind_of(node: ast.AST | None, function: Function, project: Project, line: int = NO_LINE, depth: int = 0) -> str:
     """Return what an expression holds at a line of a function; `?` where that is open, an empty string if unknown."""
     if isinstance(node, ast.Call) and depth <= _DEPTH:
         return _of_call(node, function, project, line, depth)
@@ -66,7 +66,7 @@ def arms(node: ast.expr) -> tuple[ast.expr, ...]:
     return (node.body, node.orelse)
 
 
-def is_sharded(node: ast.AST, function: Function, project: Project, line: int = 1 << 30) -> bool:
+def is_sharded(node: ast.AST, function: Function, project: Project, line: int = NO_LINE) -> bool:
     """Whether an expression is a model of which each rank holds a part, also by a plugin of Accelerate's."""
     kind = kind_of(node, function, project, line)
     return kind in {FSDP1, FSDP2} or (kind == PREPARED and project.has_sharding_plugin)
@@ -83,16 +83,10 @@ def _of_call(call: ast.Call, function: Function, project: Project, line: int, de
 
 def _returned(call: ast.Call, index: int | None, function: Function, project: Project, depth: int) -> str:
     """Return what a function of the project gives back, or what is at a place of the tuple that it gives back."""
-    target = project.target(call, function)
-    if target is None or depth > _DEPTH or target.name.endswith("__init__"):
+    found = project.returned(call, function, index) if depth <= _DEPTH else []
+    if not found:
         return ""
-    kinds: set[str] = set()
-    for value, _ in project.walk(target).returns[:_MOST_RETURNS]:
-        if index is None:
-            kinds.add(kind_of(value, target, project, depth=depth + 2))
-        elif isinstance(value, ast.Tuple) and 0 <= index < len(value.elts):
-            kinds.add(kind_of(value.elts[index], target, project, depth=depth + 2))
-    return _one(kinds)
+    return _one({kind_of(value, scope, project, depth=depth + 2) for value, scope in found[:_MOST_RETURNS]})
 
 
 def _one(kinds: set[str]) -> str:
@@ -141,7 +135,7 @@ def _decided(found: list[Assignment], function: Function, project: Project, dept
 def _of_name(name: str, function: Function, project: Project, line: int, depth: int) -> str:
     scope: Function | None = function
     while scope is not None:
-        limit = line if scope is function else 1 << 30
+        limit = line if scope is function else NO_LINE
         sharded = _sharded_in_place(name, scope, project, limit)
         if sharded:
             return sharded
@@ -164,7 +158,7 @@ def _sharded_in_place(name: str, scope: Function, project: Project, line: int, d
         names = target.parameters[1:] if target is not None and target.is_method else getattr(target, "parameters", [])
         given = place if isinstance(place, str) else names[place] if place < len(names) else ""
         if site.node.lineno < line and target is not None and given in names:
-            found = _sharded_in_place(given, target, project, 1 << 30, depth + 1)
+            found = _sharded_in_place(given, target, project, NO_LINE, depth + 1)
             if found:
                 return found if site.where.certain else UNSURE
     return ""
@@ -195,11 +189,11 @@ def _attribute_of(cls: Class, name: str, project: Project, depth: int) -> str:
 def _attribute_kind(name: str, cls: Class, project: Project, depth: int) -> str:
     kinds: set[str] = set()
     for method in cls.methods.values():
-        for found in project.walk(method).assigned(name, before=1 << 30):
+        for found in project.walk(method).assigned(name):
             if found.target == name:
                 kind = _of_assignment(found, method, project, depth + 1)
                 kinds.add(kind if found.where.certain or not kind else UNSURE)
-        sharded = _sharded_in_place(name, method, project, 1 << 30)
+        sharded = _sharded_in_place(name, method, project, NO_LINE)
         if sharded:
             return sharded
     return _one(kinds - {""})
@@ -219,7 +213,7 @@ def model_class(node: ast.expr, function: Function, project: Project, depth: int
     found = project.holds_class(node, function)
     if found is not None or not name:
         return found
-    assigned = project.walk(function).assigned(name, before=1 << 30)
+    assigned = project.walk(function).assigned(name)
     if not assigned and name in function.parameters:
         callers = project.given(name, function) if depth < _HELPERS else ()
         known = [model_class(value, caller, project, depth + 1) for value, caller in callers]

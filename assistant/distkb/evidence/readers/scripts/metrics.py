@@ -40,7 +40,10 @@ def _held(node: ast.expr, function: Function, project: Project) -> Iterable[tupl
         case ast.Attribute():
             return project.held_under(node, function)
         case ast.Name(id=name):
-            return _of_name(name, function, project)
+            scope, made = project.binding(name, function)
+            return [(one.value, scope) for one in made] or (
+                project.given(name, scope) if name in scope.parameters else ()
+            )
     return []
 
 
@@ -51,10 +54,7 @@ def _of_call(call: ast.Call, function: Function, project: Project, depth: int) -
         return metrics_of(call.func.value, function, project, depth + 1)
     if last(call.func) in _CONTAINERS and len(call.args) == 1:
         return metrics_of(call.args[0], function, project, depth + 1)
-    target = project.target(call, function)
-    if target is None or target.name.endswith("__init__"):
-        return []
-    return _all(((value, target) for value, _ in project.walk(target).returns), project, depth)
+    return _all(project.returned(call, function), project, depth)
 
 
 def _makes(call: ast.Call, function: Function, project: Project) -> bool:
@@ -72,18 +72,6 @@ def _makes(call: ast.Call, function: Function, project: Project) -> bool:
 
 
 _BASES = frozenset({"torchmetrics.Metric", "torchmetrics.metric.Metric", "torchmetrics.MetricCollection"})
-
-
-def _of_name(name: str, function: Function, project: Project) -> Iterable[tuple[ast.expr, Function]]:
-    scope: Function | None = function
-    while scope is not None:
-        made = project.walk(scope).assigned(name, before=1 << 30)
-        if made:
-            return [(one.value, scope) for one in made]
-        if name in scope.parameters:
-            return project.given(name, scope)
-        scope = scope.parent
-    return []
 
 
 def _all(values: Iterable[tuple[ast.expr, Function]], project: Project, depth: int) -> list[ast.Call]:

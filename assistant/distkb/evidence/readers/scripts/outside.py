@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from distkb.evidence.readers.scripts.project import Function
 
 Origin = Literal[
     "rank", "part", "batch", "measure", "clock", "chance", "salt", "file", "machine", "exception", "agreed"
@@ -12,6 +17,15 @@ Origin = Literal[
 """What differs: the rank's number, its part of the data (how much it has), the content of a batch, a number that it
 measured (loss, metric), the time, a random number, the salt of its hashes, the state of the file system, of the
 machine, an exception; `agreed` is a value that a collective made the same on all ranks."""
+
+
+class Reason(msgspec.Struct, frozen=True, eq=False):
+    """One thing that a value depends on, with the place that shows it."""
+
+    origin: Origin
+    function: Function
+    node: ast.AST
+
 
 _CLOCKS = re.compile(
     r"^(?:time\.(?:time|monotonic|perf_counter|process_time)(?:_ns)?|datetime\.(?:datetime\.)?(?:now|utcnow|today))$"

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from distkb.evidence.readers.scripts.flow import Guard, Site, Walk, Where, gate
+from distkb.evidence.readers.scripts.flow import NO_LINE, Assignment, Guard, Site, Walk, Where, gate
 from distkb.evidence.readers.scripts.names import canonical, dotted
 from distkb.evidence.readers.scripts.nodes import children
 from distkb.evidence.readers.scripts.source import Script
@@ -62,8 +62,7 @@ class Function(msgspec.Struct, frozen=True, eq=False):
         if isinstance(self.node, ast.Module):
             return None
         arguments = self.node.args
-        named = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
-        defaults = dict(zip(reversed(named), reversed(arguments.defaults), strict=False))
+        defaults = dict(zip(reversed(self.parameters), reversed(arguments.defaults), strict=False))
         only = (one.arg for one in arguments.kwonlyargs)
         return defaults.get(name) or dict(zip(only, arguments.kw_defaults, strict=True)).get(name)
 
@@ -146,8 +145,7 @@ class Project:
 
         Nothing where two classes have an attribute of that name.
         """
-        own = isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}
-        owner = self.owner_of(function) if own else self.holds_class(node.value, function)
+        owner = self.owner_of(function) if dotted(node.value) == "cls" else self.holder(node, function)
         values = self.attribute_values(owner).get(node.attr, [])
         if owner is None or not values:
             named = self._attribute_owners.get(node.attr, [])
@@ -163,6 +161,35 @@ class Project:
         if made:
             return [(made[-1].value, function)] if made[-1].index is None else []
         return list(self.given(node.id, function)) if node.id in function.parameters else []
+
+    def binding(self, name: str, function: Function, line: int = NO_LINE) -> tuple[Function, list[Assignment]]:
+        """Return the function, or the one around it, that a name belongs to, with what it is assigned there.
+
+        In the function itself only what stands above the line counts; a parameter, or an unknown name, has nothing.
+        """
+        scope = function
+        made = self.walk(scope).assigned(name, before=line)
+        while not made and name not in scope.parameters and scope.parent is not None:
+            scope = scope.parent
+            made = self.walk(scope).assigned(name)
+        return scope, made
+
+    def holder(self, node: ast.Attribute, function: Function) -> Class | None:
+        """Return the class of the object of which an expression asks an attribute."""
+        return self.owner_of(function) if dotted(node.value) == "self" else self.holds_class(node.value, function)
+
+    def returned(self, call: ast.expr, function: Function, place: int | None = None) -> list[tuple[ast.expr, Function]]:
+        """Return what the project's function that a call runs gives back, or what is at a place of its tuples.
+
+        Nothing where the call makes an object, and for any other expression.
+        """
+        target = self.target(call, function) if isinstance(call, ast.Call) else None
+        if target is None or target.name.endswith("__init__"):
+            return []
+        values = (value for value, _ in self.walk(target).returns)
+        if place is not None:
+            values = (v.elts[place] for v in values if isinstance(v, ast.Tuple) and 0 <= place < len(v.elts))
+        return [(value, target) for value in values]
 
     @cached_property
     def set_by_signals(self) -> frozenset[str]:
@@ -441,10 +468,7 @@ class Project:
         return _agreed(self.holds_class(value, target) for value, _ in self.walk(target).returns[:_MOST])
 
     def _class_of_attribute(self, node: ast.Attribute, function: Function) -> Class | None:
-        own = isinstance(node.value, ast.Name) and node.value.id == "self"
-        owner = function.owner if own else self.holds_class(node.value, function)
-        if owner is None:
-            return None
+        owner = function.owner if dotted(node.value) == "self" else self.holds_class(node.value, function)
         values = self.attribute_values(owner).get(node.attr, [])[:_MOST]
         return _agreed(self.holds_class(value, around(value, owner, function)) for value in values)
 
@@ -518,9 +542,9 @@ def _agreed(found: Iterable[Class | None]) -> Class | None:
     return next(iter(known.values())) if len(known) == 1 else None
 
 
-def around(value: ast.expr, owner: Class, function: Function) -> Function:
-    """Return the method of a class in which an expression stands."""
-    for method in owner.methods.values():
+def around(value: ast.expr, owner: Class | None, function: Function) -> Function:
+    """Return the method of a class in which an expression stands; the function where there is none."""
+    for method in owner.methods.values() if owner is not None else ():
         first, last = getattr(method.node, "lineno", 0), getattr(method.node, "end_lineno", None) or 0
         if first <= value.lineno <= last:
             return method

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import roots
+from distkb.evidence.readers.scripts.made import roots
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -62,10 +62,10 @@ def _is_wrapped_state(call: ast.Call, function: Function, job: ScriptContext) ->
 
 def _file(path: ast.expr, function: Function, job: ScriptContext) -> str:
     """Return what names a file: the text of the expression behind its variable, without the folder before a name."""
-    value = job.project.single(path, function) if dotted(path) else None
-    texts = [n.value for n in nodes(path if value is None else value) if isinstance(n, ast.Constant)]
+    written = job.project.single(path, function) or path
+    texts = [n.value for n in nodes(written) if isinstance(n, ast.Constant)]
     named = [text for text in texts if isinstance(text, str) and "." in text]
-    return named[-1].rpartition("/")[2] if named else shown(path if value is None else value)
+    return named[-1].rpartition("/")[2] if named else shown(written)
 
 
 def counter_unused(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -140,14 +140,14 @@ def one_random_state(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _loads(node: ast.expr, function: Function, job: ScriptContext) -> Iterator[ast.Call]:
     """Yield the `torch.load` calls of which a value is a part."""
-    for root, scope in roots(node, function, job):
+    for root, scope in roots(node, function, job.project):
         loaded = _load_of(root, scope, job)
         if loaded is not None:
             yield loaded
 
 
 def _is_per_rank(path: ast.expr, function: Function, job: ScriptContext) -> bool:
-    return any(reason.origin in {"rank", "part"} for reason in job.origins.of(path, function))
+    return job.origins.depends([path], function, "rank", "part")
 
 
 def _seeded_by_rank_later(function: Function, call: ast.Call, job: ScriptContext) -> bool:
@@ -156,7 +156,7 @@ def _seeded_by_rank_later(function: Function, call: ast.Call, job: ScriptContext
     for other in job.project.functions:
         for site in job.project.walk(other).sites:
             seeds = last(site.node.func) in {"manual_seed", "seed", "set_seed", "seed_everything"}
-            if seeds and any(r.origin == "rank" for a in site.node.args for r in job.origins.of(a, other)):
+            if seeds and job.origins.depends(site.node.args, other, "rank"):
                 seeded = _lines(other, site.node.lineno, job)
                 common = restored.keys() & seeded.keys()
                 if not common or any(max(seeded[name]) > min(restored[name]) for name in common):

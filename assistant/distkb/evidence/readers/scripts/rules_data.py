@@ -135,7 +135,7 @@ def no_sampler(job: ScriptContext) -> Iterator[ScriptFinding]:
             continue
         mentioned = words(call)
         by_rank = any("rank" in word.lower() or "world" in word.lower() for word in mentioned)
-        by_rank = by_rank or any(r.origin in _ITS_OWN for data in call.args[:1] for r in job.origins.of(data, function))
+        by_rank = by_rank or job.origins.depends(call.args[:1], function, *_ITS_OWN)
         if not by_rank and not any(_EVALUATION.search(word) for word in (*mentioned, name)):
             yield hit("script.no-distributed-sampler", function, call, loader=name or "DataLoader")
 
@@ -301,8 +301,7 @@ def _is_own(node: ast.expr, function: Function, job: ScriptContext) -> bool:
     """Whether something is taken from data by the rank's number."""
     value = job.project.single(node, function) if dotted(node) else node
     return value is not None and any(
-        isinstance(part, ast.Subscript) and any(r.origin == "rank" for r in job.origins.of(part.slice, function))
-        for part in nodes(value)
+        isinstance(part, ast.Subscript) and job.origins.depends([part.slice], function, "rank") for part in nodes(value)
     )
 
 

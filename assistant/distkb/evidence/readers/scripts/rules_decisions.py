@@ -11,8 +11,7 @@ from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.origins import Reason
-from distkb.evidence.readers.scripts.outside import Origin
+from distkb.evidence.readers.scripts.outside import Origin, Reason
 from distkb.evidence.readers.scripts.project import Function
 
 _IDS: dict[Origin, str] = {

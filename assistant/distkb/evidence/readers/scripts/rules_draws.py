@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import meanings
+from distkb.evidence.readers.scripts.made import meanings
 from distkb.evidence.readers.scripts.names import (
     WITHOUT_GRADIENTS,
     canonical,
@@ -75,7 +75,7 @@ def _seeds(job: ScriptContext) -> Iterator[tuple[ast.Call, Function, set[str]]]:
         if full.rpartition(".")[2] in _OF_LIBRARIES and job.project.target(call, function) is None:
             of = set(_SEEDS)
         given = [*call.args, *(word.value for word in call.keywords)] if of else []
-        differs = any(r.origin != "agreed" for node in given for r in job.origins.of(node, function))
+        differs = any(job.origins.of(node, function) for node in given)
         if not differs and not all(constant(node) is None for node in given):
             yield call, function, of
 
@@ -91,7 +91,7 @@ def _tells_apart(job: ScriptContext) -> bool:
     for function, site in job.sites():
         if "seed" in last(site.node.func).lower():
             given = [*site.node.args, *(word.value for word in site.node.keywords)]
-            if _is_of_rank(site.node) or any(r.origin == "rank" for n in given for r in job.origins.of(n, function)):
+            if _is_of_rank(site.node) or job.origins.depends(given, function, "rank"):
                 return True
     return False
 
@@ -121,7 +121,7 @@ def _drawn_in_training(function: Function, job: ScriptContext) -> Iterator[tuple
     over = (node for loop in loops.values() if isinstance(loop, ast.For) for node in nodes(loop.iter))
     found += [node for node in over if isinstance(node, ast.Call)]
     for call in found:
-        if any(r.origin == "rank" for given in call.args for r in job.origins.of(given, function)):
+        if job.origins.depends(call.args, function, "rank"):
             continue
         for one, scope in ((call, function), *_below(call, function, job)):
             if canonical(one.func, scope.script) in _DRAWS and keyword(one, "generator") is None:
@@ -139,14 +139,14 @@ def _is_counted(loop: ast.stmt, function: Function, job: ScriptContext) -> bool:
     if not isinstance(loop, ast.For):
         return True
     calls = [node for node in nodes(loop.iter) if isinstance(node, ast.Call)]
-    calls += [value for value, _ in meanings(loop.iter, function, job) if isinstance(value, ast.Call)]
+    calls += [value for value, _ in meanings(loop.iter, function, job.project) if isinstance(value, ast.Call)]
     return any(last(one.func) in _COUNTS or next(_targets(one, function, job), None) is not None for one in calls)
 
 
 def _targets(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[Function]:
     """Yield the functions of the project that a call runs, also as the `next` of a generator."""
     if last(call.func) == "next" and call.args:
-        for value, scope in meanings(call.args[0], function, job):
+        for value, scope in meanings(call.args[0], function, job.project):
             target = job.project.target(value, scope) if isinstance(value, ast.Call) else None
             if target is not None:
                 yield target
@@ -176,8 +176,7 @@ def _picks_data(call: ast.Call, function: Function, job: ScriptContext) -> bool:
         return False
     taken = list(_taken(call, function))
     return bool(taken) and not any(
-        any(reason.origin in {"rank", "part"} for reason in job.origins.of(one, function)) or _grows(one, job)
-        for one in taken
+        job.origins.depends([one], function, "rank", "part") or _grows(one, job) for one in taken
     )
 
 

@@ -36,7 +36,7 @@ def _is_every_ranks(site: Site, function: Function, job: ScriptContext, depth: i
     tests = {word for test in site.where.tests for word in words(test)} - {"__name__", "__main__"}
     if site.where.side != "both" or any(_OWN.search(word) for word in tests):
         return False
-    if any(reason.origin == "rank" for test in site.where.tests for reason in job.origins.of(test, function)):
+    if job.origins.depends(site.where.tests, function, "rank"):
         return False
     if isinstance(function.node, ast.Module):
         return True
@@ -59,7 +59,7 @@ def _speaks_of_ranks(path: ast.expr, function: Function, job: ScriptContext) -> 
     mentioned = words(path) | (set() if value is None else words(value))
     if any(_OWN.search(word) for word in mentioned):
         return True
-    return any(reason.origin in _APART for reason in job.origins.of(path, function))
+    return job.origins.depends([path], function, *_APART)
 
 
 def tracked(job: ScriptContext) -> Iterator[ScriptFinding]:

@@ -54,7 +54,7 @@ def _by_rank(site: Site, function: Function, job: ScriptContext) -> bool:
 
 
 def _depends_on_rank(node: ast.expr | None, function: Function, job: ScriptContext) -> bool:
-    return node is not None and any(reason.origin == "rank" for reason in job.origins.of(node, function))
+    return node is not None and job.origins.depends([node], function, "rank")
 
 
 def summed(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -163,8 +163,7 @@ def _made_of(loss: ast.expr, function: Function, line: int, job: ScriptContext) 
     made = job.project.walk(function).assigned(dotted(loss), before=line) if dotted(loss) else []
     values = [(made[-1].value, function)] if made else [(loss, function)]
     if isinstance(values[0][0], ast.Call):
-        target = job.project.target(values[0][0], function)
-        values = [(value, target) for value, _ in job.project.walk(target).returns] if target is not None else []
+        values = job.project.returned(values[0][0], function)
     for value, scope in values:
         if not _is_scaled(value):
             yield from ((part, scope) for part in nodes(value))

@@ -59,7 +59,7 @@ def _is_everywhere(site: Site, function: Function, job: ScriptContext) -> bool:
     """Whether nothing around the call or in its path speaks of ranks."""
     mentioned = words(site.node.args[1])
     for node in site.node.args[1:2]:
-        value = job.project.single(node, function) if dotted(node) else None
+        value = job.project.single(node, function)
         mentioned |= set() if value is None else words(value)
     for test in site.where.tests:
         mentioned |= words(test)
@@ -69,7 +69,7 @@ def _is_everywhere(site: Site, function: Function, job: ScriptContext) -> bool:
 def _by_rank(site: Site, function: Function, job: ScriptContext) -> bool:
     """Whether a test around the call, or its path, is made of the rank's number."""
     decides = (*site.where.tests, *site.node.args[1:2])
-    return any(reason.origin == "rank" for node in decides for reason in job.origins.of(node, function))
+    return job.origins.depends(decides, function, "rank")
 
 
 def _sources(names: set[str], function: Function) -> set[str]:
@@ -151,8 +151,7 @@ def _awaited(node: ast.AST) -> ast.expr | None:
 
 def as_text(path: ast.expr, function: Function, job: ScriptContext) -> str:
     """Return what a path is written as, behind a name that is given once."""
-    value = job.project.single(path, function) if dotted(path) else None
-    return shown(path if value is None else value)
+    return shown(job.project.single(path, function) or path)
 
 
 RULES = (

@@ -10,9 +10,9 @@ import msgspec
 from distkb.evidence.readers.scripts.collectives import TOGETHER, is_operation
 from distkb.evidence.readers.scripts.flow import Where
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.lengths import GROWING
 from distkb.evidence.readers.scripts.names import COMPREHENSIONS, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.origins import GROWING
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_decisions import decided_alone
 
@@ -121,8 +121,7 @@ def _element(call: ast.Call, targets: set[str], function: Function, job: ScriptC
 def _held(node: ast.Name | ast.Attribute, function: Function, job: ScriptContext, depth: int) -> Iterator[_Held]:
     """Yield the dictionaries that a name stands for: its own, its class's, a caller's, or what a function returns."""
     if isinstance(node, ast.Attribute):
-        own = isinstance(node.value, ast.Name) and node.value.id == "self"
-        owner = job.project.owner_of(function) if own else job.project.holds_class(node.value, function)
+        owner = job.project.holder(node, function)
         if owner is not None:
             values = job.project.attribute_values(owner).get(node.attr, [])
             yield _Held(f"self.{node.attr}", list(owner.methods.values()), values)
@@ -226,7 +225,7 @@ def _of_own_data(node: ast.expr, scope: Function, job: ScriptContext) -> bool:
         views = (one.value.func for one in made if isinstance(one.value, ast.Call))
         if any(isinstance(func, ast.Attribute) and func.attr in {"items", "keys"} for func in views):
             return False
-    return any(one.origin in _OWN for one in job.origins.of(node, scope))
+    return job.origins.depends([node], scope, *_OWN)
 
 
 RULES = (ScriptRule(ids=(_FILLED,), check=over_own_keys),)

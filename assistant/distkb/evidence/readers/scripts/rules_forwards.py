@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.makers import makers
+from distkb.evidence.readers.scripts.made import makers
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
@@ -95,7 +95,7 @@ def has_norm(model: Class | None, job: ScriptContext, depth: int = 0) -> bool:
 
 def _is_net(name: str, function: Function, job: ScriptContext) -> bool:
     """Whether a name holds the wrapper of a model of torchvision with BatchNorm in it."""
-    made = [one.value for one in job.project.walk(function).assigned(name, before=1 << 30)]
+    made = [one.value for one in job.project.walk(function).assigned(name)]
     for value in made:
         for part in nodes(value):
             inside = job.project.single(part, function) if isinstance(part, ast.Name) else part

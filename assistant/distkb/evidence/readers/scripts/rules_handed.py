@@ -69,8 +69,7 @@ def _place(site: Site, function: Function, job: ScriptContext, *, write: bool, d
         if writes is not write:
             return ""
     path = call.args[place]
-    value = job.project.single(path, function) if dotted(path) and depth == 0 else None
-    return shown(path if value is None else value)
+    return as_text(path, function, job) if depth == 0 else shown(path)
 
 
 def _waits(first: Site, later: Site, function: Function, job: ScriptContext) -> bool:
@@ -95,7 +94,7 @@ def made_by_all(job: ScriptContext) -> Iterator[ScriptFinding]:
             if not path or looked is None or any(_OWN.search(w) for t in site.where.tests for w in words(t)):
                 continue
             under = (looked.args[0] if looked.args else getattr(looked.func, "value", None)) or looked
-            value = job.project.single(under, function) if dotted(under) else None
+            value = job.project.single(under, function)
             same = shown(under if value is None else value) == path
             read = any(_place(one, function, job, write=False) == path for one in sites)
             if same and read and not any(_OWN.search(word) for word in words(under)) and _is_run(function, job):
@@ -149,11 +148,11 @@ def saved_by_all(job: ScriptContext) -> Iterator[ScriptFinding]:
             saved = _saved(call.args[0], function, job)
             said = words(call) | {word for test in site.where.tests for word in words(test)}
             said |= {word for value, _ in saved for word in words(value)}
-            path = job.project.single(call.args[1], function) if dotted(call.args[1]) else None
+            path = job.project.single(call.args[1], function)
             said |= words(path) if path is not None else set()
             if any(_OWN.search(word) for word in said) or "state_dict" not in said:
                 continue
-            if any(r.origin == "rank" for n in (*site.where.tests, call.args[1]) for r in job.origins.of(n, function)):
+            if job.origins.depends((*site.where.tests, call.args[1]), function, "rank"):
                 continue
             if _is_by_all(call, saved, function, job):
                 yield hit(_ALL, function, call, call=shown(call.func), path=shown(call.args[1]))
@@ -198,7 +197,7 @@ def _all_come(function: Function, job: ScriptContext, depth: int) -> bool:
             or not _all_come(caller, job, depth + 1)
         ):
             return False
-        if any(r.origin == "rank" for test in site.where.tests for r in job.origins.of(test, caller)):
+        if job.origins.depends(site.where.tests, caller, "rank"):
             return False
     return True
 

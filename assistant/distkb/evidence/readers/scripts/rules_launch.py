@@ -158,7 +158,7 @@ def asked(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _is_own_name(node: ast.expr, function: Function, job: ScriptContext) -> bool:
     """Whether a name such as `input` is the function's own and not Python's."""
     name = dotted(node)
-    given = name in function.parameters or bool(job.project.walk(function).assigned(name, before=1 << 30))
+    given = name in function.parameters or bool(job.project.walk(function).assigned(name))
     return given or job.project.referred(node, function) is not None
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.makers import Made, maker
+from distkb.evidence.readers.scripts.made import Made, maker
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -97,8 +97,8 @@ def _division(node: ast.expr, function: Function, job: ScriptContext, depth: int
         if isinstance(part, ast.Name):
             value = job.project.single(part, function)
             inner = [(value, function)] if value is not None else []
-        elif isinstance(part, ast.Call) and (target := job.project.target(part, function)) is not None:
-            inner = [(value, target) for value, _ in job.project.walk(target).returns]
+        elif isinstance(part, ast.Call):
+            inner = job.project.returned(part, function)
         for value, scope in inner:
             found = _division(value, scope, job, depth + 1)
             if found is not None:

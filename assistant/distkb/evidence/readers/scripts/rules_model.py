@@ -85,7 +85,7 @@ def _wrapped(job: ScriptContext) -> Iterator[Class]:
     """Yield the project's classes of which an object is given to DDP."""
     seen: set[int] = set()
     for function, argument in given_to_ddp(job):
-        value = made_by(argument, function, job)
+        value = _making(argument, function, job)
         if isinstance(value, ast.Call):
             found = job.project.class_named(value.func, function.script)
             if found is not None and "forward" in found.methods and id(found) not in seen:
@@ -93,7 +93,7 @@ def _wrapped(job: ScriptContext) -> Iterator[Class]:
                 yield found
 
 
-def made_by(node: ast.expr, function: Function, job: ScriptContext) -> ast.Call | None:
+def _making(node: ast.expr, function: Function, job: ScriptContext) -> ast.Call | None:
     """Return the call that makes a model, behind names that are assigned once and behind `.to(…)` and `.cuda()`."""
     value: ast.expr | None = node
     for _ in range(6):
@@ -168,7 +168,7 @@ def picked(job: ScriptContext) -> Iterator[ScriptFinding]:
                 continue
             if not isinstance(named.value, ast.Attribute) or not _holds_parts(named.value, function, job):
                 continue
-            if any(r.origin in {"batch", "chance"} for r in job.origins.of(named.slice, function)):
+            if job.origins.depends([named.slice], function, "batch", "chance"):
                 yield hit("script.part-picked-by-batch", function, site.node, part=shown(named), key=shown(named.slice))
                 break
 

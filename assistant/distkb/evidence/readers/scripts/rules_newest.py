@@ -88,10 +88,8 @@ def _in_order(
         case ast.ListComp(elt=ast.Name(), generators=[one]):
             found = _in_order(one.iter, function, job, depth + 1, backwards=backwards)
         case ast.Call():
-            target = job.project.target(node, function)
-            returned = job.project.walk(target).returns if target is not None else []
-            scope = target or function
-            every = (_in_order(value, scope, job, depth + 1, backwards=backwards) for value, _ in returned)
+            returned = job.project.returned(node, function)
+            every = (_in_order(value, scope, job, depth + 1, backwards=backwards) for value, scope in returned)
             found = next((one for one in every if one is not None), None)
     return found
 
@@ -161,9 +159,8 @@ def _listed_by(call: ast.Call, function: Function, job: ScriptContext, depth: in
     if called in _KEEPS and call.args:
         is_number = called == "map" and last(call.args[0]) not in _AS_TEXT
         return None if is_number else _listing(call.args[-1], function, job, depth + 1)
-    target = job.project.target(call, function)
-    returned = job.project.walk(target).returns if target is not None else []
-    return _listing(returned[-1][0], target or function, job, depth + 1) if returned else None
+    returned = job.project.returned(call, function)
+    return _listing(*returned[-1], job, depth + 1) if returned else None
 
 
 def _narrowed(listed: _Listed, tests: list[ast.expr]) -> _Listed:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import literals, made_by, setting
+from distkb.evidence.readers.scripts.made import literals, made_by, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -31,7 +31,7 @@ def _has_norms(job: ScriptContext) -> bool:
     if any(has_norm(model, job) for model in models(job)):
         return True
     for function, given in given_to_ddp(job):
-        for full, call, _ in made_by(given, function, job):
+        for full, call, _ in made_by(given, function, job.project):
             chosen = constant(next(iter(call.args), None))
             name = full.rpartition(".")[2]
             named = chosen if name in {"create_model", "get_model"} and isinstance(chosen, str) else name
@@ -46,7 +46,7 @@ def own_statistics(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions(*_SYNCED) or not told_so or not _has_norms(job):
         return
     for function, call in wrappings(job):
-        told = setting(call, "broadcast_buffers", function, job)
+        told = setting(call, "broadcast_buffers", function, job.project)
         if told is not None and constant(told) is False:
             yield hit(_OWN, function, call, call=f"{shown(call.func)}(…)")
 
@@ -66,7 +66,7 @@ def few_samples(job: ScriptContext) -> Iterator[ScriptFinding]:
             held_out = any(re.search(r"(?i)val|test|eval", word) for word in words(call) | {function.name})
             if size is None or not trains or held_out or constant(keyword(call, "shuffle")) is False:
                 continue
-            sizes = [value for value in literals(size, function, job) if isinstance(value, int)]
+            sizes = [value for value in literals(size, function, job.project) if isinstance(value, int)]
             if sizes and max(sizes) <= _FEW_SAMPLES:
                 yield hit(_FEW, function, call, size=str(max(sizes)))
 

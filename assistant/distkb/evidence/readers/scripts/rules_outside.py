@@ -10,7 +10,7 @@ from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import PARAMETERS
 from distkb.evidence.readers.scripts.graphs import is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.makers import maker
+from distkb.evidence.readers.scripts.made import maker
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown
 from distkb.evidence.readers.scripts.project import Function
 

@@ -77,8 +77,7 @@ def _tests(part: ast.AST, function: Function, job: ScriptContext) -> Iterator[as
         if isinstance(node, ast.Compare) and any(map(_is_dimension, (node.left, *node.comparators))):
             yield node
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            target = job.project.target(node, function)
-            given = job.project.walk(target).returns if target is not None else ()
+            given = job.project.returned(node, function)
             asks = (one for value, _ in given for one in nodes(value) if isinstance(one, ast.Compare))
             if any(_is_dimension(side) for one in asks for side in (one.left, *one.comparators)):
                 yield node

@@ -153,7 +153,7 @@ def _picked(node: ast.expr, function: Function, job: ScriptContext, depth: int) 
 
 def _by_some(node: ast.Name | ast.Attribute, function: Function, job: ScriptContext) -> bool:
     """Whether only some ranks give a name its value, or it gets several, of which one may come from another rank."""
-    made = job.project.walk(function).assigned(dotted(node), before=1 << 30)
+    made = job.project.walk(function).assigned(dotted(node))
     return len(made) > 1 or any(one.where.side != "both" for one in made)
 
 

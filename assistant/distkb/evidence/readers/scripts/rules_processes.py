@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import literals, meanings
+from distkb.evidence.readers.scripts.made import literals, meanings
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -65,7 +65,7 @@ def _backend(call: ast.Call, job: ScriptContext) -> list[object]:
     """Return the backends that a group may have, as far as they are written out."""
     given = keyword(call, "backend") or next(iter(call.args), None)
     function = next((f for f, site in _groups(job) if site.node is call), None)
-    return literals(given, function, job) if given is not None and function is not None else []
+    return literals(given, function, job.project) if given is not None and function is not None else []
 
 
 def _is_on_current(call: ast.Call) -> bool:
@@ -84,7 +84,7 @@ def _goes_to_cuda(site: Site, function: Function, job: ScriptContext) -> bool:
         return False
     if not call.args:
         return call.func.attr == "cuda" and not call.keywords
-    places = [part for value, _ in meanings(call.args[0], function, job) for part in nodes(value)]
+    places = [part for value, _ in meanings(call.args[0], function, job.project) for part in nodes(value)]
     return any(constant(part) in {"cuda", "cuda:0"} for part in places)
 
 
@@ -139,7 +139,7 @@ def never_made(job: ScriptContext) -> Iterator[ScriptFinding]:
             if last(site.node.func) != "DistributedSampler":
                 continue
             given = [*site.node.args, *(word.value for word in site.node.keywords)]
-            read = [environment(p) for g in given for v, _ in meanings(g, function, job) for p in nodes(v)]
+            read = [environment(p) for g in given for v, _ in meanings(g, function, job.project) for p in nodes(v)]
             if {"RANK", "WORLD_SIZE"} & set(read):
                 yield hit(_NONE, function, site.node, call=shown(site.node))
                 return
@@ -152,8 +152,8 @@ def by_hand(job: ScriptContext) -> Iterator[ScriptFinding]:
         rank = keyword(site.node, "rank")
         if address is None or rank is None:
             continue
-        text = next((str(one) for one in literals(address, function, job) if _HERE.match(str(one))), "")
-        read = {environment(part) for value, _ in meanings(rank, function, job) for part in nodes(value)}
+        text = next((str(one) for one in literals(address, function, job.project) if _HERE.match(str(one))), "")
+        read = {environment(part) for value, _ in meanings(rank, function, job.project) for part in nodes(value)}
         if text and ("RANK" in read or job.mentions("RANK")):
             yield hit(_ADDRESS, function, site.node, address=text)
 

@@ -51,7 +51,7 @@ def _sets_rate(statement: ast.stmt) -> bool:
 
 def _is_own(test: ast.expr, function: Function, job: ScriptContext) -> bool:
     found = {reason.origin for reason in job.origins.of_amounts(test, function)}
-    ranked = any(reason.origin == "rank" for reason in job.origins.of(test, function))
+    ranked = job.origins.depends([test], function, "rank")
     return bool(found & RANK_OWN) and not ranked and not _agrees(test, function, job)
 
 

@@ -78,9 +78,8 @@ def _parts(node: ast.AST, function: Function, job: ScriptContext, depth: int) ->
             for value, scope in _held(part, function, job):
                 yield from _parts(value, scope, job, depth + 1)
         elif isinstance(part, ast.Call):
-            target = job.project.target(part, function)
-            for value, _ in job.project.walk(target).returns if target is not None else ():
-                yield from _parts(value, target or function, job, depth + 1)
+            for value, scope in job.project.returned(part, function):
+                yield from _parts(value, scope, job, depth + 1)
 
 
 def _held(node: ast.Name | ast.Attribute, function: Function, job: ScriptContext) -> list[tuple[ast.expr, Function]]:

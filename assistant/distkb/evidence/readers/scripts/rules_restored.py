@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import roots
+from distkb.evidence.readers.scripts.made import roots
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
 from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.rules_checkpoints import SETS_RANDOM
@@ -37,7 +37,7 @@ def by_hooks(job: ScriptContext) -> Iterator[ScriptFinding]:
                 or not full.startswith(("torch.", "random.", "numpy."))
             ):
                 continue
-            for root, hook in roots(call.args[0], function, job) if not words(call) & _BY_RANK else ():
+            for root, hook in roots(call.args[0], function, job.project) if not words(call) & _BY_RANK else ():
                 saves = _saved(root, hook, job)
                 if saves is not None and id(hook) not in told:
                     told.add(id(hook))
@@ -84,7 +84,7 @@ def _differs_again(job: ScriptContext) -> bool:
     for function, site in job.sites():
         is_early = function.name.rpartition(".")[2] in _BEFORE or function.owner is None
         given = site.node.args if "seed" in last(site.node.func) and not is_early else []
-        if any(reason.origin == "rank" for one in given for reason in job.origins.of(one, function)):
+        if job.origins.depends(given, function, "rank"):
             return True
     return False
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.makers import Made, maker
+from distkb.evidence.readers.scripts.made import Made, maker
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last
 from distkb.evidence.readers.scripts.project import Function
 

@@ -10,7 +10,7 @@ from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.origins import Reason
+from distkb.evidence.readers.scripts.outside import Reason
 from distkb.evidence.readers.scripts.project import Function
 
 _LENGTH, _CPU = "script.gathered-by-own-length", "script.cpu-tensor-over-nccl"

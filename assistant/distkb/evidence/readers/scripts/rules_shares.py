@@ -10,7 +10,7 @@ from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.blocks import LOOPS
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import made_by, meanings
+from distkb.evidence.readers.scripts.made import made_by, meanings
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
@@ -84,7 +84,7 @@ def not_prepared(job: ScriptContext) -> Iterator[ScriptFinding]:
                 over = over.args[0]
             if over is None or not dotted(over) or last(over) in prepared:
                 continue
-            for full, call, scope in made_by(over, function, job):
+            for full, call, scope in made_by(over, function, job.project):
                 plain = full.endswith("DataLoader") and constant(keyword(call, "shuffle")) is True
                 names = {a.target for a in job.project.walk(scope).assignments if a.value is call}
                 apart = {name.removeprefix("self.") for name in names} & prepared
@@ -140,7 +140,7 @@ def _seed(call: ast.Call, function: Function) -> ast.expr | None:
 
 def _is_alike(seed: ast.expr, function: Function, job: ScriptContext) -> bool:
     """Whether a seed is a number that is written out, wherever it may come from."""
-    found = list(meanings(seed, function, job))
+    found = list(meanings(seed, function, job.project))
     return bool(found) and all(isinstance(value, ast.Constant) and isinstance(value.value, int) for value, _ in found)
 
 
@@ -174,21 +174,19 @@ def by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
                     yield hit(_BY_RANK, function, call, call=shown(call))
             elif full.endswith("utils.data.DataLoader"):
                 size = keyword(call, "batch_size") or (call.args[1] if len(call.args) > 1 else None)
-                if size is not None and any(r.origin == "rank" for r in job.origins.of(size, function)):
+                if size is not None and job.origins.depends([size], function, "rank"):
                     yield hit(_SIZE, function, call, size=shown(size))
 
 
 def _is_of_rank(generator: ast.expr, function: Function, job: ScriptContext) -> bool:
     """Whether a generator was seeded with the rank's number."""
-    for value, scope in meanings(generator, function, job):
+    for value, scope in meanings(generator, function, job.project):
         calls = [part for part in nodes(value) if isinstance(part, ast.Call) and last(part.func) == "manual_seed"]
-        if any(r.origin == "rank" for one in calls for a in one.args for r in job.origins.of(a, scope)):
+        if job.origins.depends((given for one in calls for given in one.args), scope, "rank"):
             return True
     name = dotted(generator)
     seeded = (s.node for s in job.project.walk(function).sites if dotted(s.node.func) == f"{name}.manual_seed")
-    return bool(name) and any(
-        r.origin == "rank" for one in seeded for a in one.args for r in job.origins.of(a, function)
-    )
+    return bool(name) and job.origins.depends((given for one in seeded for given in one.args), function, "rank")
 
 
 def logged_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -216,7 +214,7 @@ def logged_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _is_metric(value: ast.expr, function: Function, job: ScriptContext) -> bool:
     """Whether a value is, or comes out of, an object of torchmetrics, which brings its ranks together itself."""
     parts = (part for part in nodes(value) if isinstance(part, (ast.Name, ast.Attribute)))
-    made = (full for part in parts for full, _, _ in made_by(part, function, job))
+    made = (full for part in parts for full, _, _ in made_by(part, function, job.project))
     return "compute" in words(value) or any(full.startswith("torchmetrics") for full in made)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import Meaning, made_by, meanings
+from distkb.evidence.readers.scripts.made import Meaning, made_by, meanings
 from distkb.evidence.readers.scripts.names import (
     WITHOUT_GRADIENTS,
     canonical,
@@ -68,7 +68,7 @@ def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _model_of(function: Function, call: ast.Call, job: ScriptContext) -> Iterator[Meaning]:
     """Yield the calls that made the model which an engine is made of."""
     given = keyword(call, "model") or (call.args[1] if len(call.args) > 1 else None)
-    found = meanings(given, function, job) if given is not None else iter(())
+    found = meanings(given, function, job.project) if given is not None else iter(())
     yield from (one for one in found if isinstance(one[0], ast.Call))
 
 
@@ -80,7 +80,7 @@ def _same(call: ast.Call, function: Function, sources: set[int], job: ScriptCont
     engines = (s.node.func.value for s in job.project.walk(function).sites
                if isinstance(s.node.func, ast.Attribute) and s.node.func.attr in {"backward", "step"})  # fmt: skip
     known = [e for e in engines if kinds.kind_of(e, function, job.project, call.lineno) == kinds.ENGINE]
-    same = any(id(value) in sources for value, _ in meanings(call.func, function, job))
+    same = any(id(value) in sources for value, _ in meanings(call.func, function, job.project))
     return shown(known[0]) if known and same else ""
 
 
@@ -242,7 +242,7 @@ def _is_sum(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     """Whether a call is a loss with `reduction="sum"`, be it an object that was made so."""
     if constant(keyword(call, "reduction")) == "sum":
         return canonical(call.func, function.script).startswith("torch.nn.")
-    found = made_by(call.func, function, job)
+    found = made_by(call.func, function, job.project)
     return bool(found) and all(
         full.startswith("torch.nn.") and constant(keyword(one, "reduction")) == "sum" for full, one, _ in found
     )

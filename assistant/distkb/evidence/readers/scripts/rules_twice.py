@@ -183,9 +183,8 @@ def _behind_call(call: ast.Call, function: Function, job: ScriptContext) -> Iter
     owner = job.project.class_named(call.func, function.script)
     if owner is not None:
         return [*given, *_kept(owner, job)]
-    target = job.project.target(call, function)
-    if target is not None:
-        return [*given, *((value, target) for value, _ in job.project.walk(target).returns)]
+    if job.project.target(call, function) is not None:
+        return [*given, *job.project.returned(call, function)]
     receiver = [(call.func.value, function)] if isinstance(call.func, ast.Attribute) else []
     return [*receiver, *given]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import made_by, meanings, setting
+from distkb.evidence.readers.scripts.made import made_by, meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -106,7 +106,7 @@ def container(job: ScriptContext) -> Iterator[ScriptFinding]:
             held = job.project.held_under(given, function)
             made = [canonical(v.func, scope.script) for v, scope in held if isinstance(v, ast.Call)]
         else:
-            made = [full for full, _, _ in made_by(given, function, job)]
+            made = [full for full, _, _ in made_by(given, function, job.project)]
         if made and all(full in _CONTAINERS for full in made):
             yield hit(_LIST, function, site.node, given=shown(given))
 
@@ -117,7 +117,7 @@ def without_policy(job: ScriptContext) -> Iterator[ScriptFinding]:
     for made in _shards(job):
         by_function.setdefault(id(made[0]), []).append(made)
     for found in by_function.values():
-        told = [one for function, one, name in found if setting(one.node, name, function, job) is not None]
+        told = [one for function, one, name in found if setting(one.node, name, function, job.project) is not None]
         bare = [one for _, one, name in found if keyword(one.node, name) is None and not has_spread(one.node)]
         alike = [one for one in bare if any(_same_model(one.node.args[0], other) for other in told)]
         for site in alike[:1]:
@@ -155,9 +155,9 @@ def under_autocast(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _type(call: ast.Call, name: str, function: Function, job: ScriptContext) -> set[str]:
     """Return the type to which a unit is told to cast its parameters."""
-    given = setting(call, name, function, job)
+    given = setting(call, name, function, job.project)
     found: set[str] = set()
-    for value, scope in meanings(given, function, job) if given is not None else ():
+    for value, scope in meanings(given, function, job.project) if given is not None else ():
         if isinstance(value, ast.Call):
             kept = keyword(value, "param_dtype") or next(iter(value.args), None)
             found |= _names(kept, scope, job) if kept is not None else set()
@@ -165,7 +165,7 @@ def _type(call: ast.Call, name: str, function: Function, job: ScriptContext) -> 
 
 
 def _names(node: ast.expr, function: Function, job: ScriptContext) -> set[str]:
-    names = {canonical(value, scope.script) for value, scope in meanings(node, function, job)}
+    names = {canonical(value, scope.script) for value, scope in meanings(node, function, job.project)}
     return {name.removeprefix("torch.").replace("half", "float16") for name in names if name.startswith("torch.")}
 
 

@@ -57,12 +57,10 @@ def _made(node: ast.expr, function: Function, job: ScriptContext, depth: int) ->
         if made and made[-1].index is None:
             yield from _made(made[-1].value, function, job, depth + 1)
     elif isinstance(node, ast.Call):
-        target = job.project.target(node, function)
-        if last(node.func) in _LOADERS and target is None:
+        if last(node.func) in _LOADERS and job.project.target(node, function) is None:
             yield node, function
-        elif target is not None and not target.name.endswith("__init__"):
-            for value, _ in job.project.walk(target).returns:
-                yield from _made(value, target, job, depth + 1)
+        for value, scope in job.project.returned(node, function):
+            yield from _made(value, scope, job, depth + 1)
 
 
 def _is_divided(call: ast.Call, function: Function, job: ScriptContext) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.meant import literals, made_by
+from distkb.evidence.readers.scripts.made import literals, made_by
 from distkb.evidence.readers.scripts.names import (
     WITHOUT_GRADIENTS,
     canonical,
@@ -39,7 +39,8 @@ def models(job: ScriptContext) -> list[Class]:
     """Return the project's models that DDP wraps, be it by Accelerate, the Trainer or Lightning."""
     found: dict[int, Class] = {}
     for function, given in given_to_ddp(job):
-        made = [job.project.class_named(call.func, scope.script) for _, call, scope in made_by(given, function, job)]
+        calls = made_by(given, function, job.project)
+        made = [job.project.class_named(call.func, scope.script) for _, call, scope in calls]
         for model in (kinds.model_class(given, function, job.project), *made):
             if model is not None and "forward" in model.methods:
                 found[id(model)] = model
@@ -124,7 +125,7 @@ def _is_off(test: ast.expr, method: Function, job: ScriptContext) -> bool:
         asked = test.left
     if not isinstance(asked, ast.Attribute):
         return False
-    values = literals(asked, method, job)
+    values = literals(asked, method, job.project)
     return bool(values) and all(value is not None and not value for value in values)
 
 

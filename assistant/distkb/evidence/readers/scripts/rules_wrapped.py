@@ -104,7 +104,7 @@ def _is_open(node: ast.expr, function: Function, job: ScriptContext, depth: int 
     if name in function.parameters and depth < 2:
         given = list(job.project.given(name, function))
         return bool(given) and all(_is_open(value, caller, job, depth + 1) for value, caller in given)
-    made = job.project.walk(function).assigned(name, before=1 << 30)
+    made = job.project.walk(function).assigned(name)
     wraps = [one for one in made if _is_ddp(one.value, function)]
     others = [one for one in made if one not in wraps and one.where.certain and isinstance(one.value, ast.Call)]
     started = all(one.where.tests and _is_start(one.where.tests) for one in wraps)

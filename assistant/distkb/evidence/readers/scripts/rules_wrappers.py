@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.makers import maker
-from distkb.evidence.readers.scripts.meant import meanings
+from distkb.evidence.readers.scripts.made import maker, meanings
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -103,7 +102,7 @@ def _is_wrapped_before(name: str, function: Function, job: ScriptContext) -> boo
 
 
 def _wraps(name: str, method: Function, job: ScriptContext) -> bool:
-    made = (one.value for one in job.project.walk(method).assigned(name, before=1 << 30))
+    made = (one.value for one in job.project.walk(method).assigned(name))
     return any(
         kinds.kind_of(call, method, job.project, call.lineno) == kinds.DDP
         for call in made
@@ -187,7 +186,7 @@ def _is_low(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     given = [keyword(call, "dtype"), keyword(call, "torch_dtype")]
     given += call.args if isinstance(call.func, ast.Attribute) and call.func.attr == "to" else []
     types = [
-        {canonical(meant, scope.script) for meant, scope in meanings(value, function, job)}
+        {canonical(meant, scope.script) for meant, scope in meanings(value, function, job.project)}
         for value in given
         if value is not None
     ]

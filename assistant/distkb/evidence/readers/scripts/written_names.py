@@ -46,9 +46,8 @@ def _texts(given: ast.expr, function: Function, project: Project, depth: int = 0
             for value, scope in project.stands_for(node, function):
                 yield from _texts(value, scope, project, depth + 1)
         elif depth < _DEPTH and isinstance(node, ast.Call):
-            target = project.target(node, function)
-            for value, _ in project.walk(target).returns if target is not None else ():
-                yield from _texts(value, target or function, project, depth + 1)
+            for value, scope in project.returned(node, function):
+                yield from _texts(value, scope, project, depth + 1)
 
 
 def _put_together(node: ast.AST, lookup: Lookup) -> str:
