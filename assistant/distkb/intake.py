@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,12 +16,17 @@ from distkb.evidence.observation import Evidence, Skipped
 from distkb.evidence.read import Progress, merge, read_evidence
 from distkb.evidence.readers.report.failure_text import FAILURE_SHARE, failure_text, unprinted, without_lines
 from distkb.evidence.readers.report.report_reader import take_apart
+from distkb.evidence.readers.scripts.source import Script
 from distkb.evidence.run.closeup import Wish
+from distkb.evidence.text.printed import written_words
 from distkb.evidence.walk import take_stock
 from distkb.search.affinity import HALF_WORDS_OF_ERROR, LISTED, affinity, damped_words
 from distkb.search.index import Index, build, load
 from distkb.search.query import listed
 from distkb.search.wording import WORDING, weights
+
+WRITTEN = 0.5
+"""Weight of the words of scripts beside those of what the run printed: most of a script works."""
 
 
 def read(  # noqa: PLR0913 - all that can be given
@@ -40,7 +45,7 @@ def read(  # noqa: PLR0913 - all that can be given
     """Read all of it; what cannot be read is listed in `skipped` and the rest still counts.
 
     `report_name` is the path that quotes of the report carry; None where it came from a pipe. `index` opens the
-    search index: without it one is built for a report, and an error that nothing explains is not compared.
+    search index: without it one is built for a report, and nothing that was printed is compared.
     `look_near`: scripts that tracebacks name are read where they lie on this machine and were not given. `wish`: the
     run is shown from near too. Raises FactError (a ValueError) for a fact that is not one.
     """
@@ -71,19 +76,27 @@ def read(  # noqa: PLR0913 - all that can be given
     said = bool(report and report.strip())
     if said or index is None:
         evidence = msgspec.structs.replace(evidence, unexplained=None)
-    error = evidence.unexplained
-    if not said and error is None:
+    project, words = artifacts.project(), evidence.printed
+    evidence = msgspec.structs.replace(evidence, printed="")
+    if not said and (index is None or not words):
         return fit_to_show(evidence)
     compared = index() if index is not None else load(build(catalogue))
     failed: list[Skipped] = []
 
-    def alike() -> dict[str, float]:
-        if error is not None:
-            return _affinity_of_error(compared, error.text)
-        return _affinity(compared, own_words(catalogue, evidence, report or "", report_name))
+    def affinity() -> dict[str, float]:
+        if said:
+            return _affinity(compared, own_words(catalogue, evidence, report or "", report_name))
+        return {} if evidence.unexplained is None else _affinity_of_error(compared, evidence.unexplained.text)
 
-    likeness = guarded(alike, report_name or "-", failed)
-    found = msgspec.structs.replace(evidence, affinity=likeness or {}, skipped=(*evidence.skipped, *failed))
+    def likeness() -> dict[str, float]:
+        return _likeness(compared, words, () if project is None else project.scripts) if words else {}
+
+    found = msgspec.structs.replace(
+        evidence,
+        affinity=guarded(affinity, report_name or "-", failed) or {},
+        likeness=guarded(likeness, "-", failed) or {},
+        skipped=(*evidence.skipped, *failed),
+    )
     return fit_to_show(found)
 
 
@@ -122,9 +135,21 @@ def _affinity_of_error(index: Index, error: str) -> dict[str, float]:
     }
 
 
+def _likeness(index: Index, printed: str, scripts: Iterable[Script]) -> dict[str, float]:
+    """How well what a run printed fits each entry, and, by less, what its scripts say."""
+    of_run = _fits(index, ((printed, 1.0),))
+    written = written_words(line for script in scripts for line in script.lines)
+    of_scripts = _fits(index, ((written, 1.0),)) if written else {}
+    return {entry: weight + WRITTEN * of_scripts.get(entry, 0.0) for entry, weight in of_run.items()}
+
+
 def _affinity(index: Index, report: str) -> dict[str, float]:
-    """How well the report fits each entry: by the likeness of passages and by the statistics of words."""
-    texts = ((failure_text(take_apart(report)), FAILURE_SHARE), (report, 1.0 - FAILURE_SHARE))
+    """How well a report fits each entry: above all what it says of the failure."""
+    return _fits(index, ((failure_text(take_apart(report)), FAILURE_SHARE), (report, 1.0 - FAILURE_SHARE)))
+
+
+def _fits(index: Index, texts: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """How well texts with their shares fit each entry: by the likeness of passages and by the statistics of words."""
     likeness = dict.fromkeys(index.ids, 0.0)
     sums = dict.fromkeys(index.ids, 0.0)
     for words, share in texts:

@@ -303,7 +303,7 @@
       return o.source === "answer" || o.source === "report" || o.id.startsWith(constants.symptom + "=");
     }
 
-    var contributions = [];
+    var ofWords = constants.likeness * (strongest === null ? 1 : constants.beside), contributions = [];
     var scores = table.hypotheses.map(h => {
       var raw = known.map(o => { return { observation: o, weight: certainty.get(o.id) * weigh(h, o) }; });
       var moved = capEchoes(fadeRepeats(h, oncePerGroup(raw)));
@@ -313,6 +313,7 @@
         read += item.weight;
         if (standsAlone(item.observation)) separate += item.weight;
       });
+      var likeness = h.entry && evidence.likeness ? ofWords * (evidence.likeness[h.entry] || 0) : 0;
       var affinity = h.entry && evidence.affinity ? constants.affinity * (evidence.affinity[h.entry] || 0) : 0;
       if (evidence.unexplained && affinity >= constants.close) {
         var alike = { id: constants.resembles, source: "log", present: true, certainty: 1, quotes: [evidence.unexplained] };
@@ -320,7 +321,7 @@
       }
       contributions.push(moved.filter(item => Math.abs(item.weight) >= 0.05)
         .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)));
-      read += (settled ? 0 : silenceOf(h)) + affinity - separate;
+      read += (settled ? 0 : silenceOf(h)) + affinity + likeness - separate;
       return Math.log(h.prior || 1e-12) + read / constants.temperature + separate;
     });
     var top = Math.max.apply(null, scores);

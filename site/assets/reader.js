@@ -48,8 +48,9 @@
         const telling = distkb.finish(printed.read(unexplained.text)).telling;
         affinity = await (await spokenToo()).wording.ofError(telling, unexplained.text);
       }
+      const likeness = heard ? {} : await (await spokenToo()).wording.ofRun(text);
       const lanes = distkb.lanes(text, read.observations);
-      return { observations: read.observations, affinity, unexplained, logCoverage: 0, lanes };
+      return { observations: read.observations, affinity, likeness, unexplained, logCoverage: 0, lanes };
     };
   };
 

@@ -165,6 +165,7 @@
         facts: facts, lines: offered, steps: taken, fixes: fixes,
         evidence: {
           observations: observations.concat(implied(observations)), affinity: meanAffinity(worded.map(e => e.affinity)),
+          likeness: meanAffinity(read.map(e => e.likeness || {}).filter(one => Object.keys(one).length > 0)),
           unexplained: errors.length && errors.every(Boolean) ? errors[0] : null,
           logCoverage: Math.max.apply(null, [0].concat(read.map(e => e.logCoverage || 0)))
         }

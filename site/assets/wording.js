@@ -46,11 +46,11 @@
       return shares.map(share => Math.max(-data.cap, Math.min(data.cap, Math.log(share / average + data.least))));
     }
 
-    /* A report's affinity to each entry, by id: of what tells about the failure, and of all its words. */
-    const fits = async (telling, report) => {
+    /* How well texts with their shares fit each entry, by id. */
+    async function weighed(texts) {
       const printed = new RegExp(data.printed, "g");
       const text = distkb.text, likeness = index.ids.map(() => 0), sums = index.ids.map(() => 0);
-      for (const [words, share] of [[telling, data.tellingShare], [report, 1 - data.tellingShare]]) {
+      for (const [words, share] of texts) {
         const part = words.replace(printed, " ").slice(0, 2 * text.numbers.maxChars);
         const near = await text.settled(index, () => text.affinity(index, part));
         const said = weigh(await text.settled(index, () => text.affinity.words(index, part)));
@@ -61,6 +61,36 @@
       }
       const told = weights(sums);
       return Object.fromEntries(index.ids.map((id, n) => [id, likeness[n] + data.share * told[n]]));
+    }
+
+    /* A report's affinity to each entry: of what tells about the failure, and of all its words. */
+    const fits = (telling, report) => weighed([[telling, data.tellingShare], [report, 1 - data.tellingShare]]);
+
+    /* The kinds of lines that a program printed of itself, as sentences. */
+    function printedWords(text) {
+      const { frame, library, marks, others, lines, characters, width, least } = data.ofRun;
+      const [frames, libraries, spared] = [frame, library, others].map(source => new RegExp(source));
+      const numbers = new RegExp(marks, "g"), kinds = new Set();
+      let own = null;
+      for (const line of text.split("\n")) {
+        let said = Array.from(line.slice(0, 2 * width)).slice(0, width).join("");
+        const quoted = own, found = frames.exec(said);
+        own = found ? !libraries.test(found[1].replaceAll("\\", "/")) : null;
+        if (found) said = own && found[2] || "";
+        else if (quoted === false || (quoted === null && spared.test(said))) continue;
+        const kind = said.replace(numbers, " ").trim().split(/\s+/).join(" ");
+        if (kind.length >= least) kinds.add(kind);
+      }
+      let known = Array.from(kinds);
+      if (known.length > lines) known = known.slice(0, lines / 2).concat(known.slice(-lines / 2));
+      const words = known.join(". "), half = characters / 2;
+      return words.length <= characters ? words : words.slice(0, half) + " " + words.slice(-half);
+    }
+
+    /* How well what a run printed of itself fits each entry. */
+    fits.ofRun = async text => {
+      const words = printedWords(text);
+      return words ? weighed([[words, 1]]) : {};
     };
 
     /* The same of an error: the fewer its words are, the less they say; a listed message of a library says more. */

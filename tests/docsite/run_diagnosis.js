@@ -68,7 +68,7 @@ async function main() {
   for (const text of asked.logs) {
     const unexplained = distkb.finish(reading.read(text)).unexplained;
     const telling = unexplained ? distkb.finish(reading.read(unexplained.text)).telling : "";
-    logs.push({ unexplained, affinity: unexplained ? await wording.ofError(telling, unexplained.text) : {} });
+    logs.push({ unexplained, affinity: unexplained ? await wording.ofError(telling, unexplained.text) : {}, likeness: await wording.ofRun(text) });
   }
   const sessions = asked.sessions.map((events) => viewed(session.view(events)));
   process.stdout.write(JSON.stringify({ read, logs, sessions }));

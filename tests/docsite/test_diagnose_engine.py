@@ -167,7 +167,7 @@ def _echoed(engine: Engine) -> Evidence:
         if h.entry is not None
     ]
     _, echo, entry = max(stated)
-    return Evidence(observations=(Observation(id=echo, source="log"),), affinity={entry: 12.0})
+    return Evidence(observations=(Observation(id=echo, source="log"),), affinity={entry: 12.0}, likeness={entry: 1.0})
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +215,8 @@ def test_an_error_that_nothing_explains_is_weighed_the_same(engine: Engine, tmp_
     found = engine.scripts([], [], [text])["logs"][0]
     assert (found["unexplained"] or {}).get("text") == (expected.unexplained.text if expected.unexplained else None)
     assert found["affinity"] == pytest.approx(expected.affinity, abs=1e-5)
+    assert expected.likeness
+    assert found["likeness"] == pytest.approx(expected.likeness, abs=1e-5)
 
 
 @pytest.mark.browser

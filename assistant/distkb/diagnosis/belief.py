@@ -41,6 +41,12 @@ TEMPERATURE = 1.25
 AFFINITY = 1.0
 """Weight of the report's wording, whose log likelihood ratio is learnt by no one and only measured."""
 
+LIKENESS = 0.9
+"""Weight of the likeness of what a run printed of itself to an entry's texts: it is weighed against no other cue."""
+
+BESIDE = 0.3
+"""Share of that weight beside an error that the catalogue knows: its message is among the words."""
+
 REPORT_BACKGROUND = 0.5
 """A person's report shows what another cause left by chance this much more rarely than logs do: people quote little.
 
@@ -77,6 +83,7 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
     known = unabsorbed(table, [o for o in evidence.observations if table.knows(o.id)])
     certainty = _certainties(table, known)
     strongest = _strongest_primary(table, known, certainty)
+    weight_of_words = LIKENESS * (BESIDE if strongest is not None else 1.0)
     scores: dict[str, float] = {}
     contributions: dict[str, tuple[Contribution, ...]] = {}
     for hypothesis in table.hypotheses:
@@ -86,8 +93,9 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
         moved = [c for c in moved if c.weight > 0.0 or not settled or _counts_against(c.observation)]
         silence = 0.0 if settled else _silence(table, hypothesis, known, evidence)
         affinity = AFFINITY * evidence.affinity.get(hypothesis.entry.id, 0.0) if hypothesis.entry else 0.0
+        likeness = weight_of_words * evidence.likeness.get(hypothesis.entry.id, 0.0) if hypothesis.entry else 0.0
         separate = sum(c.weight for c in moved if _stands_alone(table, c.observation))
-        read = sum(c.weight for c in moved) - separate + silence + affinity
+        read = sum(c.weight for c in moved) - separate + silence + affinity + likeness
         scores[hypothesis.id] = math.log(hypothesis.prior or 1e-12) + read / TEMPERATURE + separate
         if evidence.unexplained is not None and affinity >= CLOSE:
             alike = Observation(id=RESEMBLES, source="log", quotes=(evidence.unexplained,))

@@ -25,6 +25,7 @@ from distkb.evidence.run.timeline import waited
 from distkb.evidence.run.unexplained import first_unexplained, general, without_explained, without_raised
 from distkb.evidence.scanner.scan import FileScan, LineMatch, Scanner, hit_quote
 from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
+from distkb.evidence.text.printed import printed_words
 from distkb.evidence.walk import Stock
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
         skipped=tuple(skipped),
         log_coverage=result.coverage,
+        printed=guarded(lambda: _printed(scans), "-", skipped) or "",
         unexplained=result.unexplained or first_unexplained(signatures, observations),
         notes=result.notes,
         ranks=result.ranks,
@@ -140,6 +142,12 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         bytes_read=sum(scan.size for scan in logs.scans) + logs.documents,
         closeup=closeup,
     )
+
+
+def _printed(scans: Sequence[FileScan]) -> str:
+    """The words of what the run printed; the digits of its lines do not matter."""
+    kept = (part for scan in scans for part in ((scan.first, scan.last) if scan.end_offset else (scan.last,)))
+    return printed_words(shape.text for part in kept for shape in part.shapes)
 
 
 def _supposed(found: Sequence[Observation], if_it_hangs: Sequence[Observation]) -> list[Observation]:

@@ -31,6 +31,8 @@ CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
         "FINDING_RECALL",
         "TEMPERATURE",
         "AFFINITY",
+        "LIKENESS",
+        "BESIDE",
         "CLOSE",
         "RESEMBLES",
         "SYMPTOM",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.packed import fronts, numbers, steps
 from distkb.evidence.readers.report.failure_text import FAILURE_SHARE, PRINTED
+from distkb.evidence.text import printed
+from distkb.evidence.text.traceback import LIBRARY
 from distkb.search import wording
 from distkb.search.affinity import HALF_WORDS_OF_ERROR, LISTED, weighted
 from distkb.search.build import message_rows
@@ -46,6 +48,16 @@ def told(library: Library) -> dict[str, Any]:
         "printed": PRINTED,
         "halfWordsOfError": HALF_WORDS_OF_ERROR,
         "listed": LISTED,
+        "ofRun": {
+            "frame": printed.FRAME,
+            "library": LIBRARY,
+            "marks": printed.MARKS,
+            "others": printed.OTHERS,
+            "lines": printed.LINES,
+            "characters": printed.CHARACTERS,
+            "width": printed.WIDTH,
+            "least": printed.LEAST,
+        },
         "messages": [[number, row.pattern] for row in rows if row.id == MESSAGE for number, _ in row.entries],
     }
 

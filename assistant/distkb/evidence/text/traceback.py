@@ -102,12 +102,14 @@ _LAUNCHER_TYPES = frozenset({"ChildFailedError", "SignalException", "ProcessRais
 _LAUNCHER_FILES = re.compile(
     r"(?:bin/(?:torchrun|accelerate|deepspeed)|torch/distributed/(?:run|launch)\.py|accelerate/commands/|deepspeed/launcher/)"
 )
-_LIBRARY = re.compile(
+LIBRARY = (
     r"(?:^|/)(?:site-packages|dist-packages)/|/lib(?:64)?/python\d|^<(?!stdin|ipython)|/runpy\.py$|/bin/(?:torchrun|accelerate|deepspeed)$"
     r"|(?:^|/)torch/(?:distributed|nn|autograd|utils|multiprocessing|cuda|optim|_\w+|\w+\.py)"
     r"|/(?:src/)?(?:transformers|accelerate|deepspeed|pytorch_lightning|lightning)/(?:src/)?\w+.*\.py$|/multiprocessing/\w+\.py$"
     r"|/[Ll]ib/(?:multiprocessing|concurrent|threading|importlib|runpy|asyncio|json|os|socket)\b|^torch/csrc/"
 )
+"""Paths of files of Python and of installed libraries."""
+_LIBRARY = re.compile(LIBRARY)
 
 
 def is_library(path: str) -> bool:
