@@ -388,9 +388,8 @@
       var otherwise = entries[0].causes[0].evidence
         .some(c => c.observation.id.startsWith(constants.symptom + "=") && c.weight <= -constants.otherwise);
       if (clear && shown && !otherwise && entries[0].causes[0].probability >= constants.main * total) return "named";
-      var ahead = total >= constants.ahead && total >= constants.far * Math.max(second, other);
       var forward = worded || entries[0].causes[0].evidence.some(c => c.weight > 0 && putsForward(c.observation));
-      return forward && (total >= constants.leading || ahead) ? "leading" : "undecided";
+      return forward && total >= constants.leading ? "leading" : "undecided";
     }
 
     return { entries: entries, other: other, verdict: verdict() };

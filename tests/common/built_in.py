@@ -7,17 +7,25 @@ from typing import TYPE_CHECKING
 
 from distkb.catalogue.cache import open_compiled
 from distkb.catalogue.places import builtin
+from distkb.cli.knowledge import search_index
 from distkb.diagnosis.guide import Guide
 from distkb.knowledge import build_extra
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Catalogue
+    from distkb.search.index import Index
 
 
 @cache
 def catalogue() -> Catalogue:
     """Return the built-in catalogue, compiled where it was before: nothing that a test gets must be changed."""
     return open_compiled([builtin()], build_extra).catalogue()
+
+
+@cache
+def index() -> Index:
+    """Return the search index of it."""
+    return search_index(open_compiled([builtin()], build_extra))
 
 
 @cache
