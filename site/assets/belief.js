@@ -319,6 +319,10 @@
         var alike = { id: constants.resembles, source: "log", present: true, certainty: 1, quotes: [evidence.unexplained] };
         moved = moved.concat([{ observation: alike, weight: affinity }]);
       }
+      if (likeness >= constants.close) {
+        var worded = { id: constants.wordedAlike, source: "log", present: true, certainty: 1, quotes: [] };
+        moved = moved.concat([{ observation: worded, weight: likeness }]);
+      }
       contributions.push(moved.filter(item => Math.abs(item.weight) >= 0.05)
         .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)));
       read += (settled ? 0 : silenceOf(h)) + affinity + likeness - separate;

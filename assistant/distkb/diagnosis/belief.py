@@ -59,9 +59,11 @@ REPORT_SILENCE = 0.25
 
 
 CLOSE = 0.7
-"""Least affinity of an error's words that is told as a reason."""
+"""Least weight of an error's words, or of a run's, that is told as a reason."""
 RESEMBLES = "logs.error-resembles"
 """What shows that the words of an error, which no message of the catalogue fits, are those of an entry."""
+WORDED_ALIKE = "run.worded-alike"
+"""What shows that the words of what a run prints of itself, and of its scripts, are those of an entry."""
 
 SYMPTOM = "symptom"
 """The fact that says in which way a run failed: an error that was found explains a failure of its kind only."""
@@ -100,6 +102,9 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
         if evidence.unexplained is not None and affinity >= CLOSE:
             alike = Observation(id=RESEMBLES, source="log", quotes=(evidence.unexplained,))
             moved.append(Contribution(observation=alike, weight=affinity))
+        if likeness >= CLOSE:
+            worded = Observation(id=WORDED_ALIKE, source="log")
+            moved.append(Contribution(observation=worded, weight=likeness))
         contributions[hypothesis.id] = tuple(
             sorted((c for c in moved if abs(c.weight) >= 0.05), key=lambda c: -abs(c.weight))
         )

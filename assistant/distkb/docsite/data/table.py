@@ -35,6 +35,7 @@ CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
         "BESIDE",
         "CLOSE",
         "RESEMBLES",
+        "WORDED_ALIKE",
         "SYMPTOM",
         "REPORT_BACKGROUND",
         "REPORT_SILENCE",
