@@ -25,11 +25,11 @@ from distkb.evidence.run.timeline import waited
 from distkb.evidence.run.unexplained import first_unexplained, general, without_explained, without_raised
 from distkb.evidence.scanner.scan import FileScan, LineMatch, Scanner, hit_quote
 from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
-from distkb.evidence.text.printed import printed_words
+from distkb.evidence.text.printed import is_frame, printed_words
 from distkb.evidence.walk import Stock
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from distkb.catalogue.model import Fact, Signature
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from distkb.evidence.readers.stacks.group import Standing
     from distkb.evidence.run.closeup import Wish
     from distkb.evidence.run.timeline import Timeline
+    from distkb.evidence.text.shapes import Kept, Shape
 
 Progress = Callable[[int, int], None]
 """Told how many bytes of how many were read."""
@@ -146,8 +147,26 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
 
 def _printed(scans: Sequence[FileScan]) -> str:
     """The words of what the run printed; the digits of its lines do not matter."""
-    kept = (part for scan in scans for part in ((scan.first, scan.last) if scan.end_offset else (scan.last,)))
-    return printed_words(shape.text for part in kept for shape in part.shapes)
+    kept = [part for scan in scans for part in ((scan.first, scan.last) if scan.end_offset else (scan.last,))]
+    return printed_words(_once(kept))
+
+
+def _once(kept: Iterable[Kept]) -> Iterator[str]:
+    """Yield each kind of line once, and what follows a line of a traceback that says where with that line."""
+    seen: set[Shape] = set()
+    behind: set[tuple[Shape, Shape]] = set()
+    for part in kept:
+        frame: Shape | None = None
+        for shape in part.shapes:
+            if frame is not None:
+                if (frame, shape) not in behind:
+                    behind.add((frame, shape))
+                    yield frame.text
+                    yield shape.text
+            elif shape not in seen:
+                seen.add(shape)
+                yield shape.text
+            frame = shape if shape.once(is_frame) else None
 
 
 def _supposed(found: Sequence[Observation], if_it_hangs: Sequence[Observation]) -> list[Observation]:

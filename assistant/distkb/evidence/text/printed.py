@@ -52,6 +52,11 @@ def printed_words(lines: Iterable[str]) -> str:
     return sentences(kinds)
 
 
+def is_frame(line: str) -> bool:
+    """Whether a line of a traceback says where."""
+    return _FRAME.match(line[:WIDTH]) is not None
+
+
 def written_words(lines: Iterable[str]) -> str:
     """Return the lines of scripts as sentences."""
     return sentences(
