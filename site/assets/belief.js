@@ -303,7 +303,8 @@
       return o.source === "answer" || o.source === "report" || o.id.startsWith(constants.symptom + "=");
     }
 
-    var ofWords = constants.likeness * (strongest === null ? 1 : constants.beside), contributions = [];
+    var decided = known.some(o => o.present && kinds.has(o.id) && kinds.get(o.id).background < constants.rare);
+    var ofWords = constants.likeness * (strongest !== null || decided ? constants.beside : 1), contributions = [];
     var scores = table.hypotheses.map(h => {
       var raw = known.map(o => { return { observation: o, weight: certainty.get(o.id) * weigh(h, o) }; });
       var moved = capEchoes(fadeRepeats(h, oncePerGroup(raw)));

@@ -45,7 +45,10 @@ LIKENESS = 0.9
 """Weight of the likeness of what a run printed of itself to an entry's texts: it is weighed against no other cue."""
 
 BESIDE = 0.3
-"""Share of that weight beside an error that the catalogue knows: its message is among the words."""
+"""Share of that weight beside an error that the catalogue knows, whose message is among the words, or beside anything
+else that hardly a run shows by chance."""
+RARE = 0.03
+"""Background below which hardly a run shows something by chance."""
 
 REPORT_BACKGROUND = 0.5
 """A person's report shows what another cause left by chance this much more rarely than logs do: people quote little.
@@ -85,7 +88,8 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
     known = unabsorbed(table, [o for o in evidence.observations if table.knows(o.id)])
     certainty = _certainties(table, known)
     strongest = _strongest_primary(table, known, certainty)
-    weight_of_words = LIKENESS * (BESIDE if strongest is not None else 1.0)
+    decided = any(o.present and o.id in table.kinds and table.kinds[o.id].background < RARE for o in known)
+    weight_of_words = LIKENESS * (BESIDE if strongest is not None or decided else 1.0)
     scores: dict[str, float] = {}
     contributions: dict[str, tuple[Contribution, ...]] = {}
     for hypothesis in table.hypotheses:

@@ -33,6 +33,7 @@ CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
         "AFFINITY",
         "LIKENESS",
         "BESIDE",
+        "RARE",
         "CLOSE",
         "RESEMBLES",
         "WORDED_ALIKE",

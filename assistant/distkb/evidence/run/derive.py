@@ -40,6 +40,7 @@ from distkb.evidence.run.sizes import divided, told_apart
 from distkb.evidence.run.steps import ends_run
 from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes, plain_quote
 from distkb.evidence.run.unexplained import general
+from distkb.evidence.run.versions import versions_apart
 from distkb.evidence.run.work import own_words, without_warnings, work_of
 from distkb.evidence.text.clean import quote_text
 
@@ -142,6 +143,7 @@ def derive(
         stuck_again=stuck_again(*(words for words, _ in (tries[0], tries[-1]))) if tries and tries[-1][1] else None,
         read_before_written=read_before_written(said, timeline) if len(run.ranked) > 1 else None,
         began_apart=began_apart(spoken),
+        versions_apart=versions_apart(run.ranked, said),
         resumed_behind=resumed_behind(said, before, timeline.times),
         divided=divided(said, world),
         shorter_limit=shorter_limit(said, timeline),

@@ -78,6 +78,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Where a rank read a file, and where another said later that it had made it."""
     began_apart: tuple[tuple[Process, Line], ...] = ()
     """The first epochs of ranks that began at different ones."""
+    versions_apart: tuple[tuple[Process, Line], ...] = ()
+    """Lines of two ranks that name one software in two versions."""
     resumed_behind: tuple[Line, Line] | None = None
     """The newest checkpoint that was saved, and the older one from which the run went on."""
     quiet: Silence | None = None
@@ -265,9 +267,10 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
     if model.stopped and model.parting is None:
         quotes = tuple(line_quote(line, process, timeline) for process, line in model.stopped[:QUOTES])
         found.append(Observation(id="run.stopped-apart", source="log", quotes=quotes))
-    if model.began_apart:
-        quotes = tuple(line_quote(line, process, timeline) for process, line in model.began_apart)
-        found.append(Observation(id="run.began-apart", source="log", quotes=quotes))
+    for name, apart in (("run.began-apart", model.began_apart), ("run.versions-differ", model.versions_apart)):
+        if apart:
+            quotes = tuple(line_quote(line, process, timeline) for process, line in apart)
+            found.append(Observation(id=name, source="log", quotes=quotes))
     for name, lines in (
         ("run.started-over", model.started_over),
         ("run.stuck-again", model.stuck_again),
