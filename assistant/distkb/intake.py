@@ -20,7 +20,7 @@ from distkb.evidence.readers.scripts.source import Script
 from distkb.evidence.run.closeup import Wish
 from distkb.evidence.text.printed import written_words
 from distkb.evidence.walk import take_stock
-from distkb.search.affinity import HALF_WORDS_OF_ERROR, LISTED, affinity, damped_words
+from distkb.search.affinity import HALF_WORDS_OF_ERROR, HALF_WORDS_OF_RUN, LISTED, affinity, damped_words
 from distkb.search.index import Index, build, load
 from distkb.search.query import listed
 from distkb.search.wording import WORDING, weights
@@ -136,11 +136,13 @@ def _affinity_of_error(index: Index, error: str) -> dict[str, float]:
 
 
 def _likeness(index: Index, printed: str, scripts: Iterable[Script]) -> dict[str, float]:
-    """How well what a run printed fits each entry, and, by less, what its scripts say."""
+    """How well what a run printed fits each entry, the less it is the less, and, by half, what its scripts say."""
+    words = len(damped_words(index, printed))
+    share = words / (words + HALF_WORDS_OF_RUN)
     of_run = _fits(index, ((printed, 1.0),))
     written = written_words(line for script in scripts for line in script.lines)
     of_scripts = _fits(index, ((written, 1.0),)) if written else {}
-    return {entry: weight + WRITTEN * of_scripts.get(entry, 0.0) for entry, weight in of_run.items()}
+    return {entry: share * weight + WRITTEN * of_scripts.get(entry, 0.0) for entry, weight in of_run.items()}
 
 
 def _affinity(index: Index, report: str) -> dict[str, float]:

@@ -90,7 +90,10 @@
     /* How well what a run printed of itself fits each entry. */
     fits.ofRun = async text => {
       const words = printedWords(text);
-      return words ? weighed([[words, 1]]) : {};
+      if (!words) return {};
+      const said = await distkb.text.settled(index, () => distkb.text.affinity.words(index, words));
+      const share = said.size / (said.size + data.halfWordsOfRun), found = await weighed([[words, 1]]);
+      return Object.fromEntries(Object.entries(found).map(([id, weight]) => [id, share * weight]));
     };
 
     /* The same of an error: the fewer its words are, the less they say; a listed message of a library says more. */

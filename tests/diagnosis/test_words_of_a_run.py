@@ -13,7 +13,13 @@ from distkb.diagnosis.belief import WORDED_ALIKE
 from distkb.diagnosis.conclude import entry_probabilities
 from distkb.diagnosis.model import Diagnosis
 
-PIPELINE = "\n".join(f"rank {r}: stage {r} microbatch {m} sent to stage {r + 1}" for r in range(3) for m in range(4))
+PIPELINE = """rank 0: pipeline of 3 stages, schedule 1F1B, 8 microbatches of 4 samples
+rank 1: stage 1 takes microbatch 3 of the split batch
+rank 2: stage 2 computes the loss of each microbatch
+rank 0: first stage sends the activations of its microbatch to the next stage
+rank 1: the schedule steps with chunks of the batch, middle stage
+rank 2: last stage, target split into microbatches
+"""
 PLAIN = "\n".join(f"rank {r}: step {m} loss 0.{m}" for r in range(3) for m in range(4))
 FAILED = """
 [rank1]: Traceback (most recent call last):

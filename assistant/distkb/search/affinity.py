@@ -31,6 +31,8 @@ HALF_WORDS = 4.0
 """Number of different known words at which the sharpness is half of that."""
 HALF_WORDS_OF_ERROR = 12.0
 """Number of different words at which an error's affinity counts half: `list index out of range` is anybody's."""
+HALF_WORDS_OF_RUN = 25.0
+"""The same of what a run prints of itself: `step 5 loss 0.5` is anybody's."""
 LISTED = 4.0
 """Affinity of an error to the entry for which its library's message is listed."""
 SENTENCE = 0.6

@@ -10,7 +10,7 @@ from distkb.evidence.readers.report.failure_text import FAILURE_SHARE, PRINTED
 from distkb.evidence.text import printed
 from distkb.evidence.text.traceback import LIBRARY
 from distkb.search import wording
-from distkb.search.affinity import HALF_WORDS_OF_ERROR, LISTED, weighted
+from distkb.search.affinity import HALF_WORDS_OF_ERROR, HALF_WORDS_OF_RUN, LISTED, weighted
 from distkb.search.build import message_rows
 from distkb.search.forms import Forms
 from distkb.search.index import MESSAGE, load
@@ -47,6 +47,7 @@ def told(library: Library) -> dict[str, Any]:
         "tellingShare": FAILURE_SHARE,
         "printed": PRINTED,
         "halfWordsOfError": HALF_WORDS_OF_ERROR,
+        "halfWordsOfRun": HALF_WORDS_OF_RUN,
         "listed": LISTED,
         "ofRun": {
             "frame": printed.FRAME,
