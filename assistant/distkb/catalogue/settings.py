@@ -49,6 +49,13 @@ class Caution(Record, frozen=True, kw_only=True):
     """A variable and its value, as `NAME=value`, with which it does not hold."""
 
 
+SettingPlace = Literal[
+    "environment", "torchrun", "accelerate-config", "deepspeed-config", "training-arguments", "fsdp-config",
+    "lightning", "python", "slurm",
+]  # fmt: skip
+"""Where a setting is written: a variable, an option of a launcher, a key of a configuration file, an argument."""
+
+
 class Setting(Record, frozen=True, kw_only=True):
     """One name that people set, with who reads it."""
 
@@ -59,9 +66,7 @@ class Setting(Record, frozen=True, kw_only=True):
     name: str
     """As it is typed."""
     kind: SettingKind
-    place: str
-    """Where it is written: environment, torchrun, accelerate-launch, accelerate-config, deepspeed-config,
-    training-arguments, fsdp-config, lightning, python."""
+    place: SettingPlace
     status: SettingStatus = "current"
     means: Text
     """What it does; for a name that nothing reads, what people expect of it and that nothing happens."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from distkb.catalogue.places import builtin
 from distkb.catalogue.validate import did_you_mean
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ _WORD = re.compile(r"\w+")
 def check_accounts(loaded: Loaded) -> Iterator[Problem]:
     """Yield what is wrong with the accounts of all entries."""
     causes = {record.document.path.parent: [c.id for c in record.value.causes] for record in loaded.of("entry")}
+    told = {record.document.path.parent for record in loaded.accounts}
+    for record in loaded.of("entry"):
+        own = loaded.directories[record.layer] == builtin()  # an overlay's entry may do without
+        if own and record.value.status != "draft" and record.document.path.parent not in told:
+            yield record.problem("there is no accounts.yaml beside the entry: without it, it is a draft", "status")
     runs: dict[tuple[str, ...], str] = {}
     for record in loaded.accounts:
         account = record.value

@@ -101,6 +101,8 @@ def _complete(record: Located, entry: Entry) -> Iterator[Problem]:
     for name in ("symptoms", "causes", "references"):
         if not getattr(entry, name):
             yield record.problem(f"'{name}' is empty", name)
+    if entry.repro is None and entry.status != "draft":
+        yield record.problem("'repro' is missing: an entry that no program proves is a draft", "status")
     if entry.repro is not None:
         if not entry.repro.shows:
             yield record.problem("'shows' is empty: say what the broken run must bring out", "repro", "shows")
