@@ -231,7 +231,7 @@ def _hands_on(call: ast.Call, unwrapped: set[str], function: Function, job: Scri
         return False
     given = zip(target.parameters, call.args, strict=False)
     names = {name for name, value in given if dotted(value) in unwrapped or _unwraps(value, function, job, call.lineno)}
-    run = (site.node.func for site in job.project.walk(target).sites)
+    run = (site.node.func for site in job.project.walk(target).sites if not _without_gradients(site.where.blocks))
     return any(
         dotted(one) in names
         or (isinstance(one, ast.Attribute) and dotted(one.value) in names and _runs_itself(one.attr, job))

@@ -88,7 +88,10 @@ def not_prepared(job: ScriptContext) -> Iterator[ScriptFinding]:
                 plain = full.endswith("DataLoader") and constant(keyword(call, "shuffle")) is True
                 names = {a.target for a in job.project.walk(scope).assignments if a.value is call}
                 apart = {name.removeprefix("self.") for name in names} & prepared
-                if plain and not apart and not has_spread(call) and not any(_DIVIDES.search(w) for w in words(call)):
+                divided = any(_DIVIDES.search(w) for w in words(call)) or job.origins.depends(
+                    call.args[:1], scope, "rank", "part"
+                )
+                if plain and not apart and not has_spread(call) and not divided:
                     yield hit(_UNPREPARED, scope, call, loader=shown(over))
 
 
