@@ -79,10 +79,17 @@ def test_certainty_is_never_printed() -> None:
 
 def test_healthy_logs_and_no_logs_read_differently() -> None:
     """`Nothing wrong` is only said of logs that were read."""
-    nothing = msgspec.structs.replace(diagnosis("no-evidence"), evidence=Evidence())
+    nothing = msgspec.structs.replace(diagnosis("no-evidence"), causes=(), evidence=Evidence())
     healthy = msgspec.structs.replace(nothing, evidence=Evidence(bytes_read=10))
     assert text.write(healthy, MEANINGS, Say("en")).startswith("Nothing wrong found")
     assert text.write(nothing, MEANINGS, Say("en")).startswith("No evidence")
+
+
+def test_a_run_without_an_error_gets_what_it_could_be_with_its_first_repair() -> None:
+    """Where nothing says that anything failed, the causes that fit are told as a supposition, each with a repair."""
+    page = text.write(diagnosis("no-evidence"), MEANINGS, Say("en"))
+    assert "could be" in page
+    assert "If so:" in page
 
 
 @pytest.mark.parametrize("lang", ["en", "ko"])

@@ -12,7 +12,7 @@ from distkb.locale import Say
 from distkb.report.decided import decided
 from distkb.report.layout import clean
 from distkb.report.meaning import COLLECT, Meanings
-from distkb.report.measure import answer, best_of_entries, entry_total, if_it_hangs, percent, runner_up
+from distkb.report.measure import answer, best_of_entries, could_be, entry_total, may_hang, percent, runner_up
 from distkb.report.page import unified
 from distkb.report.story import tell
 
@@ -27,8 +27,9 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
     first = diagnosis.causes[0] if diagnosis.causes else None
     if verdict in {"no-evidence", "nothing-wrong"} or first is None:
         blocks = [f"## {say(f'verdict.{verdict}')}"]
-        if supposed := if_it_hangs(diagnosis):
-            blocks += [prose(tell(diagnosis.evidence, meanings, say)), f"**{say('report.if-it-hangs')}**"]
+        if supposed := could_be(diagnosis):
+            heading = say("report.if-it-hangs" if may_hang(diagnosis) else "report.if-it-is-wrong")
+            blocks += [prose(tell(diagnosis.evidence, meanings, say)), f"**{heading}**"]
             blocks += _candidates(diagnosis, supposed, say)
         return "\n\n".join(filter(None, blocks)) + "\n"
     unexplained = verdict == "unknown" and meanings.leaves_unexplained(diagnosis.evidence.observations)

@@ -7,7 +7,9 @@ from typing import Literal
 from distkb.diagnosis.model import Diagnosis, RankedCause
 
 SUPPOSED, LEAST = 3, 0.08
-"""Most causes of a run that may hang which are told, and the least probability of the first one's entry."""
+"""Most causes of a run of which nothing says that it failed, and the least probability of the first one's entry."""
+CLEAR = 1.1
+"""Weight from which an observation is a reason to think of a cause where nothing is known to have failed."""
 
 Answer = Literal["named", "leading", "undecided", "unknown", "nothing-wrong", "no-evidence"]
 
@@ -48,15 +50,20 @@ def best_of_entries(diagnosis: Diagnosis) -> tuple[RankedCause, ...]:
     return tuple(best.values())
 
 
-def if_it_hangs(diagnosis: Diagnosis) -> tuple[RankedCause, ...]:
-    """Return what it could be if a run stands still whose output just ends: the best causes of the first entries.
+def could_be(diagnosis: Diagnosis) -> tuple[RankedCause, ...]:
+    """Return what it could be if something is wrong where nothing says so: the best causes of the first entries.
 
-    Empty where that is not supposed, and where nothing tells these causes from others.
+    Empty where nothing that was read speaks for the first, or where it is hardly likely.
     """
-    if not any(one.supposes for one in diagnosis.evidence.observations):
-        return ()
     found = best_of_entries(diagnosis)[:SUPPOSED]
-    return found if found and entry_total(diagnosis, found[0].entry.id) >= LEAST else ()
+    if not found or entry_total(diagnosis, found[0].entry.id) < LEAST:
+        return ()
+    return found if may_hang(diagnosis) or any(c.weight >= CLEAR for c in found[0].evidence) else ()
+
+
+def may_hang(diagnosis: Diagnosis) -> bool:
+    """Whether the output just ends, so that the run may stand still there."""
+    return any(one.supposes for one in diagnosis.evidence.observations)
 
 
 def runner_up(diagnosis: Diagnosis) -> RankedCause | None:

@@ -12,11 +12,13 @@ from distkb.report.decided import decided
 from distkb.report.layout import clean, cut, pad, width
 from distkb.report.meaning import COLLECT, Meanings
 from distkb.report.measure import (
+    CLEAR,
     Answer,
     answer,
     best_of_entries,
+    could_be,
     entry_total,
-    if_it_hangs,
+    may_hang,
     percent,
     runner_up,
     strength,
@@ -26,8 +28,6 @@ from distkb.report.story import clock, exact, message, tell
 
 FOR_SHOWN, AGAINST_SHOWN, EVENTS_SHOWN, CANDIDATES = 6, 3, 8, 3
 """How many observations for and against, events and candidates are printed; the JSON holds them all."""
-CLEAR = 1.1
-"""Weight from which an observation is a reason to think of a cause where nothing is known to have failed."""
 _NOISE = 0.15
 """Weight below which an observation changes nothing that a reader could notice."""
 
@@ -71,21 +71,20 @@ class _Writer:
         return self.page.text()
 
     def _nothing(self) -> None:
-        """Say that nothing fails; where the output just ends, what it would be if the run stands still there."""
+        """Say that nothing fails, and what it could be if something is wrong all the same."""
         say, page = self.say, self.page
         page.title(say(f"verdict.{self.answer}"))
-        supposed = if_it_hangs(self.diagnosis)
+        supposed = could_be(self.diagnosis)
         if supposed:
             page.blank()
             self._story()
-            page.heading(say("report.if-it-hangs"))
+            page.heading(say("report.if-it-hangs" if may_hang(self.diagnosis) else "report.if-it-is-wrong"))
             for ranked in supposed:
-                probability = percent(entry_total(self.diagnosis, ranked.entry.id))
-                title = say("report.with-probability", title=say.text(ranked.entry.title), percent=probability)
-                page.item(ranked.entry.id, title)
-                self._contributions([one for one in _for(ranked)[:1] if one.weight >= CLEAR], indent="    ")
+                self._candidate(ranked, [one for one in _for(ranked)[:1] if one.weight >= CLEAR])
         self._events()
         self._next()
+        if supposed:
+            self._read_more()
 
     def _story(self) -> None:
         told = tell(self.diagnosis.evidence, self.meanings, self.say)
@@ -135,20 +134,24 @@ class _Writer:
         self._story()
         self._decided("report.points-most", indent="")
         for ranked in self._candidates():
-            page.blank()
-            probability = percent(entry_total(self.diagnosis, ranked.entry.id))
-            title = say("report.with-probability", title=say.text(ranked.entry.title), percent=probability)
-            page.title(title, first=f"{ranked.entry.id}  ")
-            page.item(f"{ranked.cause.id} ", say.text(ranked.cause.title))
-            self._contributions(_for(ranked)[:2], indent="  ")
-            self._contributions(_against(ranked)[:1], indent="  ")
-            remedy = self._remedy() if ranked is self.diagnosis.causes[0] else ""
-            for fix in ranked.cause.fixes[:1]:
-                page.item(say("report.fix-if"), remedy or _fix_title(fix, say))
+            self._candidate(ranked, [*_for(ranked)[:2], *_against(ranked)[:1]])
         self._events()
         self._tell_apart()
         self._next()
         self._read_more()
+
+    def _candidate(self, ranked: RankedCause, reasons: list[Contribution]) -> None:
+        """Write one cause of several that are not told apart: its titles, some reasons and its first repair."""
+        say, page = self.say, self.page
+        page.blank()
+        probability = percent(entry_total(self.diagnosis, ranked.entry.id))
+        title = say("report.with-probability", title=say.text(ranked.entry.title), percent=probability)
+        page.title(title, first=f"{ranked.entry.id}  ")
+        page.item(f"{ranked.cause.id} ", say.text(ranked.cause.title))
+        self._contributions(reasons, indent="  ")
+        remedy = self._remedy() if ranked is self.diagnosis.causes[0] else ""
+        for fix in ranked.cause.fixes[:1]:
+            page.item(say("report.fix-if"), remedy or _fix_title(fix, say))
 
     def _unknown(self, nearest: RankedCause | None) -> None:
         say, page = self.say, self.page

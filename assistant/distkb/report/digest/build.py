@@ -22,7 +22,7 @@ from distkb.report.digest.text import cost, write
 from distkb.report.digest.tokens import tokens
 from distkb.report.layout import clean, cut
 from distkb.report.meaning import Meanings
-from distkb.report.measure import answer, best_of_entries, entry_total, if_it_hangs, percent, strength
+from distkb.report.measure import answer, best_of_entries, could_be, entry_total, may_hang, percent, strength
 from distkb.report.story import clock, message, tell
 
 BUDGET = 3000
@@ -240,10 +240,11 @@ class _Writer:
             yield self._sentence(told)
         causes = best_of_entries(self.diagnosis)[:CAUSES]
         if self.diagnosis.verdict == "no-evidence":
-            causes = if_it_hangs(self.diagnosis)
+            causes = could_be(self.diagnosis)
             if not causes:
                 return
-            yield self._sentence(f"{say('report.if-it-hangs')}:")
+            heading = say("report.if-it-hangs" if may_hang(self.diagnosis) else "report.if-it-is-wrong")
+            yield self._sentence(f"{heading}:")
         for place, ranked in enumerate(causes):
             title = say(
                 "report.with-probability", title=say.text(ranked.cause.title), percent=percent(ranked.probability)
