@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,21 +12,15 @@ from distkb.evidence.artifacts import Artifacts, read_artifacts
 from distkb.evidence.border import fit_to_show
 from distkb.evidence.guarded import guarded
 from distkb.evidence.implied import concluded_facts, implied_facts
-from distkb.evidence.observation import Evidence, Skipped
+from distkb.evidence.observation import Evidence, Quote, Skipped
 from distkb.evidence.read import Progress, merge, read_evidence
-from distkb.evidence.readers.report.failure_text import FAILURE_SHARE, failure_text, unprinted, without_lines
-from distkb.evidence.readers.report.report_reader import take_apart
-from distkb.evidence.readers.scripts.source import Script
+from distkb.evidence.readers.report.failure_text import without_lines
 from distkb.evidence.run.closeup import Wish
-from distkb.evidence.text.printed import written_words
+from distkb.evidence.text.clean import quote_text
+from distkb.evidence.text.printed import written_kinds
 from distkb.evidence.walk import take_stock
-from distkb.search.affinity import HALF_WORDS_OF_ERROR, HALF_WORDS_OF_RUN, LISTED, affinity, damped_words
+from distkb.likeness import RunLikeness, of_error, of_report, of_run
 from distkb.search.index import Index, build, load
-from distkb.search.query import listed
-from distkb.search.wording import WORDING, weights
-
-WRITTEN = 0.5
-"""Weight of the words of scripts beside those of what the run printed: most of a script works."""
 
 
 def read(  # noqa: PLR0913 - all that can be given
@@ -76,25 +70,33 @@ def read(  # noqa: PLR0913 - all that can be given
     said = bool(report and report.strip())
     if said or index is None:
         evidence = msgspec.structs.replace(evidence, unexplained=None)
-    project, words = artifacts.project(), evidence.printed
-    evidence = msgspec.structs.replace(evidence, printed="")
-    if not said and (index is None or not words):
+    project, kinds = artifacts.project(), evidence.printed
+    evidence = msgspec.structs.replace(evidence, printed={})
+    if not said and (index is None or not kinds):
         return fit_to_show(evidence)
     compared = index() if index is not None else load(build(catalogue))
     failed: list[Skipped] = []
 
     def affinity() -> dict[str, float]:
         if said:
-            return _affinity(compared, own_words(catalogue, evidence, report or "", report_name))
-        return {} if evidence.unexplained is None else _affinity_of_error(compared, evidence.unexplained.text)
+            return of_report(compared, own_words(catalogue, evidence, report or "", report_name))
+        return {} if evidence.unexplained is None else of_error(compared, evidence.unexplained.text)
 
-    def likeness() -> dict[str, float]:
-        return _likeness(compared, words, () if project is None else project.scripts) if words else {}
+    def likeness() -> RunLikeness:
+        scripts = () if project is None else project.scripts
+        places = (
+            (text, Quote(text=quote_text(text), path=script.name, line=number))
+            for script in scripts
+            for number, text in enumerate(script.lines, 1)
+        )
+        return of_run(compared, kinds, written_kinds(places))
 
+    alike = (guarded(likeness, "-", failed) if kinds else None) or RunLikeness()
     found = msgspec.structs.replace(
         evidence,
         affinity=guarded(affinity, report_name or "-", failed) or {},
-        likeness=guarded(likeness, "-", failed) or {},
+        likeness=alike.weights,
+        alike=alike.lines,
         skipped=(*evidence.skipped, *failed),
     )
     return fit_to_show(found)
@@ -123,42 +125,3 @@ def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Pa
         bytes_read=evidence.bytes_read + artifacts.bytes_read(),
         closeup=None if evidence.closeup is None else msgspec.structs.replace(evidence.closeup, facts=artifacts.told()),
     )
-
-
-def _affinity_of_error(index: Index, error: str) -> dict[str, float]:
-    """How well an error fits each entry: by its words, the fewer the less, and by the listed messages of libraries."""
-    words = len(damped_words(index, error))
-    share = words / (words + HALF_WORDS_OF_ERROR)
-    known = listed(index, error)
-    return {
-        entry: share * weight + (LISTED if entry in known else 0.0) for entry, weight in _affinity(index, error).items()
-    }
-
-
-def _likeness(index: Index, printed: str, scripts: Iterable[Script]) -> dict[str, float]:
-    """How well what a run printed fits each entry, the less it is the less, and, by half, what its scripts say."""
-    words = len(damped_words(index, printed))
-    share = words / (words + HALF_WORDS_OF_RUN)
-    of_run = _fits(index, ((printed, 1.0),))
-    written = written_words(line for script in scripts for line in script.lines)
-    of_scripts = _fits(index, ((written, 1.0),)) if written else {}
-    return {entry: share * weight + WRITTEN * of_scripts.get(entry, 0.0) for entry, weight in of_run.items()}
-
-
-def _affinity(index: Index, report: str) -> dict[str, float]:
-    """How well a report fits each entry: above all what it says of the failure."""
-    return _fits(index, ((failure_text(take_apart(report)), FAILURE_SHARE), (report, 1.0 - FAILURE_SHARE)))
-
-
-def _fits(index: Index, texts: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """How well texts with their shares fit each entry: by the likeness of passages and by the statistics of words."""
-    likeness = dict.fromkeys(index.ids, 0.0)
-    sums = dict.fromkeys(index.ids, 0.0)
-    for words, share in texts:
-        text = unprinted(words)
-        for entry, weight in affinity(index, text).items():
-            likeness[entry] += share * weight
-        for entry, total in zip(index.ids, index.wording.weigh(damped_words(index, text)), strict=True):
-            sums[entry] += share * total
-    told = weights(sums)
-    return {entry: likeness[entry] + WORDING * told[entry] for entry in index.ids}

@@ -11,6 +11,12 @@
     return total;
   }
 
+  /* Probabilities from their logarithms, which may all be off by the same amount. */
+  function normalised(scores) {
+    var top = Math.max.apply(null, scores), weights = scores.map(score => Math.exp(score - top)), total = sum(weights);
+    return weights.map(weight => weight / total);
+  }
+
   function entropy(probabilities) {
     var total = 0;
     for (var i = 0; i < probabilities.length; i++) {
@@ -304,7 +310,7 @@
     }
 
     var decided = known.some(o => o.present && kinds.has(o.id) && kinds.get(o.id).background < constants.rare);
-    var ofWords = constants.likeness * (strongest !== null || decided ? constants.beside : 1), contributions = [];
+    var ofWords = constants.likeness * (strongest !== null || decided ? constants.beside : 1), contributions = [], unworded = [];
     var scores = table.hypotheses.map(h => {
       var raw = known.map(o => { return { observation: o, weight: certainty.get(o.id) * weigh(h, o) }; });
       var moved = capEchoes(fadeRepeats(h, oncePerGroup(raw)));
@@ -314,7 +320,7 @@
         read += item.weight;
         if (standsAlone(item.observation)) separate += item.weight;
       });
-      var likeness = h.entry && evidence.likeness ? ofWords * (evidence.likeness[h.entry] || 0) : 0;
+      var fits = evidence.likeness || {}, likeness = ofWords * ((fits[h.entry] || 0) + (fits[h.id] || 0));
       var affinity = h.entry && evidence.affinity ? constants.affinity * (evidence.affinity[h.entry] || 0) : 0;
       if (evidence.unexplained && affinity >= constants.close) {
         var alike = { id: constants.resembles, source: "log", present: true, certainty: 1, quotes: [evidence.unexplained] };
@@ -326,13 +332,11 @@
       }
       contributions.push(moved.filter(item => Math.abs(item.weight) >= 0.05)
         .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)));
-      read += (settled ? 0 : silenceOf(h)) + affinity + likeness - separate;
-      return Math.log(h.prior || 1e-12) + read / constants.temperature + separate;
+      read += (settled ? 0 : silenceOf(h)) + affinity - separate;
+      unworded.push(Math.log(h.prior || 1e-12) + read / constants.temperature + separate);
+      return unworded[unworded.length - 1] + likeness / constants.temperature;
     });
-    var top = Math.max.apply(null, scores);
-    var weights = scores.map(score => Math.exp(score - top));
-    var total = sum(weights);
-    return { posterior: weights.map(weight => weight / total), contributions: contributions };
+    return { posterior: normalised(scores), contributions: contributions, unworded: normalised(unworded) };
   };
 
   /* Causes grouped by entry, the most probable entry first; the verdict as `distkb diagnose` words it. */
@@ -376,11 +380,25 @@
       return Boolean(kind && o.present && kind.background < constants.common) || tells(o);
     }
 
+    function byEntry(posterior) {
+      var totals = new Map();
+      table.hypotheses.forEach((h, n) => totals.set(h.entry, (totals.get(h.entry) || 0) + posterior[n]));
+      return totals;
+    }
+
+    /* Whether the first entry is stated as the cause: by itself, or since nothing comes near it. */
+    function isClear(posterior) {
+      var totals = byEntry(posterior), total = totals.get(entries[0].id);
+      totals.delete(entries[0].id);
+      return total >= constants.named ||
+        (total >= constants.clear && total >= constants.lead * Math.max(0, ...totals.values()));
+    }
+
     function verdict() {
       var worded = evidence.affinity && Object.keys(evidence.affinity).length > 0;
       if (!worded && !evidence.observations.some(tells)) return "no-evidence";
       if (!entries.length) return "unknown";
-      var total = entries[0].probability, second = entries.length > 1 ? entries[1].probability : 0;
+      var total = entries[0].probability;
       var own = entries[0].causes[0].evidence
         .filter(c => c.weight >= constants.fits && c.observation.present && kinds.has(c.observation.id))
         .map(c => ({ kind: kinds.get(c.observation.id), told: c.observation.source === "report" }));
@@ -388,12 +406,12 @@
       var isDescribed = one => one.told && (one.kind.role === "context" || !one.kind.inLogs);
       var printed = own.some(one => (one.kind.role === "primary" || one.kind.role === "context") && !isDescribed(one));
       var shown = printed || own.filter(isDescribed).length >= constants.several;
-      var clear = total >= constants.named ||
-        (total >= constants.clear && total >= constants.lead * Math.max(second, other));
+      var clear = isClear(belief.posterior) && isClear(belief.unworded);
       var otherwise = entries[0].causes[0].evidence
         .some(c => c.observation.id.startsWith(constants.symptom + "=") && c.weight <= -constants.otherwise);
       if (clear && shown && !otherwise && entries[0].causes[0].probability >= constants.main * total) return "named";
       var forward = worded || entries[0].causes[0].evidence.some(c => c.weight > 0 && putsForward(c.observation));
+      forward = forward && byEntry(belief.unworded).get(entries[0].id) >= constants.unworded;
       return forward && total >= constants.leading ? "leading" : "undecided";
     }
 

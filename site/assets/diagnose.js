@@ -93,8 +93,9 @@
   /* What reads a text: a worker, which leaves the page free, else a script of the page. Return a promise of it. */
   function reader() {
     reading = reading || new Promise((done, failed) => {
-      const spoken = root.dataset.spoken.split(" ").map(address => new URL(address, location.href).href);
-      const here = () => load(root.dataset.reader).then(() => done(distkb.reader(spoken)), failed);
+      const whole = address => new URL(address, location.href).href;
+      const spoken = root.dataset.spoken.split(" ").map(whole), runs = whole(root.dataset.runs);
+      const here = () => load(root.dataset.reader).then(() => done(distkb.reader(spoken, runs)), failed);
       try {
         const worker = new Worker(root.dataset.reader), waiting = new Map();
         let number = 0;
@@ -107,7 +108,7 @@
         worker.onerror = () => { reading = null; here(); waiting.forEach(([, refuse]) => refuse(new Error("worker"))); };
         done((text, asReport) => new Promise((answer, refuse) => {
           waiting.set(++number, [answer, refuse]);
-          worker.postMessage({ number, text, asReport, spoken });
+          worker.postMessage({ number, text, asReport, spoken, runs });
         }));
       } catch (error) {
         here();

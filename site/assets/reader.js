@@ -4,8 +4,9 @@
   "use strict";
   const distkb = window.distkb, SLICE = 30;
 
-  /* Return what reads: `spoken` are the addresses of the scripts that a description takes, the index first. */
-  distkb.reader = spoken => {
+  /* Return what reads: `spoken` are the addresses of the scripts that a description takes, the index first, and `runs`
+     is that of what a log is compared with. */
+  distkb.reader = (spoken, runs) => {
     const printed = distkb.reading(distkb.diagnosePatterns);
     let running = 0, hearing = null;
 
@@ -48,7 +49,12 @@
         const telling = distkb.finish(printed.read(unexplained.text)).telling;
         affinity = await (await spokenToo()).wording.ofError(telling, unexplained.text);
       }
-      const likeness = heard ? {} : await (await spokenToo()).wording.ofRun(text);
+      let likeness = {};
+      if (!heard && text.trim()) {
+        const { wording } = await spokenToo();
+        await distkb.text.load(runs);
+        likeness = await wording.ofRun(text, distkb.diagnoseRuns);
+      }
       const lanes = distkb.lanes(text, read.observations);
       return { observations: read.observations, affinity, likeness, unexplained, logCoverage: 0, lanes };
     };
@@ -57,7 +63,7 @@
   if (window.document) return;
   let read = null;
   self.onmessage = ({ data }) => {
-    read = read || distkb.reader(data.spoken);
+    read = read || distkb.reader(data.spoken, data.runs);
     read(data.text, data.asReport).then(evidence => self.postMessage({ number: data.number, evidence }),
       error => self.postMessage({ number: data.number, error: String(error) }));
   };

@@ -24,20 +24,22 @@
   }
 
   distkb.wording = (data, index) => {
-    const known = unpack(data, index.core.alphabet);
-
-    /* Sum the log ratios of weighted words, by entry; words that no text has count nothing. */
-    function weigh(words) {
-      const sums = data.bases.map(() => 0);
-      let total = 0;
-      words.forEach((weight, word) => {
-        const found = known.get(word);
-        if (!found) return;
-        total += weight;
-        found.entries.forEach((entry, n) => { sums[entry] += weight * found.above[n] * data.unit; });
-      });
-      return data.bases.map((base, n) => total * base + sums[n]);
+    /* Sum the log ratios of weighted words, by entry or cause; words that no text has count nothing. */
+    function statistics(kept) {
+      const known = unpack(kept, index.core.alphabet);
+      return words => {
+        const sums = kept.bases.map(() => 0);
+        let total = 0;
+        words.forEach((weight, word) => {
+          const found = known.get(word);
+          if (!found) return;
+          total += weight;
+          found.entries.forEach((entry, n) => { sums[entry] += weight * found.above[n] * data.unit; });
+        });
+        return kept.bases.map((base, n) => total * base + sums[n]);
+      };
     }
+    const weigh = statistics(data);
 
     /* Turn sums of log ratios into weights against the average entry, within the cap. */
     function weights(sums) {
@@ -87,13 +89,24 @@
       return words.length <= characters ? words : words.slice(0, half) + " " + words.slice(-half);
     }
 
-    /* How well what a run printed of itself fits each entry. */
-    fits.ofRun = async text => {
+    let examples = null;
+    function exampleRuns(runs) {
+      const entries = statistics(runs.entries), own = statistics(runs.own);
+      return words => {
+        const shared = entries(words);
+        return own(words).map((value, cause) => shared[runs.owners[cause]] + value);
+      };
+    }
+
+    /* How well what a run printed of itself fits each entry, by its texts, and each cause, by example runs. */
+    fits.ofRun = async (text, runs) => {
       const words = printedWords(text);
       if (!words) return {};
       const said = await distkb.text.settled(index, () => distkb.text.affinity.words(index, words));
       const share = said.size / (said.size + data.halfWordsOfRun), found = await weighed([[words, 1]]);
-      return Object.fromEntries(Object.entries(found).map(([id, weight]) => [id, share * weight]));
+      examples = examples || exampleRuns(runs);
+      const alike = weights(examples(said)).map((weight, n) => [runs.causes[n], weight]);
+      return Object.fromEntries(Object.entries(found).map(([id, weight]) => [id, share * weight]).concat(alike));
     };
 
     /* The same of an error: the fewer its words are, the less they say; a listed message of a library says more. */

@@ -41,7 +41,9 @@ def test_words_of_a_pipeline_bring_its_entry_nearer(tmp_path: Path) -> None:
     worded, plain = answer(tmp_path, PIPELINE + FAILED), answer(tmp_path, PLAIN + FAILED)
     assert entry_probabilities(worded)["D66"] > 2 * entry_probabilities(plain)["D66"]
     cause = next(ranked for ranked in worded.causes if ranked.entry.id == "D66")
-    assert any(c.observation.id == WORDED_ALIKE and c.weight > 0 for c in cause.evidence)
+    reason = next(c for c in cause.evidence if c.observation.id == WORDED_ALIKE)
+    assert reason.weight > 0
+    assert "microbatch" in reason.observation.quotes[0].text
 
 
 def test_words_alone_are_no_evidence_of_a_failure(tmp_path: Path) -> None:
@@ -51,4 +53,4 @@ def test_words_alone_are_no_evidence_of_a_failure(tmp_path: Path) -> None:
 
 def test_what_was_compared_is_not_kept(tmp_path: Path) -> None:
     """The text of a log does not go into a saved session beyond its quotes."""
-    assert answer(tmp_path, PIPELINE + FAILED).evidence.printed == ""
+    assert answer(tmp_path, PIPELINE + FAILED).evidence.printed == {}

@@ -25,7 +25,7 @@ function run(file) {
   vm.runInContext(fs.readFileSync(file, "utf8"), context, { filename: file });
 }
 
-["diagnose-patterns.js", "diagnose-said.js", "diagnose-table.js", "search-index.js", "text.js", "affinity.js", "diagnose-wording.js", "wording.js", "reading.js", "belief.js", "session.js"]
+["diagnose-patterns.js", "diagnose-said.js", "diagnose-table.js", "search-index.js", "text.js", "affinity.js", "diagnose-wording.js", "diagnose-runs.js", "wording.js", "reading.js", "belief.js", "session.js"]
   .forEach((name) => run(folder + name));
 const distkb = context.distkb;
 
@@ -68,7 +68,7 @@ async function main() {
   for (const text of asked.logs) {
     const unexplained = distkb.finish(reading.read(text)).unexplained;
     const telling = unexplained ? distkb.finish(reading.read(unexplained.text)).telling : "";
-    logs.push({ unexplained, affinity: unexplained ? await wording.ofError(telling, unexplained.text) : {}, likeness: await wording.ofRun(text) });
+    logs.push({ unexplained, affinity: unexplained ? await wording.ofError(telling, unexplained.text) : {}, likeness: await wording.ofRun(text, distkb.diagnoseRuns) });
   }
   const sessions = asked.sessions.map((events) => viewed(session.view(events)));
   process.stdout.write(JSON.stringify({ read, logs, sessions }));

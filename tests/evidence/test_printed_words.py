@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import string
 
-from distkb.evidence.text.printed import CHARACTERS, printed_words, written_words
+from distkb.evidence.text.printed import CHARACTERS, LINES, printed_kinds, sentences, written_kinds
 
 OUTPUT = """[rank0]: epoch 3 step 120 loss 0.4312
 [rank0]: epoch 3 step 130 loss 0.4127
@@ -17,6 +17,11 @@ Traceback (most recent call last):
     return func(*args, **kwargs)
 ValueError: unequal shares
 """
+
+
+def printed_words(lines: list[str]) -> str:
+    """The kinds of lines as sentences."""
+    return sentences(printed_kinds((line, None) for line in lines))
 
 
 def test_a_kind_of_line_counts_once_whatever_its_numbers() -> None:
@@ -42,4 +47,10 @@ def test_any_text_gives_a_bounded_number_of_words() -> None:
     for _ in range(50):
         lines = ["".join(source.choices(alphabet, k=source.randrange(200))) for _ in range(source.randrange(900))]
         assert len(printed_words(lines)) <= CHARACTERS + 1
-        assert len(written_words(lines)) <= CHARACTERS + 1
+        assert len(written_kinds((line, None) for line in lines)) <= LINES
+
+
+def test_a_kind_of_line_has_the_place_of_its_first_line() -> None:
+    """What is quoted for a kind of line is the first one of its kind."""
+    kinds = printed_kinds((line, number) for number, line in enumerate(OUTPUT.splitlines(), 1))
+    assert {place for kind, place in kinds.items() if "loss" in kind} == {1}

@@ -1,6 +1,6 @@
-"""How people tell a failure: the file `accounts.yaml` beside an entry's `entry.yaml`.
+"""How people tell a failure, and what runs that fail so print: `accounts.yaml` and `runs.yaml` beside `entry.yaml`.
 
-The statistics of their words lead a report to the entry; no reader ever sees them.
+The statistics of their words lead a report, or what a run prints, to the cause; no reader ever sees them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Final
 from distkb.catalogue.records import Language, Record
 
 FILE: Final = "accounts.yaml"
+RUNS: Final = "runs.yaml"
 
 
 class Account(Record, frozen=True, kw_only=True):
@@ -24,3 +25,18 @@ class Account(Record, frozen=True, kw_only=True):
 
 AccountFile = tuple[Account, ...]
 """The content of `accounts.yaml`."""
+
+
+class ExampleRun(Record, frozen=True, kw_only=True):
+    """One run that fails for a cause, as it might be: made up, not recorded, and no source for a message's wording."""
+
+    cause: str
+    """Id of the cause behind it; the cause belongs to the entry of the same folder."""
+    log: str
+    """What it prints."""
+    code: str
+    """The lines of its script, its launcher or its configuration that matter."""
+
+
+RunFile = tuple[ExampleRun, ...]
+"""The content of `runs.yaml`."""

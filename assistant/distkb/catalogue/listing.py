@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 PARTS = ("aliases", "signatures")
+EXAMPLES = ("accounts", "runs")
 """Fields of an entry that may stand in a file of their own beside it, `aliases.yaml`."""
 
 
@@ -37,7 +38,7 @@ def source_files(directory: Path) -> list[SourceFile]:
     """List the files of a knowledge base, cheaply and always in the same order.
 
     They are `glossary.yaml`, `traits.yaml`, `observations/*.yaml`, `settings/*.yaml`, `messages/*.yaml` and, in
-    `entries/<family>/<ID>-<slug>/`, `entry.yaml`, `accounts.yaml` and the files of `PARTS`.
+    `entries/<family>/<ID>-<slug>/`, `entry.yaml`, the files of `PARTS` and of `EXAMPLES`.
     What is not there or may not be read is left out: the loader says so.
     """
     root = str(directory)
@@ -46,7 +47,7 @@ def source_files(directory: Path) -> list[SourceFile]:
         found += [_file(root, f"{part}/{name}") for name in _names(f"{root}/{part}") if name.endswith(".yaml")]
     for family in _names(f"{root}/entries"):
         for name in _names(f"{root}/entries/{family}"):
-            files = ("entry", *PARTS, "accounts")
+            files = ("entry", *PARTS, *EXAMPLES)
             found += [_file(root, f"entries/{family}/{name}/{file}.yaml") for file in files]
     return [file for file in found if file is not None]
 

@@ -30,7 +30,7 @@ from distkb.catalogue.source import INVALID, Document, Key, read
 from distkb.catalogue.traits import expanded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 Kind = Literal[
     "entry",
@@ -44,6 +44,7 @@ Kind = Literal[
     "timer",
     "refusal",
     "account",
+    "run",
     "messages",
     "trait",
 ]
@@ -92,6 +93,8 @@ class Loaded:
         self.records: list[Located] = []
         self.accounts: list[Located] = []
         """In the order of their files: no other record refers to them."""
+        self.runs: list[Located] = []
+        """The same for runs that fail."""
         self.messages: list[Located] = []
         """The same for what libraries print."""
         self.problems: list[Problem] = []
@@ -120,6 +123,7 @@ class Loaded:
             timers=by_kind["timer"],
             refusals=by_kind["refusal"],
             accounts=tuple(record.value for record in self.accounts),
+            runs=tuple(record.value for record in self.runs),
             messages=tuple(record.value for record in self.messages),
         )
 
@@ -162,7 +166,7 @@ def load_located(directories: Sequence[Path]) -> Loaded:
             loaded.problems += problems
             if document.value is not INVALID:
                 _take_file(loaded, document, file.path, layer)
-            elif file.path.startswith("entries/") and not file.path.endswith(account.FILE):
+            elif file.path.startswith("entries/") and not file.path.endswith((account.FILE, account.RUNS)):
                 loaded.broken.add(document.path.parent.name.partition("-")[0])
     loaded.records.sort(key=lambda record: human_order(record.value.id))
     traits = {record.value.id: record.value for record in loaded.of("trait")}
@@ -194,8 +198,12 @@ def _parts(document: Document) -> list[Problem]:
 
 def _take_file(loaded: Loaded, document: Document, relative: str, layer: int) -> None:
     if relative.startswith("entries/"):
-        take = _take_accounts if relative.endswith(account.FILE) else _take_entry
-        take(loaded, document, layer)
+        if relative.endswith(account.FILE):
+            loaded.accounts += _examples(loaded, document, "account", account.Account, layer)
+        elif relative.endswith(account.RUNS):
+            loaded.runs += _examples(loaded, document, "run", account.ExampleRun, layer)
+        else:
+            _take_entry(loaded, document, layer)
     elif relative.startswith("messages/"):
         _take_messages(loaded, document, layer)
     else:
@@ -220,15 +228,18 @@ def _take_entry(loaded: Loaded, document: Document, layer: int) -> None:
         loaded.add(Located("signature", signature, document, ("signatures", index), layer))
 
 
-def _take_accounts(loaded: Loaded, document: Document, layer: int) -> None:
+def _examples(
+    loaded: Loaded, document: Document, kind: Kind, record: type[msgspec.Struct], layer: int
+) -> Iterator[Located]:
+    """Yield the accounts or runs of a file; what is wrong with one is noted."""
     if not isinstance(document.value, list):
-        loaded.problems.append(document.problem((), "the file must hold a list of accounts"))
+        loaded.problems.append(document.problem((), f"the file must hold a list of {kind}s"))
         return
     for index in range(len(document.value)):
-        one, problems = validate.convert(document, (index,), account.Account)
+        one, problems = validate.convert(document, (index,), record)
         loaded.problems += problems
         if one is not None:
-            loaded.accounts.append(Located("account", one, document, (index,), layer))
+            yield Located(kind, one, document, (index,), layer)
 
 
 def _take_messages(loaded: Loaded, document: Document, layer: int) -> None:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from distkb.catalogue.account import Account
+from distkb.catalogue.account import Account, ExampleRun
 from distkb.catalogue.message import LibraryMessages
 from distkb.catalogue.records import (
     LANGUAGES,
@@ -489,5 +489,7 @@ class Catalogue(Record, frozen=True, kw_only=True):
     refusals: tuple[Refusal, ...] = ()
     accounts: tuple[Account, ...] = ()
     """Only in a catalogue read from its sources: compiled, their statistics are part of the search index."""
+    runs: tuple[ExampleRun, ...] = ()
+    """The same."""
     messages: tuple[LibraryMessages, ...] = ()
     """The same."""

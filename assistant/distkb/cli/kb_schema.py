@@ -10,7 +10,7 @@ from distkb.cli import output
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode
 
-KINDS = ("entry", "accounts", "messages", "observations", "settings", "glossary")
+KINDS = ("entry", "accounts", "runs", "messages", "observations", "settings", "glossary")
 
 
 @click.command(

@@ -81,6 +81,8 @@ class Belief(msgspec.Struct, frozen=True, kw_only=True):
     """Hypothesis id → probability; sums to 1."""
     contributions: dict[str, tuple[Contribution, ...]]
     """Hypothesis id → the observations that moved it, strongest first."""
+    unworded: dict[str, float]
+    """The same probabilities without what the words of a run say: they state no cause."""
 
 
 def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
@@ -91,6 +93,7 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
     decided = any(o.present and o.id in table.kinds and table.kinds[o.id].background < RARE for o in known)
     weight_of_words = LIKENESS * (BESIDE if strongest is not None or decided else 1.0)
     scores: dict[str, float] = {}
+    unworded: dict[str, float] = {}
     contributions: dict[str, tuple[Contribution, ...]] = {}
     for hypothesis in table.hypotheses:
         moved = _contributions(table, hypothesis, known, certainty, strongest)
@@ -99,20 +102,28 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
         moved = [c for c in moved if c.weight > 0.0 or not settled or _counts_against(c.observation)]
         silence = 0.0 if settled else _silence(table, hypothesis, known, evidence)
         affinity = AFFINITY * evidence.affinity.get(hypothesis.entry.id, 0.0) if hypothesis.entry else 0.0
-        likeness = weight_of_words * evidence.likeness.get(hypothesis.entry.id, 0.0) if hypothesis.entry else 0.0
+        likeness = weight_of_words * _likeness(hypothesis, evidence)
         separate = sum(c.weight for c in moved if _stands_alone(table, c.observation))
-        read = sum(c.weight for c in moved) - separate + silence + affinity + likeness
-        scores[hypothesis.id] = math.log(hypothesis.prior or 1e-12) + read / TEMPERATURE + separate
+        read = sum(c.weight for c in moved) - separate + silence + affinity
+        unworded[hypothesis.id] = math.log(hypothesis.prior or 1e-12) + read / TEMPERATURE + separate
+        scores[hypothesis.id] = unworded[hypothesis.id] + likeness / TEMPERATURE
         if evidence.unexplained is not None and affinity >= CLOSE:
             alike = Observation(id=RESEMBLES, source="log", quotes=(evidence.unexplained,))
             moved.append(Contribution(observation=alike, weight=affinity))
         if likeness >= CLOSE:
-            worded = Observation(id=WORDED_ALIKE, source="log")
+            line = evidence.alike.get(hypothesis.id)
+            worded = Observation(id=WORDED_ALIKE, source="log", quotes=() if line is None else (line,))
             moved.append(Contribution(observation=worded, weight=likeness))
         contributions[hypothesis.id] = tuple(
             sorted((c for c in moved if abs(c.weight) >= 0.05), key=lambda c: -abs(c.weight))
         )
-    return Belief(posterior=_normalised(scores), contributions=contributions)
+    return Belief(posterior=_normalised(scores), contributions=contributions, unworded=_normalised(unworded))
+
+
+def _likeness(hypothesis: Hypothesis, evidence: Evidence) -> float:
+    """How well what a run printed of itself fits a cause: its entry's texts, and the runs that are told of it."""
+    entry = hypothesis.entry.id if hypothesis.entry else ""
+    return evidence.likeness.get(entry, 0.0) + evidence.likeness.get(hypothesis.id, 0.0)
 
 
 def unabsorbed(table: LikelihoodTable, known: Iterable[Observation]) -> list[Observation]:

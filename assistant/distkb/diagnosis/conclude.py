@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from distkb.diagnosis.belief import SYMPTOM, Belief, unabsorbed
@@ -16,6 +16,8 @@ NAMED = 0.70
 LEADING = 0.55
 """Least probability of an entry that is put forward with the request to check it: below, less than three in four of
 those put forward were right."""
+UNWORDED = 0.20
+"""Least probability of such an entry without what the words of a run say: they alone put nothing forward."""
 CLEAR = 0.50
 """Least probability of an entry that is stated as the cause when nothing else comes near it."""
 LEAD = 6.0
@@ -41,7 +43,7 @@ def conclude(table: LikelihoodTable, belief: Belief, evidence: Evidence) -> Diag
     """The answer that a belief gives, without the next step."""
     causes = _ranked(table, belief)
     other = belief.posterior[OTHER]
-    verdict = _verdict(table, causes, other, evidence)
+    verdict = _verdict(table, causes, belief, evidence)
     lead = causes[0] if causes and verdict in ("named", "leading") else None
     fix = lead.cause.fixes[0] if lead and lead.cause.fixes else None
     remedy = _remedy(table, causes[0]) if causes else None
@@ -84,14 +86,13 @@ def _ranked(table: LikelihoodTable, belief: Belief) -> tuple[RankedCause, ...]:
     return tuple(ranked)
 
 
-def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: float, evidence: Evidence) -> Verdict:
+def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], belief: Belief, evidence: Evidence) -> Verdict:
     if not evidence.affinity and not any(table.tells(o) for o in unabsorbed(table, evidence.observations)):
         return "no-evidence"
     if not causes:
         return "unknown"
-    best = causes[0].entry.id
+    best, other = causes[0].entry.id, belief.posterior[OTHER]
     total = sum(r.probability for r in causes if r.entry.id == best)
-    second = max(_totals(r for r in causes if r.entry.id != best).values(), default=0.0)
     own = [
         (kind, c.observation.source)
         for c in causes[0].evidence
@@ -102,12 +103,27 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], other: flo
     described = sum(_is_described(kind, source) for kind, source in own)
     printed = any(kind.role in ("primary", "context") and not _is_described(kind, source) for kind, source in own)
     shown = printed or described >= SEVERAL
-    clear = total >= NAMED or (total >= CLEAR and total >= LEAD * max(second, other))
+    clear = _is_clear(best, belief.posterior) and _is_clear(best, belief.unworded)
     otherwise = any(c.observation.id.startswith(f"{SYMPTOM}=") and c.weight <= -OTHERWISE for c in causes[0].evidence)
     if clear and shown and not otherwise and causes[0].probability >= MAIN * total:
         return "named"
     forward = evidence.affinity or any(_puts_forward(table, c.observation) for c in causes[0].evidence if c.weight > 0)
+    forward = forward and _by_entry(belief.unworded)[best] >= UNWORDED
     return "leading" if forward and total >= LEADING else "undecided"
+
+
+def _is_clear(entry: str, posterior: Mapping[str, float]) -> bool:
+    """Whether an entry is so probable that it is stated as the cause: by itself, or since nothing comes near it."""
+    totals = _by_entry(posterior)
+    total = totals.pop(entry)
+    return total >= NAMED or (total >= CLEAR and total >= LEAD * max(totals.values(), default=0.0))
+
+
+def _by_entry(posterior: Mapping[str, float]) -> dict[str, float]:
+    totals: dict[str, float] = defaultdict(float)
+    for name, probability in posterior.items():
+        totals[name.partition(".")[0]] += probability
+    return totals
 
 
 def _puts_forward(table: LikelihoodTable, observation: Observation) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distkb.catalogue.records import LANGUAGES, Language
 from distkb.docsite.data.signatures import patterns
 from distkb.docsite.data.table import fixes, table, words
-from distkb.docsite.data.wording import told
+from distkb.docsite.data.wording import alike, told
 from distkb.docsite.scripts import script
 from distkb.docsite.site import Page, named
 
@@ -55,6 +55,7 @@ def scripts(library: Library) -> Iterator[tuple[str, bytes]]:
     yield "diagnose-said.js", script("diagnoseSaid", told_rows)
     yield "diagnose-table.js", script("diagnoseTable", table(library))
     yield "diagnose-wording.js", script("diagnoseWording", told(library))
+    yield "diagnose-runs.js", script("diagnoseRuns", alike(library))
     for lang in LANGUAGES:
         yield f"diagnose-words-{lang}.js", script("diagnoseWords", words(library, lang))
         yield f"diagnose-fixes-{lang}.js", script("diagnoseFixes", fixes(library, lang))

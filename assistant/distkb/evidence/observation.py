@@ -193,11 +193,14 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     affinity: dict[str, Weight] = {}
     """Entry id → how well the report's words fit it, or those of an error that nothing else explains: natural-log
     likelihood ratio against the average entry."""
-    printed: str = ""
-    """The words of what the run printed, until they are compared."""
+    printed: dict[str, Quote] = {}
+    """The kinds of lines that the run printed, each with one of them, until they are compared."""
     likeness: dict[str, Weight] = {}
-    """Entry id → how well what the run printed of itself, and what its scripts say, fit it: natural-log likelihood
-    ratios against the average entry. It tells what was at work, not that anything failed."""
+    """Id of an entry or of a cause → how well what the run printed of itself, and what its scripts say, fit it:
+    natural-log likelihood ratios against the average one, which add up. It tells what was at work, not that anything
+    failed."""
+    alike: dict[str, Quote] = {}
+    """Id of a likely cause → the line that fits it best by its words."""
     unexplained: Quote | None = None
     """The first failure, where no message of the catalogue fits it: what a library raised, or a line of an error."""
     notes: tuple[Quote, ...] = ()

@@ -12,7 +12,7 @@ import msgspec
 from distkb.evidence import facts as stated
 from distkb.evidence.guarded import guarded, guarded_together
 from distkb.evidence.inventory import Found, LogFile, discover
-from distkb.evidence.observation import Evidence, Observation, Skipped
+from distkb.evidence.observation import Evidence, Observation, Quote, Skipped
 from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
 from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
 from distkb.evidence.readers.report.report_reader import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
@@ -24,8 +24,9 @@ from distkb.evidence.run.overcome import without_overcome
 from distkb.evidence.run.timeline import waited
 from distkb.evidence.run.unexplained import first_unexplained, general, without_explained, without_raised
 from distkb.evidence.scanner.scan import FileScan, LineMatch, Scanner, hit_quote
+from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
-from distkb.evidence.text.printed import is_frame, printed_words
+from distkb.evidence.text.printed import is_frame, printed_kinds
 from distkb.evidence.walk import Stock
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
         skipped=tuple(skipped),
         log_coverage=result.coverage,
-        printed=guarded(lambda: _printed(scans), "-", skipped) or "",
+        printed=guarded(lambda: _printed(scans), "-", skipped) or {},
         unexplained=result.unexplained or first_unexplained(signatures, observations),
         notes=result.notes,
         ranks=result.ranks,
@@ -145,27 +146,40 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     )
 
 
-def _printed(scans: Sequence[FileScan]) -> str:
-    """The words of what the run printed; the digits of its lines do not matter."""
-    kept = [part for scan in scans for part in ((scan.first, scan.last) if scan.end_offset else (scan.last,))]
-    return printed_words(_once(kept))
+def _printed(scans: Sequence[FileScan]) -> dict[str, Quote]:
+    """The kinds of lines that the run printed, each with a line of its kind; the digits of a line do not matter."""
+    parts = (
+        (scan, part, number)
+        for scan in scans
+        for part, number in (((scan.first, 1),) if scan.end_offset else ()) + ((scan.last, scan.end_line),)
+    )
+    kinds = printed_kinds(_once(parts))
+    return {
+        kind: Quote(text=quote_text(part.line(at)), path=scan.file.name, line=number + at, rank=scan.file.rank)
+        for kind, (scan, part, number, at) in kinds.items()
+    }
 
 
-def _once(kept: Iterable[Kept]) -> Iterator[str]:
-    """Yield each kind of line once, and what follows a line of a traceback that says where with that line."""
+def _once(
+    parts: Iterable[tuple[FileScan, Kept, int]],
+) -> Iterator[tuple[str, tuple[FileScan, Kept, int, int]]]:
+    """Yield each kind of line once, and what follows a line of a traceback that says where with that line.
+
+    With the text comes the file, the part of it, the number of the part's first line, and which of its lines it is.
+    """
     seen: set[Shape] = set()
     behind: set[tuple[Shape, Shape]] = set()
-    for part in kept:
+    for scan, part, number in parts:
         frame: Shape | None = None
-        for shape in part.shapes:
+        for at, shape in enumerate(part.shapes):
             if frame is not None:
                 if (frame, shape) not in behind:
                     behind.add((frame, shape))
-                    yield frame.text
-                    yield shape.text
+                    yield frame.text, (scan, part, number, at - 1)
+                    yield shape.text, (scan, part, number, at)
             elif shape not in seen:
                 seen.add(shape)
-                yield shape.text
+                yield shape.text, (scan, part, number, at)
             frame = shape if shape.once(is_frame) else None
 
 

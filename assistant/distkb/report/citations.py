@@ -39,7 +39,7 @@ class Citations:
 
     def __init__(self, evidence: Evidence) -> None:
         quotes = [quote for observation in evidence.observations for quote in observation.quotes]
-        quotes += evidence.notes
+        quotes += [*evidence.notes, *evidence.alike.values()]
         self.base = _common_folder({quote.path for quote in quotes if quote.path is not None})
         """Folder that the places are named from; empty where they are named as the user did."""
         self._texts: dict[Place, Quote] = {}

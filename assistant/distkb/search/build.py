@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from distkb.search import wording
+from distkb.search import runs, wording
 from distkb.search.affinity import weighted
 from distkb.search.fields import FIELD_WEIGHT, PASSAGE_WEIGHT, cited, parts
 from distkb.search.forms import Forms, is_topic
@@ -90,6 +90,7 @@ def payload_of(catalogue: Catalogue) -> Payload:
         signatures=(*_signature_rows(catalogue.entries, signatures), *message_rows(catalogue)),
         related=_related(catalogue.entries),
         wording=msgspec.Raw(msgspec.msgpack.encode(wording.build(catalogue, words_of))),
+        runs=msgspec.Raw(msgspec.msgpack.encode(runs.build(catalogue, words_of))),
     )
 
 

@@ -16,9 +16,10 @@ from distkb.search.forms import Forms
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Catalogue
+    from distkb.search.runs import RunWording
     from distkb.search.wording import Wording
 
-FORMAT = 7
+FORMAT = 8
 """Raised whenever the layout or the tokens change; `load` refuses any other number."""
 
 MESSAGE = "message"
@@ -61,6 +62,8 @@ class Payload(msgspec.Struct, array_like=True, frozen=True):
     """By entry: the entries that it names as related."""
     wording: msgspec.Raw
     """See `Wording`."""
+    runs: msgspec.Raw
+    """See `RunWording`."""
 
 
 class Term:
@@ -98,6 +101,7 @@ class Index:
         self.passage_lang = payload.passage_lang
         self._packed = payload.terms
         self._wording = payload.wording
+        self._runs = payload.runs
         self._terms: dict[str, dict[str, bytes]] = {}
         self._latin_words = payload.latin_words
         self._hangul_words = payload.hangul_words
@@ -118,6 +122,13 @@ class Index:
         from distkb.search.wording import Wording
 
         return msgspec.msgpack.decode(self._wording, type=Wording)
+
+    @cached_property
+    def runs(self) -> RunWording:
+        """Statistics of what runs print that fail for each cause, and of how their scripts are written."""
+        from distkb.search.runs import RunWording
+
+        return msgspec.msgpack.decode(self._runs, type=RunWording)
 
     def __contains__(self, word: str) -> bool:
         return self._postings(word) is not None

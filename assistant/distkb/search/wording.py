@@ -18,7 +18,7 @@ from distkb.search.affinity import damp
 from distkb.search.fields import parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from distkb.catalogue.model import Catalogue
 
@@ -64,23 +64,46 @@ class Wording(msgspec.Struct, array_like=True, frozen=True):
 def build(catalogue: Catalogue, weighted: Callable[[str], Iterable[tuple[str, float]]]) -> Wording:
     """Count the words of every entry's texts and accounts; `weighted` finds those of a text."""
     numbers = {entry.id: number for number, entry in enumerate(catalogue.entries)}
-    counts: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    lengths = [0.0] * len(numbers)
-    for number, text in _texts(catalogue, numbers):
-        for word, weight in damp(weighted(text)).items():
-            counts[word][number] += weight
-            lengths[number] += weight
-    everything = sum(lengths)
-    if not everything:
-        return Wording((0.0,) * len(numbers), {})
-    words = {}
-    for word in sorted(counts):
-        expected = SMOOTHING * sum(counts[word].values()) / everything
-        words[word] = b"".join(
-            _PAIR.pack(number, min(65535, round(math.log1p(count / expected) / UNIT)))
-            for number, count in sorted(counts[word].items())
-        )
-    return Wording(tuple(round(math.log(SMOOTHING / (length + SMOOTHING)), 6) for length in lengths), words)
+    texts = ((number, damp(weighted(text))) for number, text in _texts(catalogue, numbers))
+    return against_all(counted(texts, len(numbers)))
+
+
+Counts = list[dict[str, float]]
+"""By number of what tells them, the words of some texts with their weights."""
+
+
+def counted(texts: Iterable[tuple[int, Mapping[str, float]]], size: int) -> Counts:
+    """Sum up the words of texts, each with the number of what it belongs to."""
+    counts: Counts = [defaultdict(float) for _ in range(size)]
+    for number, words in texts:
+        for word, weight in words.items():
+            counts[number][word] += weight
+    return counts
+
+
+def against_all(counts: Counts) -> Wording:
+    """Compare the words of each with those of all together."""
+    everything: dict[str, float] = defaultdict(float)
+    for own in counts:
+        for word, count in own.items():
+            everything[word] += count
+    total = sum(everything.values())
+    expected = {word: SMOOTHING * count / total for word, count in everything.items()}
+    return compared(counts, [expected] * len(counts), SMOOTHING)
+
+
+def compared(counts: Counts, expected: Sequence[Mapping[str, float]], smoothing: float) -> Wording:
+    """Compare the words of each with what is expected of it, in `smoothing` words."""
+    pairs: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for number, own in enumerate(counts):
+        for word, count in own.items():
+            above = round(math.log1p(count / expected[number][word]) / UNIT)
+            pairs[word].append((number, min(65535, above)))
+    lengths = [sum(own.values()) for own in counts]
+    return Wording(
+        tuple(round(math.log(smoothing / (length + smoothing)), 6) for length in lengths),
+        {word: b"".join(_PAIR.pack(*pair) for pair in pairs[word]) for word in sorted(pairs)},
+    )
 
 
 def _texts(catalogue: Catalogue, numbers: Mapping[str, int]) -> Iterable[tuple[int, str]]:

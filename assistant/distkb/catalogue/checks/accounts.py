@@ -1,4 +1,4 @@
-"""Accounts belong to the entry beside them, are long enough to tell something, and are not copies of one another."""
+"""Accounts and runs belong to the entry beside them, are long enough to tell something, and accounts are no copies."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ def check_accounts(loaded: Loaded) -> Iterator[Problem]:
         if own and record.value.status != "draft" and record.document.path.parent not in told:
             yield record.problem("there is no accounts.yaml beside the entry: without it, it is a draft", "status")
     runs: dict[tuple[str, ...], str] = {}
+    for record in (*loaded.accounts, *loaded.runs):
+        known = causes.get(record.document.path.parent, [])
+        if known and record.value.cause not in known:
+            hint = did_you_mean(record.value.cause, known)
+            yield record.problem(f"the entry beside it has no cause '{record.value.cause}'{hint}", "cause")
     for record in loaded.accounts:
         account = record.value
-        known = causes.get(record.document.path.parent, [])
-        if known and account.cause not in known:
-            message = f"the entry beside it has no cause '{account.cause}'{did_you_mean(account.cause, known)}"
-            yield record.problem(message, "cause")
         if not LEAST <= len(account.text.strip()) <= MOST:
             message = f"an account has {LEAST} to {MOST} characters, not {len(account.text.strip())}"
             yield record.problem(message, "text")

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final, get_args
 
 from distkb.catalogue.checks.texts import UNWRITTEN
-from distkb.catalogue.listing import ENTRY_ID, PARTS
+from distkb.catalogue.listing import ENTRY_ID, EXAMPLES, PARTS
 from distkb.catalogue.model import Entry, Family
 from distkb.catalogue.problem import Problem
 from distkb.catalogue.validate import did_you_mean, fields_of
@@ -207,8 +207,8 @@ def _stray(directory: Path) -> Iterator[Problem]:
             if not (home / "entry.yaml").is_file():
                 yield Problem(str(home), 1, 1, "holds no entry.yaml")
             for path in sorted(home.glob("*.y*ml")):
-                if path.suffix != ".yaml" or path.stem not in ("entry", *PARTS, "accounts"):
-                    expected = ", ".join(f"{name}.yaml" for name in ("entry", *PARTS, "accounts"))
+                if path.suffix != ".yaml" or path.stem not in ("entry", *PARTS, *EXAMPLES):
+                    expected = ", ".join(f"{name}.yaml" for name in ("entry", *PARTS, *EXAMPLES))
                     yield Problem(str(path), 1, 1, f"is not read: expected {expected}")
     for path in sorted([*directory.glob("observations/*"), *directory.glob("settings/*"), *directory.glob("*.y*ml")]):
         is_list = path.parent != directory and path.suffix == ".yaml"

@@ -42,7 +42,7 @@ CONSTANTS: Mapping[ModuleType, tuple[str, ...]] = {
         "REPORT_SILENCE",
     ),
     likelihood: ("HELPS_ANYWAY", "RULED_OUT", "_FLOOR"),
-    conclude: ("NAMED", "LEADING", "CLEAR", "LEAD", "MAIN", "FITS", "COMMON", "OTHERWISE", "SEVERAL"),
+    conclude: ("NAMED", "LEADING", "UNWORDED", "CLEAR", "LEAD", "MAIN", "FITS", "COMMON", "OTHERWISE", "SEVERAL"),
     information: ("MISTAKE", "MISREAD"),
     guide: ("CLEAR_BACKGROUND",),
     known: ("LINE_CERTAINTY", "IMPLIED"),

@@ -1,4 +1,4 @@
-"""The statistics of words for the browser: how likely each entry's failure is told in the words of a report."""
+"""The statistics of words for the browser: how likely a report tells, and a run prints, the failure of each entry."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from distkb.docsite.data.packed import fronts, numbers, steps
 from distkb.evidence.readers.report.failure_text import FAILURE_SHARE, PRINTED
 from distkb.evidence.text import printed
 from distkb.evidence.text.traceback import LIBRARY
-from distkb.search import wording
+from distkb.search import runs, wording
 from distkb.search.affinity import HALF_WORDS_OF_ERROR, HALF_WORDS_OF_RUN, LISTED, weighted
 from distkb.search.build import message_rows
 from distkb.search.forms import Forms
 from distkb.search.index import MESSAGE, load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from distkb.docsite.views import Library
     from distkb.search.index import SignatureRow
@@ -29,16 +29,9 @@ def told(library: Library) -> dict[str, Any]:
     ratio of each in units of `unit`. Packed as `packed` says, in the alphabet of the search index. `messages`: the
     number of an entry and the pattern of a message that is listed for it.
     """
-    kept, rows = _kept(library)
-    packed: list[int] = []
-    names = sorted(kept.words)
-    for name in names:
-        pairs = list(struct.iter_unpack("<HH", kept.words[name]))
-        packed += [len(pairs), *steps(number for number, _ in pairs), *(above for _, above in pairs)]
+    kept, _, rows = _kept(library)
     return {
-        "bases": kept.bases,
-        "words": fronts(names),
-        "pairs": numbers(packed),
+        **_packed(kept),
         "unit": wording.UNIT,
         "sharpness": wording.SHARPNESS,
         "cap": wording.CAP,
@@ -63,9 +56,38 @@ def told(library: Library) -> dict[str, Any]:
     }
 
 
-def _kept(library: Library) -> tuple[wording.Wording, Sequence[SignatureRow]]:
+def alike(library: Library) -> dict[str, Any]:
+    """Return the statistics of example runs; the value of `distkb.diagnoseRuns`.
+
+    `entries` and `own` are packed as `told` says: of the entries that have runs, and, by number of a cause, by how much
+    its log ratio is above its entry's. `owners`: by cause, the number of its entry among those.
+    """
+    _, kept, _ = _kept(library)
+    return {
+        "causes": kept.causes,
+        "owners": kept.owners,
+        "entries": _packed(kept.of_entries),
+        "own": _packed(kept.of_causes),
+    }
+
+
+def _packed(kept: wording.Wording) -> dict[str, Any]:
+    packed: list[int] = []
+    names = sorted(kept.words)
+    for name in names:
+        pairs = list(struct.iter_unpack("<HH", kept.words[name]))
+        packed += [len(pairs), *steps(number for number, _ in pairs), *(above for _, above in pairs)]
+    return {"bases": kept.bases, "words": fronts(names), "pairs": numbers(packed)}
+
+
+def _kept(library: Library) -> tuple[wording.Wording, runs.RunWording, Sequence[SignatureRow]]:
     if library.search:
         index = load(library.search)
-        return index.wording, index.signatures
+        return index.wording, index.runs, index.signatures
     forms = Forms.of_terms(library.catalogue.terms)
-    return wording.build(library.catalogue, lambda text: weighted(forms, text)), tuple(message_rows(library.catalogue))
+
+    def words(text: str) -> Iterable[tuple[str, float]]:
+        return weighted(forms, text)
+
+    catalogue = library.catalogue
+    return wording.build(catalogue, words), runs.build(catalogue, words), tuple(message_rows(catalogue))

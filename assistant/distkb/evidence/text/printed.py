@@ -7,7 +7,7 @@ are compared with the texts of the catalogue. The browser picks them with the sa
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from distkb.evidence.text.traceback import is_library
 
@@ -30,15 +30,19 @@ OTHERS = (
 )
 """Lines that a library or a launcher prints of itself."""
 _FRAME, _MARKS, _OTHERS = re.compile(FRAME), re.compile(MARKS), re.compile(OTHERS)
+Place = TypeVar("Place")
 LEAST = 4
 """Characters of a line that says anything."""
 
 
-def printed_words(lines: Iterable[str]) -> str:
-    """Return the kinds of lines of some output as sentences: what the program says, its errors, its own code."""
-    kinds: dict[str, None] = {}
+def printed_kinds(lines: Iterable[tuple[str, Place]]) -> dict[str, Place]:
+    """Return the kinds of lines of some output, each with the place of its first line.
+
+    They are what the program says, its errors, and its own code.
+    """
+    kinds: dict[str, Place] = {}
     own: bool | None = None
-    for line in lines:
+    for line, place in lines:
         text, quoted = line[:WIDTH], own
         frame = _FRAME.match(text)
         own = None if frame is None else not is_library(frame[1])
@@ -46,10 +50,8 @@ def printed_words(lines: Iterable[str]) -> str:
             text = frame[2] or "" if own else ""
         elif quoted is False or (quoted is None and _OTHERS.search(text)):
             continue
-        kind = " ".join(_MARKS.sub(" ", text).split())
-        if len(kind) >= LEAST:
-            kinds[kind] = None
-    return sentences(kinds)
+        _keep(kinds, text, place)
+    return _bounded(kinds)
 
 
 def is_frame(line: str) -> bool:
@@ -57,17 +59,29 @@ def is_frame(line: str) -> bool:
     return _FRAME.match(line[:WIDTH]) is not None
 
 
-def written_words(lines: Iterable[str]) -> str:
-    """Return the lines of scripts as sentences."""
-    return sentences(
-        {kind: None for line in lines if len(kind := " ".join(_MARKS.sub(" ", line[:WIDTH]).split())) >= LEAST}
-    )
+def written_kinds(lines: Iterable[tuple[str, Place]]) -> dict[str, Place]:
+    """Return the same of the lines of scripts, all of which count."""
+    kinds: dict[str, Place] = {}
+    for line, place in lines:
+        _keep(kinds, line[:WIDTH], place)
+    return _bounded(kinds)
+
+
+def _keep(kinds: dict[str, Place], text: str, place: Place) -> None:
+    kind = " ".join(_MARKS.sub(" ", text).split())
+    if len(kind) >= LEAST:
+        kinds.setdefault(kind, place)
+
+
+def _bounded(kinds: dict[str, Place]) -> dict[str, Place]:
+    """Return the first and the last of the kinds, as many as are compared."""
+    if len(kinds) <= LINES:
+        return kinds
+    known = list(kinds.items())
+    return dict([*known[: LINES // 2], *known[-LINES // 2 :]])
 
 
 def sentences(kinds: Iterable[str]) -> str:
-    """Return the first and the last of some lines as sentences, as many as are compared."""
-    known = list(kinds)
-    if len(known) > LINES:
-        known = [*known[: LINES // 2], *known[-LINES // 2 :]]
-    text = ". ".join(known)
+    """Return kinds of lines as sentences, of too many characters the first and the last."""
+    text = ". ".join(kinds)
     return text if len(text) <= CHARACTERS else f"{text[: CHARACTERS // 2]} {text[-CHARACTERS // 2 :]}"

@@ -1,0 +1,69 @@
+"""How likely each cause's failure looks like what a run prints and how its script is written.
+
+The same model of words as in `wording`, over the example runs, on two levels: the words of an entry's runs against
+those of all, and those of a cause's runs against its entry's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distkb.search.affinity import damp
+from distkb.search.wording import SMOOTHING, Wording, against_all, compared, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from distkb.catalogue.model import Catalogue
+
+OF_CAUSE = 500.0
+"""Weight of an entry's statistics in those of each of its causes, in words."""
+_MARKS = re.compile(r"[\d.:,\[\]|/#%=^~-]+")
+"""Numbers and what stands around them, which differ from run to run."""
+
+
+class RunWording(msgspec.Struct, array_like=True, frozen=True):
+    """The statistics, built once and kept in the search index."""
+
+    causes: tuple[str, ...]
+    """Ids of the causes that have runs."""
+    owners: tuple[int, ...]
+    """By cause: the number of its entry among those that have runs."""
+    of_entries: Wording
+    of_causes: Wording
+    """By how much the log ratio of a cause is above its entry's."""
+
+    def weigh(self, words: Mapping[str, float]) -> list[float]:
+        """Sum the log ratios of weighted words, by cause."""
+        entries, causes = self.of_entries.weigh(words), self.of_causes.weigh(words)
+        return [entries[owner] + own for owner, own in zip(self.owners, causes, strict=True)]
+
+
+def build(catalogue: Catalogue, weighted: Callable[[str], Iterable[tuple[str, float]]]) -> RunWording:
+    """Count the words of every cause's example runs; `weighted` finds those of a text."""
+    causes = tuple(sorted({run.cause for run in catalogue.runs}))
+    entries = sorted({cause.partition(".")[0] for cause in causes})
+    number = {cause: at for at, cause in enumerate(causes)}
+    owners = tuple(entries.index(cause.partition(".")[0]) for cause in causes)
+
+    def texts() -> Iterator[tuple[int, dict[str, float]]]:
+        for run in catalogue.runs:
+            for text in (run.log, run.code):
+                yield number[run.cause], damp(weighted(_MARKS.sub(" ", text)))
+
+    of_causes = counted(texts(), len(causes))
+    of_entries = counted(zip(owners, of_causes, strict=True), len(entries))
+    everything = counted(((0, words) for words in of_entries), 1)[0]
+    total = sum(everything.values())
+
+    def expected(own: Mapping[str, float]) -> dict[str, float]:
+        share = OF_CAUSE / (sum(own.values()) + SMOOTHING)
+        return {word: share * (count + SMOOTHING * everything[word] / total) for word, count in own.items()}
+
+    of_owner = [expected(own) for own in of_entries]
+    return RunWording(
+        causes, owners, against_all(of_entries), compared(of_causes, [of_owner[owner] for owner in owners], OF_CAUSE)
+    )
