@@ -1,4 +1,4 @@
-"""Accounts are checked against the entry beside them, and a broken file costs nothing else."""
+"""Accounts and runs are checked against the entry beside them, and a broken file costs nothing else."""
 
 from __future__ import annotations
 
@@ -48,6 +48,25 @@ def test_what_is_wrong_with_accounts_is_said_with_its_place(tmp_path: Path) -> N
     problems = [str(problem) for problem in check_directories([KB, tmp_path])]
     for name, (_, said) in FAULTS.items():
         assert any(f"{name}-copy/accounts.yaml{said}" in problem for problem in problems), problems
+
+
+RUN = "- cause: {cause}\n  log: step 1 loss 0.5\n  code: train()\n"
+RUN_FAULTS = {
+    "X21": (RUN.format(cause="X21.zz"), ":1:10: the entry beside it has no cause 'X21.zz'"),
+    "X22": ("runs: []\n", ":1:1: the file must hold a list of runs"),
+    "X23": ("- cause: X23.a\n  log: step 1\n", ":1:3: missing field 'code'"),
+}
+
+
+def test_what_is_wrong_with_runs_is_said_with_its_place(tmp_path: Path) -> None:
+    """Every fault of a file of runs must be said with file, line and column, and a sound file brings none."""
+    for name, (content, _) in RUN_FAULTS.items():
+        (copied(tmp_path, name) / "runs.yaml").write_text(content, encoding="utf-8")
+    (copied(tmp_path, "X24") / "runs.yaml").write_text(RUN.format(cause="X24.a"), encoding="utf-8")
+    problems = [str(problem) for problem in check_directories([KB, tmp_path]) if "runs.yaml" in str(problem)]
+    for name, (_, said) in RUN_FAULTS.items():
+        assert any(f"{name}-copy/runs.yaml{said}" in problem for problem in problems), problems
+    assert not [problem for problem in problems if "X24-copy" in problem]
 
 
 def test_sound_accounts_are_quiet(overlay: Path) -> None:

@@ -7,6 +7,7 @@ those of all, and those of a cause's runs against its entry's.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,12 +16,14 @@ from distkb.search.affinity import damp
 from distkb.search.wording import SMOOTHING, Wording, against_all, compared, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from distkb.catalogue.model import Catalogue
 
 OF_CAUSE = 500.0
 """Weight of an entry's statistics in those of each of its causes, in words."""
+LEAST = 2
+"""Runs that have a word which counts: what only one says is its own subject."""
 _MARKS = re.compile(r"[\d.:,\[\]|/#%=^~-]+")
 """Numbers and what stands around them, which differ from run to run."""
 
@@ -44,17 +47,24 @@ class RunWording(msgspec.Struct, array_like=True, frozen=True):
 
 def build(catalogue: Catalogue, weighted: Callable[[str], Iterable[tuple[str, float]]]) -> RunWording:
     """Count the words of every cause's example runs; `weighted` finds those of a text."""
-    causes = tuple(sorted({run.cause for run in catalogue.runs}))
+    known = {cause.id for entry in catalogue.entries for cause in entry.causes}
+    runs = [run for run in catalogue.runs if run.cause in known]
+    causes = tuple(sorted({run.cause for run in runs}))
     entries = sorted({cause.partition(".")[0] for cause in causes})
-    number = {cause: at for at, cause in enumerate(causes)}
+    numbers = {cause: at for at, cause in enumerate(causes)}
     owners = tuple(entries.index(cause.partition(".")[0]) for cause in causes)
-
-    def texts() -> Iterator[tuple[int, dict[str, float]]]:
-        for run in catalogue.runs:
-            for text in (run.log, run.code):
-                yield number[run.cause], damp(weighted(_MARKS.sub(" ", text)))
-
-    of_causes = counted(texts(), len(causes))
+    bags = [
+        (numbers[run.cause], [damp(weighted(_MARKS.sub(" ", text))) for text in (run.log, run.code)]) for run in runs
+    ]
+    spread = Counter(word for _, parts in bags for word in {word for part in parts for word in part})
+    of_causes = counted(
+        (
+            (number, {word: weight for word, weight in part.items() if spread[word] >= LEAST})
+            for number, parts in bags
+            for part in parts
+        ),
+        len(causes),
+    )
     of_entries = counted(zip(owners, of_causes, strict=True), len(entries))
     everything = counted(((0, words) for words in of_entries), 1)[0]
     total = sum(everything.values())
