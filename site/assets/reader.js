@@ -53,7 +53,7 @@
       if (!heard && text.trim()) {
         const { wording } = await spokenToo();
         await distkb.text.load(runs);
-        likeness = await wording.ofRun(text, distkb.diagnoseRuns);
+        likeness = await wording.ofRun(text, read.named, distkb.diagnoseRuns);
       }
       const lanes = distkb.lanes(text, read.observations);
       return { observations: read.observations, affinity, likeness, unexplained, logCoverage: 0, lanes };

@@ -791,8 +791,8 @@
       return strip(kept) ? kept : text;
     }
 
-    /* A report's observations, its text without echoes, what of it tells most by its wording, and the error that
-       nothing explains. */
+    /* A report's observations, its text without echoes, what of it tells most by its wording, the error that nothing
+       explains, and the lines whose messages are known by name. */
     function* read(text) {
       var parts = yield* takeApart(text);
       var seen = yield* signatures(parts);
@@ -800,10 +800,11 @@
       var facts = yield* factsOf(parts);
       var rest = own(text, seen);
       var told = yield* telling(rest === text ? parts : yield* takeApart(rest));
-      var merged = merge(seen.concat(traced, facts));
+      var merged = merge(seen.concat(traced, facts)), named = new Set();
+      seen.forEach(one => { if (failures.has(one.id) || echoes.has(one.id)) one.quotes.forEach(place => named.add(place.line)); });
       return {
         observations: merge(merged.concat(concludedFacts(merged))), telling: told, own: rest, isOutput: isOutput(parts),
-        unexplained: unexplained(chains, seen.concat(traced))
+        unexplained: unexplained(chains, seen.concat(traced)), named: named
       };
     }
 

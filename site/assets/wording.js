@@ -68,22 +68,24 @@
     /* A report's affinity to each entry: of what tells about the failure, and of all its words. */
     const fits = (telling, report) => weighed([[telling, data.tellingShare], [report, 1 - data.tellingShare]]);
 
-    /* The kinds of lines that a program printed of itself, as sentences. */
-    function printedWords(text) {
+    /* The kinds of lines that a program printed of itself, as sentences, without those of the lines that are `named`. */
+    function printedWords(text, named) {
       const { frame, library, marks, others, lines, characters, width, least } = data.ofRun;
       const [frames, libraries, spared] = [frame, library, others].map(source => new RegExp(source));
-      const numbers = new RegExp(marks, "g"), kinds = new Set();
-      let own = null;
+      const numbers = new RegExp(marks, "g"), kinds = new Set(), told = new Set();
+      let own = null, number = 0;
       for (const line of text.split("\n")) {
         let said = Array.from(line.slice(0, 2 * width)).slice(0, width).join("");
+        number += 1;
         const quoted = own, found = frames.exec(said);
         own = found ? !libraries.test(found[1].replaceAll("\\", "/")) : null;
         if (found) said = own && found[2] || "";
         else if (quoted === false || (quoted === null && spared.test(said))) continue;
         const kind = said.replace(numbers, " ").trim().split(/\s+/).join(" ");
-        if (kind.length >= least) kinds.add(kind);
+        if (named.has(number)) told.add(kind);
+        else if (kind.length >= least) kinds.add(kind);
       }
-      let known = Array.from(kinds);
+      let known = Array.from(kinds).filter(kind => !told.has(kind));
       if (known.length > lines) known = known.slice(0, lines / 2).concat(known.slice(-lines / 2));
       const words = known.join(". "), half = characters / 2;
       return words.length <= characters ? words : words.slice(0, half) + " " + words.slice(-half);
@@ -99,8 +101,8 @@
     }
 
     /* How well what a run printed of itself fits each entry, by its texts, and each cause, by example runs. */
-    fits.ofRun = async (text, runs) => {
-      const words = printedWords(text);
+    fits.ofRun = async (text, named, runs) => {
+      const words = printedWords(text, named);
       if (!words) return {};
       const said = await distkb.text.settled(index, () => distkb.text.affinity.words(index, words));
       const share = said.size / (said.size + data.halfWordsOfRun), found = await weighed([[words, 1]]);

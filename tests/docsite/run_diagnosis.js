@@ -64,11 +64,11 @@ async function main() {
     const view = session.view([{ type: "evidence-added", label: "description", evidence }]);
     read.push({ observations: found.observations, telling: found.telling, affinity, view: viewed(view) });
   }
-  const logs = [];
+  const logs = [], printed = distkb.reading(distkb.diagnosePatterns);
   for (const text of asked.logs) {
-    const unexplained = distkb.finish(reading.read(text)).unexplained;
-    const telling = unexplained ? distkb.finish(reading.read(unexplained.text)).telling : "";
-    logs.push({ unexplained, affinity: unexplained ? await wording.ofError(telling, unexplained.text) : {}, likeness: await wording.ofRun(text, distkb.diagnoseRuns) });
+    const { unexplained, named } = distkb.finish(printed.read(text));
+    const telling = unexplained ? distkb.finish(printed.read(unexplained.text)).telling : "";
+    logs.push({ unexplained, affinity: unexplained ? await wording.ofError(telling, unexplained.text) : {}, likeness: await wording.ofRun(text, named, distkb.diagnoseRuns) });
   }
   const sessions = asked.sessions.map((events) => viewed(session.view(events)));
   process.stdout.write(JSON.stringify({ read, logs, sessions }));

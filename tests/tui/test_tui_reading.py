@@ -370,6 +370,10 @@ def test_a_low_terminal_shows_every_answer_of_a_step(lang: Language) -> None:
 
     async def script(driven: Drive) -> None:
         await driven.at("session")
+        for _ in range(6):
+            if f"1 {say('tui.move.option.commands')}" in driven.shown:
+                break
+            await driven.press("s")
         for number, name in enumerate(("commands", "add", "decline"), 1):
             await driven.says(f"{number} {say(f'tui.move.option.{name}')}")
 

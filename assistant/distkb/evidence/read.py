@@ -113,7 +113,8 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     )
     scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging, earlier=earlier, wish=wish)
     endings = {signature.id for signature in signatures if signature.ending}
-    errors = {signature.id for signature in signatures if signature.role != "context"} - endings
+    failures = {signature.id for signature in signatures if signature.role != "context"}
+    errors = failures - endings
 
     def told() -> list[Observation]:
         kept = without_raised(scans, general(signatures), result.timeline)
@@ -136,7 +137,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         observations=tuple(o for o in observations if "=" in o.id or o.id in known),
         skipped=tuple(skipped),
         log_coverage=result.coverage,
-        printed=guarded(lambda: _printed(scans), "-", skipped) or {},
+        printed=guarded(lambda: _printed(scans, failures - general(signatures)), "-", skipped) or {},
         unexplained=result.unexplained or first_unexplained(signatures, observations),
         notes=result.notes,
         ranks=result.ranks,
@@ -146,18 +147,27 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     )
 
 
-def _printed(scans: Sequence[FileScan]) -> dict[str, Quote]:
-    """The kinds of lines that the run printed, each with a line of its kind; the digits of a line do not matter."""
+def _printed(scans: Sequence[FileScan], known: Collection[str]) -> dict[str, Quote]:
+    """The kinds of lines that the run printed, each with a line of its kind; the digits of a line do not matter.
+
+    Messages that are known by name are weighed by that, and left out here.
+    """
+    told = {(id(scan), hit.line) for scan in scans for hit in scan.hits if hit.signature in known}
     parts = (
         (scan, part, number)
         for scan in scans
         for part, number in (((scan.first, 1),) if scan.end_offset else ()) + ((scan.last, scan.end_line),)
     )
-    kinds = printed_kinds(_once(parts))
+    kinds = printed_kinds(one for one in _once(parts) if not _is_told(one, told))
     return {
         kind: Quote(text=quote_text(part.line(at)), path=scan.file.name, line=number + at, rank=scan.file.rank)
         for kind, (scan, part, number, at) in kinds.items()
     }
+
+
+def _is_told(line: tuple[str, tuple[FileScan, Kept, int, int]], told: Collection[tuple[int, int]]) -> bool:
+    _, (scan, _, number, at) = line
+    return (id(scan), number + at) in told
 
 
 def _once(
