@@ -44,6 +44,31 @@ def test_a_run_that_began_anew_in_the_same_file_started_over() -> None:
     assert "run.started-over" not in observed(scan(once + resumed))
 
 
+STEPS = "".join(f"step {step} loss 0.5\n" for step in range(20, 60, 10))
+ERROR = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 9, in <module>\n    train()\n'
+ERROR += "IndexError: Target -1 is out of bounds.\n"
+LIBRARY = '  File "/opt/python3.11/site-packages/torch/distributed/c10d.py", line 4, in barrier\n    work.wait()\n'
+LOST = f"{RAISED}{LIBRARY}RuntimeError: Connection closed by peer\n"
+
+
+def test_a_restart_that_goes_on_has_not_started_over_though_the_console_holds_both_attempts() -> None:
+    """What stands in the console of all attempts is not where the second one began."""
+    resumed = f"continuing from last.pt: step 50\n{ERROR}"
+    files = [scan(f"pid 7\n{STEPS}{LOST}", "attempt_0/0/stderr.log", 0, attempt=0)]
+    files += [scan(f"pid 9\n{resumed}", "attempt_1/0/stderr.log", 0, attempt=1)]
+    console = "".join(f"[default0]:{line}\n" for line in f"pid 7\n{STEPS}{LOST}pid 9\n{resumed}".splitlines())
+    seen = observed(*files, scan(console, "console.log"))
+    assert "run.started-over" not in seen
+    assert "IndexError" in seen["run.fails-anew"].quotes[0].text
+
+
+def test_a_restart_that_fails_as_the_first_attempt_did_has_not_failed_anew() -> None:
+    """An error of the script that every attempt raises is no work of the first one."""
+    files = [scan(STEPS + ERROR, f"attempt_{n}/0/stderr.log", 0, attempt=n) for n in (0, 1)]
+    assert "run.fails-anew" not in observed(*files)
+    assert "run.fails-anew" not in observed(files[0])
+
+
 def test_a_bar_that_is_redrawn_in_place_is_followed() -> None:
     """It stands in one line of the file, whose states on the way say how fast it went."""
     states = (f"train: {at}%|#  | {20 * at}/400 [00:{2 * at * at // 20:02d}<00:09, 9.9it/s]" for at in range(21))

@@ -28,7 +28,7 @@ from distkb.evidence.run.ends import (
 )
 from distkb.evidence.run.frames import frames
 from distkb.evidence.run.lines import Line, Lines
-from distkb.evidence.run.observe import Model, first_failure, observe
+from distkb.evidence.run.observe import QUOTES, Model, first_failure, observe
 from distkb.evidence.run.parting import Parting, part
 from distkb.evidence.run.positions import Position, positions
 from distkb.evidence.run.processes import Run, Trace, assemble, attempts
@@ -38,7 +38,7 @@ from distkb.evidence.run.said import began_apart, read_before_written, resumed_b
 from distkb.evidence.run.sayings import alone, talks
 from distkb.evidence.run.sizes import divided, told_apart
 from distkb.evidence.run.steps import ends_run
-from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes, plain_quote
+from distkb.evidence.run.timeline import Event, Timeline, aftermath, build, notes, plain_quote, quote
 from distkb.evidence.run.unexplained import general
 from distkb.evidence.run.versions import versions_apart
 from distkb.evidence.run.work import own_words, without_warnings, work_of
@@ -140,7 +140,7 @@ def derive(
         last=last_words(run, timeline, said) if troubled else (),
         completed=done,
         started_over=started_over([words for words, _ in tries] or _restarts(said)),
-        stuck_again=stuck_again(*(words for words, _ in (tries[0], tries[-1]))) if tries and tries[-1][1] else None,
+        stuck_again=stuck_again(tries[0][0], tries[-1][0]) if tries and not tries[-1][1].events else None,
         read_before_written=read_before_written(said, timeline) if len(run.ranked) > 1 else None,
         began_apart=began_apart(spoken),
         versions_apart=versions_apart(run.ranked, said),
@@ -163,6 +163,7 @@ def derive(
         "run.worked-before": _steps_of(before(), timeline)
         if earlier and not any(one.id == STEPS for one in shown)
         else (),
+        "run.fails-anew": _failed_anew(tries[0][1], tries[-1][1]) if tries else (),
         "logs.exception-in-library": uncaught,
     }
     sizes = told_apart(hit for process in run.processes for hit in process.hits)
@@ -261,17 +262,27 @@ def _parted(model: Model, places: Sequence[Position], frozen: bool) -> Parted:
     return Parted(parting=model.parting, places=tuple(places), last_lines=last)
 
 
-def _tries(scans: Sequence[FileScan], roles: Mapping[str, str]) -> Sequence[tuple[Mapping[str, Sequence[Line]], bool]]:
-    """What the ranks printed of their work in each of torchrun's attempts, and whether it left no failure of its own.
+def _tries(
+    scans: Sequence[FileScan], roles: Mapping[str, str]
+) -> Sequence[tuple[Mapping[str, Sequence[Line]], Timeline]]:
+    """What the ranks printed of their work in each of torchrun's attempts, and what failed in it.
 
     Nothing where there was one only.
     """
     numbers = attempts(scans)
     if len(numbers) < 2:
         return []
-    runs = [assemble(scans, number) for number in numbers]
+    # A console holds what was printed in all of them.
+    runs = [assemble([scan for scan in scans if scan.file.attempt == number], number) for number in numbers]
     timelines = [build(run, [], roles) for run in runs]
-    return [(work_of(run, timeline), not timeline.events) for run, timeline in zip(runs, timelines, strict=True)]
+    return [(work_of(run, timeline), timeline) for run, timeline in zip(runs, timelines, strict=True)]
+
+
+def _failed_anew(first: Timeline, last: Timeline) -> tuple[Quote, ...]:
+    """Return the errors of the code in which the last attempt ended, where the first one ended otherwise."""
+    if not first.events or any(event.kind == "own" for event in first.events):
+        return ()
+    return tuple(quote(event, last) for event in last.events if event.kind == "own")[:QUOTES]
 
 
 def _restarts(work: Mapping[str, Sequence[Line]]) -> list[dict[str, Sequence[Line]]]:
