@@ -1,0 +1,2 @@
+from .data import REGIONS, LoadWindows
+from .net import LoadNet
