@@ -19,7 +19,7 @@ from distkb.locale import Language, Say
 from distkb.sessions import store
 
 TMUX = shutil.which("tmux")
-LOGS = Path(__file__).parents[2] / "kb" / "incidents" / "I2-frozen-after-validation" / "logs"
+LOGS = Path(__file__).parents[2] / "kb" / "incidents" / "I1-frozen-at-first-forward" / "logs"
 PROGRAM = Path(sys.executable).with_name("distkb")
 PATIENCE_S = 120.0
 
@@ -133,7 +133,7 @@ def test_from_a_failing_run_to_its_fix_and_back_again(lang: Language, terminal: 
 
     terminal.start(str(PROGRAM), "--resume", lang=lang, columns=120, rows=40)
     shown = terminal.says("D21")
-    assert "I2-frozen-after-validation/logs" in shown
+    assert "I1-frozen-at-first-forward/logs" in shown
     terminal.keys("C-q")
     terminal.says("ended 0")
 
