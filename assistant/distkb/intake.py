@@ -84,12 +84,12 @@ def read(  # noqa: PLR0913 - all that can be given
 
     def likeness() -> RunLikeness:
         scripts = () if project is None else project.scripts
-        places = (
-            (text, Quote(text=quote_text(text), path=script.name, line=number))
-            for script in scripts
-            for number, text in enumerate(script.lines, 1)
-        )
-        return of_run(compared, kinds, written_kinds(places))
+        lines = ((text, (script, number)) for script in scripts for number, text in enumerate(script.lines, 1))
+        written = {
+            kind: Quote(text=quote_text(script.lines[number - 1]), path=script.name, line=number)
+            for kind, (script, number) in written_kinds(lines).items()
+        }
+        return of_run(compared, kinds, written)
 
     alike = (guarded(likeness, "-", failed) if kinds else None) or RunLikeness()
     found = msgspec.structs.replace(

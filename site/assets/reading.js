@@ -27,6 +27,16 @@
     return lines;
   }
 
+  /* The number of the line feed that ends each line, whatever else ends lines: logs are numbered by them. */
+  function feeds(text) {
+    var numbers = [], number = 1;
+    text.split(new RegExp("(" + BREAKS.source + ")")).forEach((piece, at) => {
+      if (at % 2 === 0) numbers.push(number);
+      else if (piece.includes("\n")) number += 1;
+    });
+    return numbers;
+  }
+
   function whole(text) {
     return /[\ud800-\udfff]/.test(text) ? text.replace(/\p{Surrogate}/gu, "?") : text;
   }
@@ -800,8 +810,9 @@
       var facts = yield* factsOf(parts);
       var rest = own(text, seen);
       var told = yield* telling(rest === text ? parts : yield* takeApart(rest));
-      var merged = merge(seen.concat(traced, facts)), named = new Set();
-      seen.forEach(one => { if (failures.has(one.id) || echoes.has(one.id)) one.quotes.forEach(place => named.add(place.line)); });
+      var merged = merge(seen.concat(traced, facts)), numbers = feeds(text);
+      var known = seen.filter(one => failures.has(one.id) || echoes.has(one.id));
+      var named = new Set([].concat(...known.map(one => one.quotes.map(place => numbers[place.line - 1]))));
       return {
         observations: merge(merged.concat(concludedFacts(merged))), telling: told, own: rest, isOutput: isOutput(parts),
         unexplained: unexplained(chains, seen.concat(traced)), named: named

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from distkb.catalogue.model import Catalogue
+from distkb.diagnosis.belief import entry_totals
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
 from distkb.diagnosis.session import Event, Redone, Session, Undone
-from distkb.diagnosis.view import entry_totals, view
+from distkb.diagnosis.view import view
 from distkb.docsite import diagnose
 from distkb.docsite.build import sources
 from distkb.docsite.data import search

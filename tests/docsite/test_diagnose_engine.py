@@ -219,6 +219,18 @@ def test_an_error_that_nothing_explains_is_weighed_the_same(engine: Engine, tmp_
     assert found["likeness"] == pytest.approx(expected.likeness, abs=1e-5)
 
 
+def test_a_message_known_by_name_is_left_out_of_the_words_behind_a_redrawn_bar(engine: Engine, tmp_path: Path) -> None:
+    """The page leaves out the same line as the terminal, also where a bar redraws itself with carriage returns."""
+    error = "Expected to have finished reduction in the prior iteration before starting a new one."
+    bar = "\r".join(f"epoch 0: {share}%|#" for share in (10, 50, 90))
+    text = LIBRARY_RAISES.format(error=f"RuntimeError: {error}") + f"{bar}\nsaving the carousel of drawers\n"
+    text = f"{bar}\n{text}"
+    (tmp_path / "train.log").write_bytes(text.encode())
+    expected = read(engine.catalogue, [tmp_path], index=lambda: engine.index)
+    assert expected.likeness
+    assert engine.scripts([], [], [text])["logs"][0]["likeness"] == pytest.approx(expected.likeness, abs=1e-5)
+
+
 @pytest.mark.browser
 def test_a_browser_ranks_reports_the_same(
     engine: Engine, texts: list[tuple[str, str]], evidence: list[Evidence], site: Site, page: Page

@@ -72,6 +72,7 @@ def test_nothing_leaves_the_readers_with_a_secret() -> None:
         ranks=(
             RankState(rank=0, state="failed", place=f"login('{secret}')", last=Quote(text=secret), sources=(secret,)),
         ),
+        alike={"D1.a": Quote(text=f"a {secret}", path=f"/logs/{secret}")},
     )
     shown = fit_to_show(evidence)
     assert secret not in str(shown)

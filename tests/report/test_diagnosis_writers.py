@@ -87,9 +87,10 @@ def test_healthy_logs_and_no_logs_read_differently() -> None:
 
 def test_a_run_without_an_error_gets_what_it_could_be_with_its_first_repair() -> None:
     """Where nothing says that anything failed, the causes that fit are told as a supposition, each with a repair."""
-    page = text.write(diagnosis("no-evidence"), MEANINGS, Say("en"))
-    assert "could be" in page
-    assert "If so:" in page
+    nothing = diagnosis("no-evidence")
+    for page in (text.write(nothing, MEANINGS, Say("en")), markdown.write(nothing, MEANINGS, Say("en"))):
+        assert "could be" in page
+        assert "If so:" in page
 
 
 @pytest.mark.parametrize("lang", ["en", "ko"])

@@ -7,8 +7,10 @@ from search_catalogue import catalogue
 
 from distkb.catalogue.account import ExampleRun
 from distkb.catalogue.model import Catalogue
+from distkb.evidence.text import printed
 from distkb.search.affinity import damped_words
 from distkb.search.index import Index, build, load
+from distkb.search.runs import MARKS
 
 LOG = "carousel of the loader turns, lap {}, drawers left 12"
 CODE = "for drawer in carousel.drawers():\n    turn(drawer)"
@@ -56,6 +58,11 @@ def test_a_word_of_one_run_alone_says_nothing() -> None:
     runs = tuple(ExampleRun(cause=cause, log=f"carousel {word}", code=CODE) for word in ("whales", "parking"))
     index = load(build(msgspec.structs.replace(plain, runs=runs)))
     assert set(index.runs.weigh(damped_words(index, "whales"))) == {0.0}
+
+
+def test_example_runs_lose_what_the_lines_of_a_run_lose() -> None:
+    """Both leave out the same marks, or the words of the one would not be those of the other."""
+    assert MARKS == printed.MARKS
 
 
 def test_a_run_of_no_cause_is_left_out() -> None:

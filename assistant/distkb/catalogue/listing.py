@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 
 PARTS = ("aliases", "signatures")
-EXAMPLES = ("accounts", "runs")
 """Fields of an entry that may stand in a file of their own beside it, `aliases.yaml`."""
+EXAMPLES = ("accounts", "runs")
+"""Files beside an entry that hold made-up examples of it."""
 
 
 class SourceFile(NamedTuple):

@@ -126,6 +126,15 @@ def _likeness(hypothesis: Hypothesis, evidence: Evidence) -> float:
     return evidence.likeness.get(entry, 0.0) + evidence.likeness.get(hypothesis.id, 0.0)
 
 
+def entry_totals(posterior: Mapping[str, float]) -> dict[str, float]:
+    """Return entry id → the sum over its causes; `OTHER` left out."""
+    totals: dict[str, float] = defaultdict(float)
+    for name, p in posterior.items():
+        if name != OTHER:
+            totals[name.partition(".")[0]] += p
+    return dict(totals)
+
+
 def unabsorbed(table: LikelihoodTable, known: Iterable[Observation]) -> list[Observation]:
     """Leave out what another observation says more exactly, or shows not to have happened.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
-from distkb.diagnosis.belief import SYMPTOM, Belief, unabsorbed
+from distkb.diagnosis.belief import SYMPTOM, Belief, entry_totals, unabsorbed
 from distkb.diagnosis.likelihood import OTHER, Kind, LikelihoodTable
 from distkb.diagnosis.model import Diagnosis, RankedCause
 from distkb.evidence.observation import Evidence, Observation, Source
@@ -63,24 +62,17 @@ def _remedies(table: LikelihoodTable, observation: Observation) -> bool:
 
 def entry_probabilities(diagnosis: Diagnosis) -> dict[str, float]:
     """Entry id → the sum over its causes, most probable first."""
-    return dict(sorted(_totals(diagnosis.causes).items(), key=lambda item: -item[1]))
-
-
-def _totals(causes: Iterable[RankedCause]) -> dict[str, float]:
-    totals: dict[str, float] = defaultdict(float)
-    for ranked in causes:
-        totals[ranked.entry.id] += ranked.probability
-    return totals
+    totals = entry_totals({ranked.cause.id: ranked.probability for ranked in diagnosis.causes})
+    return dict(sorted(totals.items(), key=lambda item: -item[1]))
 
 
 def _ranked(table: LikelihoodTable, belief: Belief) -> tuple[RankedCause, ...]:
-    totals: dict[str, float] = defaultdict(float)
+    totals = entry_totals(belief.posterior)
     ranked: list[RankedCause] = []
     for h in table.hypotheses:
         if h.entry is None or h.cause is None:
             continue
         p = belief.posterior[h.id]
-        totals[h.entry.id] += p
         ranked.append(RankedCause(entry=h.entry, cause=h.cause, probability=p, evidence=belief.contributions[h.id]))
     ranked.sort(key=lambda r: (-totals[r.entry.id], r.entry.id, -r.probability, r.cause.id))
     return tuple(ranked)
@@ -92,7 +84,7 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], belief: Be
     if not causes:
         return "unknown"
     best, other = causes[0].entry.id, belief.posterior[OTHER]
-    total = sum(r.probability for r in causes if r.entry.id == best)
+    total = entry_totals(belief.posterior)[best]
     own = [
         (kind, c.observation.source)
         for c in causes[0].evidence
@@ -108,22 +100,15 @@ def _verdict(table: LikelihoodTable, causes: tuple[RankedCause, ...], belief: Be
     if clear and shown and not otherwise and causes[0].probability >= MAIN * total:
         return "named"
     forward = evidence.affinity or any(_puts_forward(table, c.observation) for c in causes[0].evidence if c.weight > 0)
-    forward = forward and _by_entry(belief.unworded)[best] >= UNWORDED
+    forward = forward and entry_totals(belief.unworded)[best] >= UNWORDED
     return "leading" if forward and total >= LEADING else "undecided"
 
 
 def _is_clear(entry: str, posterior: Mapping[str, float]) -> bool:
     """Whether an entry is so probable that it is stated as the cause: by itself, or since nothing comes near it."""
-    totals = _by_entry(posterior)
+    totals = entry_totals(posterior)
     total = totals.pop(entry)
-    return total >= NAMED or (total >= CLEAR and total >= LEAD * max(totals.values(), default=0.0))
-
-
-def _by_entry(posterior: Mapping[str, float]) -> dict[str, float]:
-    totals: dict[str, float] = defaultdict(float)
-    for name, probability in posterior.items():
-        totals[name.partition(".")[0]] += probability
-    return totals
+    return total >= NAMED or (total >= CLEAR and total >= LEAD * max(posterior[OTHER], *totals.values()))
 
 
 def _puts_forward(table: LikelihoodTable, observation: Observation) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from distkb.catalogue.model import PROBABILITY
-from distkb.diagnosis.belief import Belief, entropy_bits
+from distkb.diagnosis.belief import Belief, entropy_bits, entry_totals
 from distkb.diagnosis.conclude import conclude
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.known import Known, shown_by
@@ -133,15 +132,6 @@ def view(session: Session, guide: Guide) -> SessionView:
         can_undo=can_undo(session.events),
         can_redo=can_redo(session.events),
     )
-
-
-def entry_totals(posterior: Mapping[str, float]) -> dict[str, float]:
-    """Return entry id → the sum over its causes; `OTHER` left out."""
-    totals: dict[str, float] = defaultdict(float)
-    for name, p in posterior.items():
-        if name != OTHER:
-            totals[name.partition(".")[0]] += p
-    return dict(totals)
 
 
 def next_moves(guide: Guide, known: Known, belief: Belief) -> tuple[Move, ...]:

@@ -16,6 +16,7 @@ def fit_to_show(evidence: Evidence) -> Evidence:
     return msgspec.structs.replace(
         evidence,
         observations=tuple(map(fit_observation, evidence.observations)),
+        alike={cause: _quote(quote) for cause, quote in evidence.alike.items()},
         notes=tuple(map(_quote, evidence.notes)),
         ranks=tuple(map(_rank, evidence.ranks)),
         runs=tuple(msgspec.structs.replace(run, name=_path(run.name)) for run in evidence.runs),

@@ -12,7 +12,7 @@ from distkb.locale import Say
 from distkb.report.decided import decided
 from distkb.report.layout import clean
 from distkb.report.meaning import COLLECT, Meanings
-from distkb.report.measure import answer, best_of_entries, could_be, entry_total, may_hang, percent, runner_up
+from distkb.report.measure import answer, best_of_entries, could_be, entry_total, percent, runner_up, supposition
 from distkb.report.page import unified
 from distkb.report.story import tell
 
@@ -28,9 +28,8 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
     if verdict in {"no-evidence", "nothing-wrong"} or first is None:
         blocks = [f"## {say(f'verdict.{verdict}')}"]
         if supposed := could_be(diagnosis):
-            heading = say("report.if-it-hangs" if may_hang(diagnosis) else "report.if-it-is-wrong")
-            blocks += [prose(tell(diagnosis.evidence, meanings, say)), f"**{heading}**"]
-            blocks += _candidates(diagnosis, supposed, say)
+            blocks += [prose(tell(diagnosis.evidence, meanings, say)), f"**{say(supposition(diagnosis))}**"]
+            blocks += _candidates(diagnosis, supposed, say, repairs=True)
         return "\n\n".join(filter(None, blocks)) + "\n"
     unexplained = verdict == "unknown" and meanings.leaves_unexplained(diagnosis.evidence.observations)
     blocks = [f"## {say('verdict.unexplained') if unexplained else _verdict(diagnosis, first, say)}"]
@@ -42,7 +41,7 @@ def write(diagnosis: Diagnosis, meanings: Meanings, say: Say) -> str:
     elif unexplained:
         blocks += _unexplained(diagnosis, meanings, say)
     else:
-        blocks += _candidates(diagnosis, best_of_entries(diagnosis)[:3], say)
+        blocks += _candidates(diagnosis, best_of_entries(diagnosis)[:3], say, repairs=verdict == "undecided")
         blocks += _decided(diagnosis, "report.points-most", say)
     blocks += _next(diagnosis, say)
     return "\n\n".join(blocks) + "\n"
@@ -90,11 +89,14 @@ def _decided(diagnosis: Diagnosis, key: str, say: Say) -> list[str]:
     return [said if found.quote is None else f"{said}\n\n{_quote(found.quote)}"]
 
 
-def _candidates(diagnosis: Diagnosis, causes: Iterable[RankedCause], say: Say) -> list[str]:
-    rows = [
-        f"- **{r.entry.id}** {prose(say.text(r.entry.title))} ({percent(entry_total(diagnosis, r.entry.id))})"
-        for r in causes
-    ]
+def _candidates(diagnosis: Diagnosis, causes: Iterable[RankedCause], say: Say, *, repairs: bool) -> list[str]:
+    rows: list[str] = []
+    for r in causes:
+        total = percent(entry_total(diagnosis, r.entry.id))
+        rows.append(f"- **{r.entry.id}** {prose(say.text(r.entry.title))} ({total})")
+        for fix in r.cause.fixes[:1] if repairs else ():
+            rows.append(f"  - {r.cause.id} {prose(say.text(r.cause.title))}")
+            rows.append(f"  - {say('report.fix-if')} {prose(say.text(fix.title))}")
     return ["\n".join(rows)] if rows else []
 
 

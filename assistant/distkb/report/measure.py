@@ -58,11 +58,15 @@ def could_be(diagnosis: Diagnosis) -> tuple[RankedCause, ...]:
     found = best_of_entries(diagnosis)[:SUPPOSED]
     if not found or entry_total(diagnosis, found[0].entry.id) < LEAST:
         return ()
-    return found if may_hang(diagnosis) or any(c.weight >= CLEAR for c in found[0].evidence) else ()
+    return found if _may_hang(diagnosis) or any(c.weight >= CLEAR for c in found[0].evidence) else ()
 
 
-def may_hang(diagnosis: Diagnosis) -> bool:
-    """Whether the output just ends, so that the run may stand still there."""
+def supposition(diagnosis: Diagnosis) -> str:
+    """Return the key of the words that stand before what it could be: the run may stand still where its output ends."""
+    return "report.if-it-hangs" if _may_hang(diagnosis) else "report.if-it-is-wrong"
+
+
+def _may_hang(diagnosis: Diagnosis) -> bool:
     return any(one.supposes for one in diagnosis.evidence.observations)
 
 

@@ -18,10 +18,10 @@ from distkb.report.measure import (
     best_of_entries,
     could_be,
     entry_total,
-    may_hang,
     percent,
     runner_up,
     strength,
+    supposition,
 )
 from distkb.report.page import Ink, Page, plain
 from distkb.report.story import clock, exact, message, tell
@@ -78,7 +78,7 @@ class _Writer:
         if supposed:
             page.blank()
             self._story()
-            page.heading(say("report.if-it-hangs" if may_hang(self.diagnosis) else "report.if-it-is-wrong"))
+            page.heading(say(supposition(self.diagnosis)))
             for ranked in supposed:
                 self._candidate(ranked, [one for one in _for(ranked)[:1] if one.weight >= CLEAR])
         self._events()

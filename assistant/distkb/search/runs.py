@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.search.affinity import damp
-from distkb.search.wording import SMOOTHING, Wording, against_all, compared, counted
+from distkb.search.wording import SMOOTHING, Wording, against_all, compared, counted, shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -24,8 +24,8 @@ OF_CAUSE = 500.0
 """Weight of an entry's statistics in those of each of its causes, in words."""
 LEAST = 2
 """Runs that have a word which counts: what only one says is its own subject."""
-_MARKS = re.compile(r"[\d.:,\[\]|/#%=^~-]+")
-"""Numbers and what stands around them, which differ from run to run."""
+MARKS = r"[\d.:,\[\]|/#%=^~-]+"
+"""Numbers and what stands around them, left out as in what a run prints (`distkb.evidence.text.printed.MARKS`)."""
 
 
 class RunWording(msgspec.Struct, array_like=True, frozen=True):
@@ -53,8 +53,9 @@ def build(catalogue: Catalogue, weighted: Callable[[str], Iterable[tuple[str, fl
     entries = sorted({cause.partition(".")[0] for cause in causes})
     numbers = {cause: at for at, cause in enumerate(causes)}
     owners = tuple(entries.index(cause.partition(".")[0]) for cause in causes)
+    marks = re.compile(MARKS)
     bags = [
-        (numbers[run.cause], [damp(weighted(_MARKS.sub(" ", text))) for text in (run.log, run.code)]) for run in runs
+        (numbers[run.cause], [damp(weighted(marks.sub(" ", text))) for text in (run.log, run.code)]) for run in runs
     ]
     spread = Counter(word for _, parts in bags for word in {word for part in parts for word in part})
     of_causes = counted(
@@ -66,12 +67,11 @@ def build(catalogue: Catalogue, weighted: Callable[[str], Iterable[tuple[str, fl
         len(causes),
     )
     of_entries = counted(zip(owners, of_causes, strict=True), len(entries))
-    everything = counted(((0, words) for words in of_entries), 1)[0]
-    total = sum(everything.values())
+    usual = shares(of_entries)
 
     def expected(own: Mapping[str, float]) -> dict[str, float]:
         share = OF_CAUSE / (sum(own.values()) + SMOOTHING)
-        return {word: share * (count + SMOOTHING * everything[word] / total) for word, count in own.items()}
+        return {word: share * (count + SMOOTHING * usual[word]) for word, count in own.items()}
 
     of_owner = [expected(own) for own in of_entries]
     return RunWording(

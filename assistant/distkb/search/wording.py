@@ -83,13 +83,15 @@ def counted(texts: Iterable[tuple[int, Mapping[str, float]]], size: int) -> Coun
 
 def against_all(counts: Counts) -> Wording:
     """Compare the words of each with those of all together."""
-    everything: dict[str, float] = defaultdict(float)
-    for own in counts:
-        for word, count in own.items():
-            everything[word] += count
-    total = sum(everything.values())
-    expected = {word: SMOOTHING * count / total for word, count in everything.items()}
+    expected = {word: SMOOTHING * share for word, share in shares(counts).items()}
     return compared(counts, [expected] * len(counts), SMOOTHING)
+
+
+def shares(counts: Counts) -> dict[str, float]:
+    """Return of each word its share in all of them."""
+    everything = counted(((0, own) for own in counts), 1)[0]
+    total = sum(everything.values())
+    return {word: count / total for word, count in everything.items()}
 
 
 def compared(counts: Counts, expected: Sequence[Mapping[str, float]], smoothing: float) -> Wording:

@@ -22,7 +22,7 @@ from distkb.report.digest.text import cost, write
 from distkb.report.digest.tokens import tokens
 from distkb.report.layout import clean, cut
 from distkb.report.meaning import Meanings
-from distkb.report.measure import answer, best_of_entries, could_be, entry_total, may_hang, percent, strength
+from distkb.report.measure import answer, best_of_entries, could_be, entry_total, percent, strength, supposition
 from distkb.report.story import clock, message, tell
 
 BUDGET = 3000
@@ -243,8 +243,7 @@ class _Writer:
             causes = could_be(self.diagnosis)
             if not causes:
                 return
-            heading = say("report.if-it-hangs" if may_hang(self.diagnosis) else "report.if-it-is-wrong")
-            yield self._sentence(f"{heading}:")
+            yield self._sentence(f"{say(supposition(self.diagnosis))}:")
         for place, ranked in enumerate(causes):
             title = say(
                 "report.with-probability", title=say.text(ranked.cause.title), percent=percent(ranked.probability)
