@@ -42,7 +42,8 @@
         role: data.roles[one[1]], background: one[2], group: one[4] || null, yieldsTo: one[5] || null,
         inLogs: (one[3] & IN_LOGS) > 0, isSignature: (one[3] & IS_SIGNATURE) > 0,
         fromLauncher: (one[3] & FROM_LAUNCHER) > 0, ending: (one[3] & ENDING) > 0,
-        silent: (one[3] & SILENT) > 0, definite: (one[3] & DEFINITE) > 0, settles: (one[3] & SETTLES) > 0, experiment: false
+        silent: (one[3] & SILENT) > 0, definite: (one[3] & DEFINITE) > 0, settles: (one[3] & SETTLES) > 0, experiment: false,
+        excludes: one[6] || []
       });
     });
     data.facts.forEach(fact => {
@@ -52,6 +53,7 @@
         values: fact[1].map(value => { return { value: value[0], share: value[1] }; })
       });
     });
+    kinds.forEach(kind => { kind.excludes = kind.excludes.map(number => names[number]); });
 
     var fixes = new Map();
     var hypotheses = data.causes.map((cause, number) => {
@@ -76,7 +78,7 @@
         kinds.set("fix." + one.id, {
           role: "context", background: constants.helpsAnyway, group: null, yieldsTo: null,
           inLogs: false, isSignature: false, fromLauncher: false, ending: false,
-          silent: false, definite: false, settles: false, experiment: true
+          silent: false, definite: false, settles: false, experiment: true, excludes: []
         });
       });
       return made;
@@ -305,8 +307,8 @@
 
     /* A person's word, or that the run failed in another way, speaks against an error that was found too. */
     function countsAgainst(item) {
-      var o = item.observation;
-      return o.source === "answer" || o.source === "report" || o.id.startsWith(constants.symptom + "=");
+      var o = item.observation, kind = kinds.get(o.id), told = [o.id].concat(kind ? kind.excludes : []);
+      return o.source === "answer" || o.source === "report" || told.some(id => id.startsWith(constants.symptom + "="));
     }
 
     var decided = known.some(o => o.present && kinds.has(o.id) && kinds.get(o.id).background < constants.rare);

@@ -401,13 +401,13 @@
     const words = engine.facts.get(question.id);
     const answer = values => act({ type: "answered", question: question.id, values, offered: [] });
     const unknown = button(say("dont-know"), () => act({ type: "dont-know", question: question.id, offered: [] }));
-    const why = whyAsked(words[1]);
+    const why = whyAsked(words[1]), label = option => meaning(`${question.id}=${option.value}`, true);
     if (question.multi) {
-      const options = question.options.map((option, n) => check(option.value, inline(words[2][n])));
+      const options = question.options.map(option => check(option.value, inline(label(option))));
       return [choices(options), element("p", { className: "row" },
         button(say("answer"), () => { if (chosen(options).length) answer(chosen(options)); }, true), unknown), why];
     }
-    const answers = question.options.map((option, n) => button(words[2][n], () => answer([option.value])));
+    const answers = question.options.map(option => button(label(option), () => answer([option.value])));
     return [numbered(element("div", { className: "answers" }, ...answers, unknown)), why];
   }
 

@@ -167,7 +167,8 @@
           observations: observations.concat(implied(observations)), affinity: meanAffinity(worded.map(e => e.affinity)),
           likeness: meanAffinity(read.map(e => e.likeness || {}).filter(one => Object.keys(one).length > 0)),
           unexplained: errors.length && errors.every(Boolean) ? errors[0] : null,
-          logCoverage: Math.max.apply(null, [0].concat(read.map(e => e.logCoverage || 0)))
+          logCoverage: Math.max.apply(null, [0].concat(read.map(e => e.logCoverage || 0))),
+          isOutput: read.some(e => e.isOutput)
         }
       };
     }
@@ -203,13 +204,19 @@
       return Array.from(found).sort((a, b) => a - b);
     }
 
-    function makeRow(reveals, mistake) {
+    /* The probabilities of some values of a fact where it is known to be one of them. */
+    function among(fact, values, distribution) {
+      var open = distribution.filter((_, i) => values.includes(fact.values[i].value)), total = sum(open);
+      return open.map(p => p / total);
+    }
+
+    function makeRow(reveals, mistake, values) {
       var fact = reveals.length === 1 ? table.facts.get(reveals[0]) : undefined, who;
       if (fact) {
-        var names = fact.values.map(v => v.value);
+        var names = values || fact.values.map(v => v.value);
         who = concerned(names.map(value => fact.id + "=" + value));
-        return pack(names, table.usual(fact.id), who, who.map(i => {
-          return table.distribution(fact.id, hypotheses[i]);
+        return pack(names, among(fact, names, table.usual(fact.id)), who, who.map(i => {
+          return among(fact, names, table.distribution(fact.id, hypotheses[i]));
         }), mistake);
       }
       var known = reveals.filter(table.knows), base = known.map(table.background);
@@ -222,9 +229,9 @@
       return pack(known.concat([""]), exclusive(base), who, chances, mistake);
     }
 
-    function row(reveals, mistake) {
-      var key = mistake + " " + reveals.join(" ");
-      if (!rows.has(key)) rows.set(key, makeRow(reveals, mistake));
+    function row(reveals, mistake, values) {
+      var key = mistake + " " + reveals.join(" ") + (values ? " " + values.join(" ") : "");
+      if (!rows.has(key)) rows.set(key, makeRow(reveals, mistake, values));
       return rows.get(key);
     }
 
@@ -263,8 +270,16 @@
       return found;
     }
 
-    function presumed(belief, when, observed) {
-      if (!when.length || when.some(key => observed.has(key))) return true;
+    /* The values of facts that something observed leaves no room for. */
+    function excludedBy(observed) {
+      var found = new Set();
+      observed.forEach(id => { if (table.kinds.has(id)) table.kinds.get(id).excludes.forEach(found.add, found); });
+      return found;
+    }
+
+    function presumed(belief, presupposes, observed, excluded) {
+      var when = presupposes.filter(key => !excluded.has(key));
+      if (!presupposes.length || when.some(key => observed.has(key))) return true;
       var wanted = new Map(), settled = knownNames(Array.from(observed));
       when.forEach(key => {
         var pair = parted(key);
@@ -280,10 +295,10 @@
       });
     }
 
-    function factQuestion(fact) {
+    function factQuestion(fact, left) {
       return {
         id: fact.id, kind: "fact", multi: fact.multi, seconds: fact.seconds,
-        options: fact.values.map(v => { return { value: v.value }; })
+        options: left.map(value => { return { value: value }; })
       };
     }
 
@@ -309,15 +324,16 @@
         all.push(o.id);
         if (o.present) observed.add(o.id);
       });
-      var seen = knownNames(all), held = new Set(observed);
+      var seen = knownNames(all), held = new Set(observed), excluded = excludedBy(observed);
       observed.forEach(id => {
         var kind = table.kinds.get(id);
         if (kind && kind.group) held.add(kind.group);
       });
       table.facts.forEach((fact, name) => {
         if (known.facts.has(name) || seen.has(name) || fact.answeredBy.some(id => held.has(id))) return;
-        if (!presumed(belief, fact.when, observed)) return;
-        found = found.concat(asked(factQuestion(fact), row([name], constants.mistake), belief));
+        var left = fact.values.map(v => v.value).filter(value => !excluded.has(name + "=" + value));
+        if (left.length < 2 || !presumed(belief, fact.when, observed, excluded)) return;
+        found = found.concat(asked(factQuestion(fact, left), row([name], constants.mistake, left), belief));
       });
       lines.forEach(line => {
         if (!seen.has(line.id)) told.set(line.id, gainBits(row([line.id], constants.mistake), belief));
@@ -341,7 +357,8 @@
 
     /* What a step would still show; nothing where it was taken or shows hardly anything new. */
     function stillOpen(step, known, seen, told) {
-      if (known.steps.has(step.id) || (step.id === constants.output && known.evidence.logCoverage > 0)) return [];
+      const given = known.evidence.isOutput || known.evidence.logCoverage > 0;
+      if (known.steps.has(step.id) || (step.id === constants.output && given)) return [];
       var reveals = step.id === constants.output ? failures : step.reveals;
       var open = reveals.filter(id => !seen.has(id));
       if (open.length < reveals.length / 2) return [];
@@ -353,7 +370,7 @@
 
     /* The lines to offer together: each tells much, and they tell different things. */
     function offer(known, told, belief) {
-      if (known.evidence.logCoverage >= 0.5) return [];
+      if (known.evidence.isOutput || known.evidence.logCoverage >= 0.5) return [];
       var groups = new Set();
       known.evidence.observations.forEach(o => {
         var kind = kinds.get(o.id);

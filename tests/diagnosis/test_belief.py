@@ -177,6 +177,20 @@ def test_an_error_in_the_code_settles_its_cause(prior: Prior) -> None:
     assert believe(t, Evidence(observations=(found, answered))).posterior["D1.a"] < beside
 
 
+def test_how_the_run_ended_counts_against_an_error_in_the_code() -> None:
+    """Where a run came to its end, an error that makes runs crash is not what went wrong with it."""
+    bug = Finding(id="code.bug", means=Text(en="x", ko="x"), severity="error", entry="D1.a", background="never")
+    came = Finding(id="run.ended", means=Text(en="x", ko="x"), excludes=("symptom=crash",), background="sometimes")
+    t = table(
+        entry("D1", cause("D1.a", {"symptom=crash": "always"})),
+        entry("D2", cause("D2.a", {"symptom=slow": "always"})),
+        findings=(bug, came),
+    )
+    found, ended = Observation(id="code.bug", source="probe"), Observation(id="run.ended", source="log")
+    alone, beside = (believe(t, Evidence(observations=seen)).posterior["D1.a"] for seen in ((found,), (found, ended)))
+    assert beside / (1 - beside) < 0.2 * alone / (1 - alone)
+
+
 def test_an_error_in_the_code_settles_only_the_cause_that_it_points_to() -> None:
     """Where a second cause may show the same error, what was seen beside it decides between the two as elsewhere."""
     bug = Finding(id="code.bug", means=Text(en="x", ko="x"), severity="error", entry="D1.a", background="never")

@@ -7,10 +7,12 @@ from random import Random
 
 import msgspec
 import pytest
+from diagnosis_build import text
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from session_catalogues import small_guide
+from session_catalogues import fact, small_guide
 
+from distkb.catalogue.model import Finding
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.likelihood import OTHER
 from distkb.diagnosis.moves import Ask, Done, NothingFits, Take, TryFix
@@ -141,6 +143,33 @@ def test_what_a_finding_implies_is_not_asked() -> None:
     """The stacks show a hang, so nobody is asked for the symptom."""
     found = ProbeResult(step="probe.stacks", observations=(Observation(id="stacks.odd", source="probe"),))
     assert "symptom" not in moves(seen(found))
+
+
+def test_a_question_offers_only_what_was_not_excluded() -> None:
+    """What a finding leaves no room for is no answer; a question that one answer is left of is not asked."""
+    catalogue = GUIDE.catalogue
+    places = fact("place", "save", "eval", "start", when=("symptom=hang",))
+    gone = Finding(id="run.trained", means=text("trained"), excludes=("place=start",))
+    ended = Finding(id="run.ended", means=text("ended"), excludes=("symptom=hang",))
+    guide = Guide(
+        msgspec.structs.replace(
+            catalogue, facts=(catalogue.facts[0], places), findings=(*catalogue.findings, gone, ended)
+        )
+    )
+    trained, finished = (
+        EvidenceAdded(label=name, evidence=Evidence(observations=(Observation(id=name, source="log"),)))
+        for name in ("run.trained", "run.ended")
+    )
+
+    def offered(*events: Event) -> dict[str, tuple[str, ...]]:
+        shown = seen(*events, guide=guide)
+        asked = [move.question for move in (shown.next, *shown.alternatives) if isinstance(move, Ask)]
+        return {question.id: tuple(option.value for option in question.options) for question in asked}
+
+    assert offered(HANG)["place"] == ("save", "eval", "start")
+    assert offered(HANG, trained)["place"] == ("save", "eval")
+    assert "symptom" not in offered(finished)
+    assert "place" not in offered(finished)
 
 
 def test_a_question_that_presupposes_something_else_is_not_asked() -> None:

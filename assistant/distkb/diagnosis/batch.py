@@ -29,9 +29,8 @@ def diagnose(guide: Guide, evidence: Evidence) -> Diagnosis:
 def _step(guide: Guide, move: Move) -> NextStep | None:
     match move:
         case Ask(question=question, gain_bits=gain):
-            fact = guide.facts.get(question.id)
             # A question about lines of the output is answered by giving the output.
-            step = ask_step(fact) if fact is not None else guide.steps.get(OUTPUT)
+            step = ask_step(question) if question.kind == "fact" else guide.steps.get(OUTPUT)
             return None if step is None else NextStep(kind=step.kind, step=step, gain_bits=gain)
         case Take(step=step, gain_bits=gain):
             return NextStep(kind=step.kind, step=step, gain_bits=gain)

@@ -99,7 +99,7 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
         moved = _contributions(table, hypothesis, known, certainty, strongest)
         found = (c.observation.id for c in moved if c.weight > 0.0 and c.observation.present)
         settled = any(table.settles(name, hypothesis.id) for name in found)
-        moved = [c for c in moved if c.weight > 0.0 or not settled or _counts_against(c.observation)]
+        moved = [c for c in moved if c.weight > 0.0 or not settled or _counts_against(table, c.observation)]
         silence = 0.0 if settled else _silence(table, hypothesis, known, evidence)
         affinity = AFFINITY * evidence.affinity.get(hypothesis.entry.id, 0.0) if hypothesis.entry else 0.0
         likeness = weight_of_words * _likeness(hypothesis, evidence)
@@ -162,9 +162,10 @@ def _stands_alone(table: LikelihoodTable, observation: Observation) -> bool:
     return observation.source == "answer" or (kind is not None and (kind.experiment or kind.settles))
 
 
-def _counts_against(observation: Observation) -> bool:
+def _counts_against(table: LikelihoodTable, observation: Observation) -> bool:
     """Whether something speaks against an error that was found: a person's word, or that the run failed otherwise."""
-    return observation.source in PERSONAL or observation.id.startswith(f"{SYMPTOM}=")
+    told = (observation.id, *table.excludes.get(observation.id, ()))
+    return observation.source in PERSONAL or any(one.startswith(f"{SYMPTOM}=") for one in told)
 
 
 def entropy_bits(probabilities: Iterable[float]) -> float:

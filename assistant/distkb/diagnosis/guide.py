@@ -43,12 +43,12 @@ class Guide:
         }
         self.implies: dict[str, tuple[str, ...]] = {s.id: s.implies for s in catalogue.signatures if s.implies}
         self.implies |= {f.id: f.implies for f in catalogue.findings if f.implies}
-        self._rows: dict[tuple[tuple[str, ...], float], OutcomeRow] = {}
+        self._rows: dict[tuple[tuple[str, ...], float, tuple[str, ...]], OutcomeRow] = {}
         self._beliefs: dict[tuple[int, ...], tuple[tuple[Event, ...], Belief]] = {}
 
-    def fact_row(self, fact: str) -> OutcomeRow:
-        """Return the row of a fact's question, answered by a person."""
-        return self.row((fact,), MISTAKE)
+    def fact_row(self, fact: str, values: tuple[str, ...]) -> OutcomeRow:
+        """Return the row of a fact's question that offers these values, answered by a person."""
+        return self.row((fact,), MISTAKE, values)
 
     def plain_row(self, fact: str) -> OutcomeRow:
         """Return the row of a fact itself, whoever says it."""
@@ -58,14 +58,14 @@ class Guide:
         """Return the row of a probe or of something to collect."""
         return self.row(reveals, MISREAD)
 
-    def row(self, reveals: tuple[str, ...], mistake: float) -> OutcomeRow:
-        """Return the row of anything that reveals these; computed once."""
-        key = (reveals, mistake)
+    def row(self, reveals: tuple[str, ...], mistake: float, values: tuple[str, ...] = ()) -> OutcomeRow:
+        """Return the row of anything that reveals these (`make_row`); computed once."""
+        key = (reveals, mistake, values)
         found = self._rows.get(key)
         if found is None:
             if len(self._rows) >= ROWS_KEPT:
                 self._rows.clear()
-            found = self._rows[key] = make_row(self.table, reveals, mistake)
+            found = self._rows[key] = make_row(self.table, reveals, mistake, values)
         return found
 
     @cached_property

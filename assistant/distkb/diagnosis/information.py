@@ -9,7 +9,7 @@ a given observation and shares the background's row, so a row stores only the ca
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter, mul
 
 import msgspec
@@ -69,24 +69,31 @@ class OutcomeRow(msgspec.Struct, frozen=True):
         return held
 
 
-def make_row(table: LikelihoodTable, reveals: Sequence[str], mistake: float = 0.0) -> OutcomeRow:
+def make_row(
+    table: LikelihoodTable, reveals: Sequence[str], mistake: float = 0.0, values: tuple[str, ...] = ()
+) -> OutcomeRow:
     """Return the row of a step that reveals these: one fact's name, or observations and `fact=value`s.
 
-    Several observations are taken as exclusive outcomes: each of them, and none. With probability `mistake` the
-    outcome is drawn from all of them alike.
+    Several observations are taken as exclusive outcomes: each of them, and none; of a fact its `values`, or all. With
+    probability `mistake` the outcome is drawn from all of them alike.
     """
     fact = table.facts.get(reveals[0]) if len(reveals) == 1 else None
     if fact is not None:
-        names = tuple(v.value for v in fact.values)
+        names = values or tuple(v.value for v in fact.values)
         concerned = _concerned(table, [f"{fact.id}={value}" for value in names])
-        rows = [list(table.fact_distribution(fact.id, table.hypotheses[i].id).values()) for i in concerned]
-        base = list(table.fact_background(fact.id).values())
-        return _packed(names, base, concerned, rows, mistake)
+        rows = [_among(names, table.fact_distribution(fact.id, table.hypotheses[i].id)) for i in concerned]
+        return _packed(names, _among(names, table.fact_background(fact.id)), concerned, rows, mistake)
     known = [key for key in reveals if table.knows(key)]
     concerned = _concerned(table, known)
     base = [table.background(key) for key in known]
     rows = [_exclusive(_chances(table, known, table.hypotheses[i].id)) for i in concerned]
     return _packed((*known, ""), _exclusive(base), concerned, rows, mistake)
+
+
+def _among(names: Sequence[str], distribution: Mapping[str, float]) -> list[float]:
+    """Return the probabilities of these values where it is known to be one of them."""
+    total = sum(distribution[name] for name in names)
+    return [distribution[name] / total for name in names]
 
 
 def _concerned(table: LikelihoodTable, keys: Sequence[str]) -> list[int]:

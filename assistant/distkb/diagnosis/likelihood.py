@@ -117,6 +117,7 @@ class LikelihoodTable:
             **{f.id: _finding_kind(f) for f in findings},
         }
         self.facts: dict[str, Fact] = {fact.id: fact for fact in facts}
+        self.excludes: dict[str, frozenset[str]] = {f.id: frozenset(f.excludes) for f in findings if f.excludes}
         self._stated: dict[str, dict[str, float]] = {
             h.id: {} if h.cause is None else {e.observation: PROBABILITY[e.likelihood] for e in h.cause.cues}
             for h in self.hypotheses
@@ -269,6 +270,10 @@ class LikelihoodTable:
         if found is None:
             found = self._distributions[key] = _distribution(self.facts[fact], self._stated[hypothesis])
         return found
+
+    def excluded(self, observed: Iterable[str]) -> frozenset[str]:
+        """Return the values of facts, as `fact=value`, that something observed leaves no room for."""
+        return frozenset(value for name in observed for value in self.excludes.get(name, ()))
 
     def fact_background(self, fact: str) -> dict[str, float]:
         """P(value) of a fact under a hypothesis that states nothing about it; sums to 1."""

@@ -25,11 +25,11 @@ def presumed(
 
     `row` gives the row of a fact, where the caller keeps them.
     """
+    when, excluded = tuple(when), table.excluded(observed)
     wanted: dict[str, set[str]] = {}
-    for key in when:
-        name, _, value = key.partition("=")
+    for name, _, value in (key.partition("=") for key in when if key not in excluded):
         wanted.setdefault(name, set()).add(value)
-    if not wanted or any(f"{name}={value}" in observed for name, values in wanted.items() for value in values):
+    if not when or any(f"{name}={value}" in observed for name, values in wanted.items() for value in values):
         return True
     settled = known_names(observed)
     belief = [posterior.get(h.id, 0.0) for h in table.hypotheses]

@@ -127,11 +127,13 @@ def questions(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Ite
     held = observed | {
         kind.group for key in observed if (kind := guide.table.kinds.get(key)) is not None and kind.group
     }
+    excluded = guide.table.excluded(observed)
     for name, fact in guide.facts.items():
         if name in known.facts or name in seen or not held.isdisjoint(fact.answered_by):
             continue
-        if presumed(guide.table, posterior, fact.when, observed, guide.plain_row):
-            yield from _asked(fact_question(fact), guide.fact_row(name), belief)
+        left = tuple(v.value for v in fact.values if f"{name}={v.value}" not in excluded)
+        if len(left) > 1 and presumed(guide.table, posterior, fact.when, observed, guide.plain_row):
+            yield from _asked(fact_question(fact, left), guide.fact_row(name, left), belief)
     offered = _lines(guide, known, seen, belief)
     if offered:
         row = guide.row(offered, MISTAKE)

@@ -5,7 +5,7 @@ A question about lines offers the messages of the catalogue that would tell the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Literal
 
 import msgspec
@@ -70,14 +70,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return DontKnow(question=self.id, offered=offered)
 
 
-def fact_question(fact: Fact) -> Question:
-    """Return the question that a fact asks."""
+def fact_question(fact: Fact, left: Container[str] | None = None) -> Question:
+    """Return the question that a fact asks: of all its values, or of those that what was read leaves."""
     return Question(
         id=fact.id,
         kind="fact",
         text=fact.question,
         why=fact.why,
-        options=tuple(Option(value=v.value, label=v.label, alone=v.alone) for v in fact.values),
+        options=tuple(
+            Option(value=v.value, label=v.label, alone=v.alone) for v in fact.values if left is None or v.value in left
+        ),
         multi=fact.multi,
         seconds=fact.seconds,
     )
@@ -96,20 +98,19 @@ def lines_question(signatures: Iterable[Signature]) -> Question:
     )
 
 
-def ask_step(fact: Fact) -> Step:
-    """Return a fact's question as a step of the command line: with the option that answers it."""
-    en = [_named(v.value, v.label.en) for v in fact.values]
-    ko = [_named(v.value, v.label.ko) for v in fact.values]
-    either = f"{', '.join(en[:-1])} or {en[-1]}" if len(en) > 1 else en[0]
+def ask_step(question: Question) -> Step:
+    """Return the question of a fact as a step of the command line: with the option that answers it."""
+    en = [_named(option.value, option.label.en) for option in question.options]
+    ko = [_named(option.value, option.label.ko) for option in question.options]
     return Step(
-        id=f"ask.{fact.id.replace('_', '-')}",
+        id=f"ask.{question.id.replace('_', '-')}",
         kind="ask",
         text=Text(
-            en=f"{fact.question.en} Answer with --fact {fact.id}={either}.",
-            ko=f"{fact.question.ko} --fact {fact.id}={', '.join(ko)} 가운데 하나로 알려 주세요.",
+            en=f"{question.text.en} Answer with --fact {question.id}={', '.join(en[:-1])} or {en[-1]}.",
+            ko=f"{question.text.ko} --fact {question.id}={', '.join(ko)} 가운데 하나로 알려 주세요.",
         ),
-        reveals=(fact.id,),
-        seconds=fact.seconds,
+        reveals=(question.id,),
+        seconds=question.seconds,
     )
 
 

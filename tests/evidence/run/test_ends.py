@@ -77,7 +77,16 @@ def test_nobody_has_last_words_where_one_says_what_failed() -> None:
     assert last_words(result.run, result.timeline, work_of(result.run, result.timeline)) == ()
 
 
-@pytest.mark.parametrize("text", ["epoch 2 done\n", "step 99/100\nstep 100/100\n", "Training finished.\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "epoch 2 done\n",
+        "step 99/100\nstep 100/100\n",
+        "Training finished.\n",
+        "epoch 1/2 step 60 accuracy 0.3\nepoch 2/2 step 120 accuracy 0.4\n",
+        "loss 0.3\nbest f1 0.008\nexit code 0\n",
+    ],
+)
 def test_a_run_that_came_to_its_end_is_completed(text: str) -> None:
     """Every rank said that it finished, or counted to its end."""
     assert "run.completed" in observed(scan(text, "rank_0.log", 0), scan(text, "rank_1.log", 1))

@@ -112,6 +112,11 @@ def table(library: Library) -> dict[str, Any]:
                 _flags(kind),
                 kind.group or 0,
                 likelihoods.yields_to.get(name, 0),
+                *(
+                    [[number[value] for value in sorted(excluded)]]
+                    if (excluded := likelihoods.excludes.get(name))
+                    else ()
+                ),
             ]
             for name, kind in kinds.items()
         ],

@@ -114,7 +114,7 @@ def derive(
     raised = any(event.kind == "own" for event in timeline.events)
     spoken = talks(run.ranked, said) or talks(run.processes, said)
     stopped = stopped_apart(run, timeline, spoken)
-    done = () if ended or stopped else completed(run, timeline, work)
+    done = () if ended or stopped or hanging else completed(run, timeline, work)
     failed = any(hit.signature in unexplained for scan in scans for hit in scan.hits)
     shown = findings.derive(run, timeline, work, hanging=hanging, failed=failed)
     frozen = hanging or bool(stopped) or any(o.id == findings.FROZEN for o in shown)

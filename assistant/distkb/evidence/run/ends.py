@@ -12,7 +12,15 @@ import msgspec
 from distkb.evidence.observation import Quote
 from distkb.evidence.run.lines import Line, Lines
 from distkb.evidence.run.sayings import most_often, say, templates
-from distkb.evidence.run.steps import counted, ends_run, last_progress, reaches_its_end, says_finished
+from distkb.evidence.run.steps import (
+    counted,
+    counted_out,
+    ends_run,
+    exited_well,
+    last_progress,
+    reaches_its_end,
+    says_finished,
+)
 from distkb.evidence.run.work import SEEN
 from distkb.evidence.scanner.scan import hit_quote
 from distkb.evidence.text.clean import quote_text
@@ -184,15 +192,25 @@ def completed(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) 
 
     Often one rank says for all that the run is done: those that made as many steps as it did came to their end too.
     """
-    if timeline.events or timeline.failures or run.launcher or any(process.traces for process in run.processes):
+    if timeline.failures or run.launcher or any(process.traces for process in run.processes):
         return ()
     said = [(process, Lines.given(lines)) for process in run.processes if (lines := work.get(process.key, ()))]
+    well = [(process, lines[-1]) for process, lines in said if exited_well(lines[-1].text)]
+    if well or timeline.events:
+        return tuple(well)
     ended = [_progress(lines) for _, lines in said if any(ends_run(line.text) for line in lines[-5:])]
     for _, lines in said:
-        own = any(says_finished(line.text) for line in lines[-5:]) or reaches_its_end(lines)
+        own = any(says_finished(line.text) for line in lines[-5:]) or reaches_its_end(lines) or _all_turns(lines)
         if not own and (not ended or _progress(lines) != ended[0] or not ended[0]):
             return ()
     return tuple((process, lines[-1]) for process, lines in said)
+
+
+def _all_turns(lines: Lines) -> bool:
+    """Whether one of the last lines was printed once for every turn of the run, such as each of its epochs."""
+    said = templates(lines)
+    last = range(max(0, len(lines) - LAST), len(lines))
+    return any(counted_out(lines[at].text, said.count(said[at])) for at in last)
 
 
 def _progress(lines: Lines) -> dict[str, tuple[int | None, int]]:

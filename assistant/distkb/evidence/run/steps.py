@@ -52,6 +52,7 @@ _FINISHED = re.compile(
     r"|\b(?:no more (?:data|batches)|ran out of (?:data|batches|inputs)|shutting down|shut down)\b"
     r"|(?:학습|훈련|에폭|에포크|전체|모두|작업).{0,20}(?:완료|끝났|끝남|마쳤|종료)|(?:완료|종료)\W*$"
 )
+_EXITED_WELL = re.compile(r"(?i)\b(?:exit(?:ed|s)?|return(?:ed|s)?|rc|status|code)\b[\w ]{0,20}[ =:]{1,3}(?:0:)?0\W*$")
 _UNFINISHED = re.compile(
     r"(?i)\b(?:not|never|un)\s*(?:done|finished|complete)|\d{1,3}\s{0,2}% ?(?:done|complete)|\bincomplete"
 )
@@ -166,6 +167,16 @@ def reaches_its_end(lines: Lines) -> bool:
         if last.total is not None and last.step + stride < last.total:
             return False
     return True
+
+
+def counted_out(line: str, alike: int) -> bool:
+    """Whether a line, of which there are so many alike, was printed once for each of a number of turns, and all."""
+    return any(int(found[1]) == int(found[2]) == alike > 1 for found in _COUNT.finditer(line))
+
+
+def exited_well(line: str) -> bool:
+    """Whether a line says that a process or a job ended with the exit code 0."""
+    return _EXITED_WELL.search(line) is not None
 
 
 def says_finished(line: str) -> bool:
