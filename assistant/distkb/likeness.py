@@ -16,8 +16,8 @@ from distkb.search.index import Index
 from distkb.search.query import listed
 from distkb.search.wording import WORDING, weights
 
-WRITTEN = 0.5
-"""Weight of a script's words beside those of what the run printed, compared with an entry's texts."""
+WRITTEN = 0.3
+"""Weight of a script's words beside those of what the run printed: they say what was set up, and not what happened."""
 QUOTED = 5
 """Causes of which the line is kept that is most alike."""
 
@@ -61,7 +61,7 @@ def of_run(index: Index, printed: Mapping[str, Quote], written: Mapping[str, Quo
         for entry, weight in _fits(index, ((code, 1.0),)).items():
             found[entry] += WRITTEN * weight
         of_code = index.runs.weigh(damped_words(index, code))
-        sums = [a + b for a, b in zip(sums, of_code, strict=True)]
+        sums = [a + WRITTEN * b for a, b in zip(sums, of_code, strict=True)]
     told = weights(dict(zip(index.runs.causes, sums, strict=True)))
     found |= told
     return RunLikeness(weights=found, lines=_most_alike(index, found, {**written, **printed}))
