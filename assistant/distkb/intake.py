@@ -71,11 +71,17 @@ def read(  # noqa: PLR0913 - all that can be given
     if said or index is None:
         evidence = msgspec.structs.replace(evidence, unexplained=None)
     project, kinds = artifacts.project(), evidence.printed
-    evidence = msgspec.structs.replace(evidence, printed={})
+    failed: list[Skipped] = []
+
+    def lacks() -> tuple[str, ...] | None:
+        from distkb.evidence.code.takes import lacking
+
+        return None if project is None else lacking(catalogue.entries, project, artifacts.files)
+
+    evidence = msgspec.structs.replace(evidence, printed={}, lacking=guarded(lacks, "script", failed))
     if not said and (index is None or not kinds):
         return fit_to_show(evidence)
     compared = index() if index is not None else load(build(catalogue))
-    failed: list[Skipped] = []
 
     def affinity() -> dict[str, float]:
         if said:

@@ -331,6 +331,8 @@ class Cause(Record, frozen=True, kw_only=True):
     prior: Prior
     traits: tuple[str, ...] = ()
     """Traits of `kb/traits.yaml`: what is said there holds for this cause too, where it says nothing else itself."""
+    takes: tuple[str, ...] = ()
+    """Words of which code that can fail so has at least one, beside one of its entry's; see `Entry.takes`."""
     evidence: Shown = msgspec.field(default_factory=dict)
     fixes: tuple[Fix, ...]
     confused_with: tuple[Confusion, ...] = ()
@@ -347,7 +349,9 @@ class Trait(Record, frozen=True, kw_only=True):
     id: str
     means: str
     """Of which causes it holds, in one sentence for authors."""
-    evidence: Shown
+    takes: tuple[str, ...] = ()
+    """Words that a cause takes; see `Entry.takes`."""
+    evidence: Shown = msgspec.field(default_factory=dict)
 
 
 class Repro(Record, frozen=True, kw_only=True):
@@ -427,6 +431,9 @@ class Entry(Record, frozen=True, kw_only=True):
     signatures: tuple[Signature, ...] = ()
     traits: tuple[str, ...] = ()
     """Traits that all its causes have."""
+    takes: tuple[str, ...] = ()
+    """Words of which code that can fail so has at least one, large or small and also inside of a longer word: without
+    it there is nothing that could fail in this way."""
     evidence: Shown = msgspec.field(default_factory=dict)
     """What every cause shows that says nothing else of the same observation or fact itself or by its traits."""
     causes: tuple[Cause, ...]

@@ -13,15 +13,21 @@ if TYPE_CHECKING:
 
 
 def expanded(entry: Entry, traits: Mapping[str, Trait]) -> Entry:
-    """Return the entry with all that each cause shows stated at the cause.
+    """Return the entry with all that each cause shows stated at the cause, and the words that traits take.
 
     What is said of an observation, or of the values of a fact, counts from one place only: the cause itself, else its
     traits in their order, else the entry, else the entry's traits. Traits that do not exist are left to the check.
     """
     causes = tuple(
-        msgspec.structs.replace(cause, evidence=_table(_places(entry, cause, traits))) for cause in entry.causes
+        msgspec.structs.replace(cause, evidence=_table(_places(entry, cause, traits)), takes=_takes(cause, traits))
+        for cause in entry.causes
     )
-    return msgspec.structs.replace(entry, causes=causes)
+    return msgspec.structs.replace(entry, causes=causes, takes=_takes(entry, traits))
+
+
+def _takes(of: Entry | Cause, traits: Mapping[str, Trait]) -> tuple[str, ...]:
+    """Return the words that something takes, or that its traits take where it says nothing itself."""
+    return of.takes or tuple(word for name in of.traits if name in traits for word in traits[name].takes)
 
 
 def _places(entry: Entry, cause: Cause, traits: Mapping[str, Trait]) -> Iterator[Shown]:

@@ -68,6 +68,11 @@ RESEMBLES = "logs.error-resembles"
 WORDED_ALIKE = "run.worded-alike"
 """What shows that the words of what a run prints of itself, and of its scripts, are those of an entry."""
 
+LACKING = 0.03
+"""How likely code that was read fails in a way for which it has nothing: as a word was missed, or some code."""
+LACKS = "script.lacks-what-it-takes"
+"""What shows that the code has nothing that could fail in this way."""
+
 SYMPTOM = "symptom"
 """The fact that says in which way a run failed: an error that was found explains a failure of its kind only."""
 PERSONAL = frozenset({"answer", "report"})
@@ -105,6 +110,10 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
         likeness = weight_of_words * _likeness(hypothesis, evidence)
         separate = sum(c.weight for c in moved if _stands_alone(table, c.observation))
         read = sum(c.weight for c in moved) - separate + silence + affinity
+        if hypothesis.id in (evidence.lacking or ()):
+            nothing = Observation(id=LACKS, source="probe", reader="script")
+            moved.append(Contribution(observation=nothing, weight=math.log(LACKING)))
+            separate += math.log(LACKING)
         unworded[hypothesis.id] = math.log(hypothesis.prior or 1e-12) + read / TEMPERATURE + separate
         scores[hypothesis.id] = unworded[hypothesis.id] + likeness / TEMPERATURE
         if evidence.unexplained is not None and affinity >= CLOSE:

@@ -108,6 +108,7 @@ def _evidence(events: Sequence[Event], answered: set[str], implies: Mapping[str,
         log_coverage=max((e.log_coverage for e in read), default=0.0),
         affinity=_mean([e.affinity for e in read if e.affinity]),
         likeness=_mean([e.likeness for e in read if e.likeness]),
+        lacking=_lacking([e.lacking for e in read if e.lacking is not None]),
         alike={cause: quote for e in read for cause, quote in e.alike.items()},
         unexplained=errors[0] if errors and all(errors) else None,
         notes=tuple(note for e in read for note in e.notes),
@@ -116,6 +117,11 @@ def _evidence(events: Sequence[Event], answered: set[str], implies: Mapping[str,
         bytes_read=sum(e.bytes_read for e in read),
         closeup=next((e.closeup for e in reversed(read) if e.closeup is not None), None),
     )
+
+
+def _lacking(read: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Return the causes that all readings of code leave without what they take."""
+    return tuple(sorted(set(read[0]).intersection(*read[1:]))) if read else None
 
 
 def _rank(observation: Observation) -> tuple[bool, bool, bool, float]:

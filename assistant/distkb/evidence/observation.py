@@ -199,6 +199,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Id of an entry or of a cause → how well what the run printed of itself, and what its scripts say, fit it:
     natural-log likelihood ratios against the average one, which add up. It tells what was at work, not that anything
     failed."""
+    lacking: tuple[str, ...] | None = None
+    """Ids of the causes that take something which the code does not have; None where not all of it was read."""
     alike: dict[str, Quote] = {}
     """Id of a likely cause → the line that fits it best by its words."""
     unexplained: Quote | None = None
