@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from distkb.evidence.readers.scripts import (
     rules_accumulation,
+    rules_addresses,
     rules_begin,
     rules_blocks,
     rules_branches,
@@ -130,6 +131,7 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_ports.RULES,
     *rules_pieces.RULES,
     *rules_processes.RULES,
+    *rules_addresses.RULES,
     *rules_unused.RULES,
     *rules_norms.RULES,
     *rules_units.RULES,
