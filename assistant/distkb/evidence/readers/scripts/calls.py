@@ -197,8 +197,24 @@ def _at_path(call: Call, path: Thing | None) -> None:
 
 def _append(call: Call) -> None:
     owner = call.owner
+    if owner is not None:
+        owner.filled(call.machine.order)
     if owner is not None and call.given and call.given[0] is not owner and len(owner.holds) < _MOST_HELD:
         owner.holds += [thing for thing in call.given[:1] if not thing.is_plain]
+
+
+def _dictionary(call: Call) -> Thing | None:
+    """A dictionary with nothing in it: `defaultdict` is told at most what a new key is given."""
+    return (
+        Thing(kind="dict", is_empty=not call.machine.is_in_set)
+        if len(call.given) < 1 + (call.name == "defaultdict")
+        else None
+    )
+
+
+def _setdefault(call: Call) -> None:
+    if call.owner is not None and call.owner.kind == "dict":
+        call.owner.filled(call.machine.order)
 
 
 def _step(call: Call) -> None:
@@ -274,6 +290,8 @@ _HANDLERS: dict[str, Callable[[Call], Thing | None]] = {
     **dict.fromkeys(("append", "extend", "add"), _append),
     **dict.fromkeys(("get_scheduler", "get_cosine_schedule_with_warmup", "get_linear_schedule_with_warmup",
                      "get_polynomial_decay_schedule_with_warmup"), _scheduler),
+    "setdefault": _setdefault,
+    **dict.fromkeys(("defaultdict", "OrderedDict", "Counter"), _dictionary),
     "step": _step,
     "DistributedSampler": _sampler,
     "get_world_size": _world,

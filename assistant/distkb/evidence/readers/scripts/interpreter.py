@@ -46,6 +46,7 @@ class Interpreter:
         self._calls: list[tuple[Function, ast.expr]] = []
         self._blocks: list[str] = []
         self._sides: dict[int, dict[int, bool]] = {}
+        self._orders: list[ast.expr | None] = []
         for script in job.project.scripts:
             self.episodes.append([])
             module = job.project.modules[id(script)]
@@ -74,6 +75,16 @@ class Interpreter:
     def is_cut(self) -> bool:
         """Whether the project is too large, so that what was not seen may well be there."""
         return self.steps >= MAX_STEPS
+
+    @property
+    def is_in_set(self) -> bool:
+        """Whether a loop around the place goes through a set."""
+        return any(self._orders)
+
+    @property
+    def order(self) -> ast.expr | None:
+        """The set that the innermost loop around the place goes through; None where it goes through anything else."""
+        return self._orders[-1] if self._orders else None
 
     @property
     def blocks(self) -> list[str]:
@@ -182,6 +193,8 @@ class Interpreter:
                     thing.whole = owner
         elif isinstance(target, ast.Subscript):
             owner = self.value(target.value, function, scope)
+            if not isinstance(target.slice, ast.Constant):
+                owner.filled(self.order)
             if len(owner.holds) < MAX_RUNS and not thing.is_plain and thing is not owner:
                 owner.holds.append(thing)
 
@@ -203,9 +216,11 @@ class Interpreter:
         source = over.has("unordered")
         if source is not None:
             self.note("loop", function, statement, over, source=source)
+        self._orders.append(source)
         for _ in range(2):
             self._put(statement.target, element(over), function, scope)
             self._block(statement.body, function, scope, returned)
+        self._orders.pop()
         self._block(statement.orelse, function, scope, returned)
 
     def _with(
@@ -240,7 +255,8 @@ class Interpreter:
             return Thing(value=node.value) if isinstance(node, ast.Constant) else Thing()
         inside = [self.value(part, function, scope) for part in islice(_operands(node), MAX_WRITTEN)]
         if isinstance(node, ast.Dict):
-            return Thing(kind="dict", holds=[thing for thing in inside if not thing.is_plain])
+            holds = [thing for thing in inside if not thing.is_plain]
+            return Thing(kind="dict", holds=holds, is_empty=not node.keys and not self.is_in_set)
         found = combined(inside)
         if _of_keys(node):
             found.marks.setdefault("unordered", node)
@@ -264,7 +280,7 @@ class Interpreter:
         if isinstance(node, ast.Set):
             numbers = bool(items) and all(isinstance(item.value, (int, float)) for item in items)
             return Thing(holds=items, marks={} if numbers else {"unordered": node})
-        return Thing(items=items)
+        return Thing(items=items, is_empty=not items and isinstance(node, ast.List) and not self.is_in_set)
 
     def _named_expression(self, node: ast.NamedExpr, function: Function, scope: dict[str, Thing]) -> Thing:
         thing = self.value(node.value, function, scope)

@@ -1,4 +1,4 @@
-"""What comes before the process group exists, and the timeouts that are meant for it."""
+"""What comes before the process group exists, and timeouts without a unit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, Sc
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
-from distkb.evidence.readers.scripts.ranks import environment
 from distkb.evidence.readers.scripts.rules_workers import tried
 
-_EARLY, _UNIT, _UNREAD = "script.group-used-before-it-exists", "script.timeout-as-number", "script.timeout-nobody-reads"
+_EARLY, _UNIT = "script.group-used-before-it-exists", "script.timeout-as-number"
 _ASKS = frozenset({"get_rank", "get_world_size", "new_group", "get_backend"})
 _BEGINS = "torch.distributed.init_process_group"
 _MAKES = frozenset(
@@ -32,10 +31,6 @@ _CHECKS = frozenset({"is_initialized", "is_available", "is_torchelastic_launched
 _TAKES = frozenset({"init_process_group", "new_group", "InitProcessGroupKwargs", "DDPStrategy", "FSDPStrategy",
                     "monitored_barrier", "new_subgroups"})  # fmt: skip
 """Calls whose `timeout` is a timedelta (torch 2, accelerate 1, lightning 2)."""
-_NAMES = frozenset({"NCCL_TIMEOUT", "NCCL_TIMEOUT_MS", "NCCL_TIMEOUT_SEC", "NCCL_TIMEOUT_SECONDS", "TORCH_NCCL_TIMEOUT",
-                    "NCCL_COMM_TIMEOUT", "TORCH_DISTRIBUTED_TIMEOUT", "GLOO_TIMEOUT", "TORCH_NCCL_TIMEOUT_SEC",
-                    "NCCL_SOCKET_TIMEOUT", "DDP_TIMEOUT", "TORCH_DIST_TIMEOUT", "DIST_TIMEOUT"})  # fmt: skip
-"""Variables that people set and that neither torch nor NCCL reads."""
 
 
 def too_early(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -108,33 +103,7 @@ def as_number(job: ScriptContext) -> Iterator[ScriptFinding]:
                 yield hit(_UNIT, function, site.node, call=name, value=str(number))
 
 
-def unread(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield variables of the environment that are meant as a timeout of the group and that nothing reads."""
-    if not job.is_parallel or not job.mentions(*_NAMES):
-        return
-    read = {
-        environment(node)
-        for script in job.project.scripts
-        for node in script.nodes
-        if isinstance(node, ast.Call) or (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load))
-    }
-    for function in job.project.functions:
-        for node in nodes(function.node) if isinstance(function.node, ast.Module) else ():
-            name = _set(node)
-            if name in _NAMES - read and isinstance(node, (ast.Subscript, ast.Call)):
-                yield hit(_UNREAD, function, node, name=name)
-
-
-def _set(node: ast.AST) -> str:
-    """Return the variable that `os.environ[NAME] = …` or `os.environ.setdefault(NAME, …)` sets."""
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-        return environment(node)
-    sets = isinstance(node, ast.Call) and last(node.func) == "setdefault" and "environ" in words(node.func)
-    return str(constant(node.args[0])) if sets and isinstance(node, ast.Call) and node.args else ""
-
-
 RULES = (
     ScriptRule(ids=(_EARLY,), check=too_early),
     ScriptRule(ids=(_UNIT,), check=as_number),
-    ScriptRule(ids=(_UNREAD,), check=unread),
 )

@@ -21,7 +21,8 @@ def timeout_late(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield longer timeouts that are told when the process group exists already, with the usual one."""
     told = [(function, site) for function, site in job.sites() if _tells_timeout(site.node)]
     for function, site in told:
-        first = next((one for one in _begins(job) if _is_before(one, (function, site))), None)
+        begins = [*_begins(job), *_by_frameworks(function, site, job)]
+        first = next((one for one in begins if _is_before(one, (function, site))), None)
         if first is not None:
             made = first[1].node
             found = {"made": shown(made.func), "made_line": str(made.lineno), "setting": _setting(site.node)}
@@ -47,6 +48,26 @@ def _begins(job: ScriptContext) -> Iterator[tuple[Function, Site]]:
         full = canonical(call.func, function.script)
         is_state = last(call.func) in _STATES and not call.args and not call.keywords
         if is_state or (full == "torch.distributed.init_process_group" and not spread):
+            yield function, site
+
+
+def _by_frameworks(function: Function, told: Site, job: ScriptContext) -> Iterator[tuple[Function, Site]]:
+    """Yield what makes the group with its usual timeout in the function where Accelerate is told another one.
+
+    `Accelerator` does so, and arguments of the Trainer do as soon as they exist (transformers 4 and 5).
+    """
+    if last(told.node.func) != "InitProcessGroupKwargs":
+        return
+    for site in job.project.walk(function).sites:
+        call = site.node
+        full = canonical(call.func, function.script)
+        spread = any(word.arg is None for word in call.keywords) or not site.where.certain
+        if spread or any(part is told.node for part in nodes(call)):
+            continue
+        is_accelerator = full.startswith("accelerate.") and last(call.func) == "Accelerator"
+        if is_accelerator and keyword(call, "kwargs_handlers") is None:
+            yield function, site
+        if full.startswith("transformers.") and full.endswith("TrainingArguments") and not keyword(call, "ddp_timeout"):
             yield function, site
 
 

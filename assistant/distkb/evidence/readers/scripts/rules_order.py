@@ -27,10 +27,10 @@ def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     told: set[int] = set()
     for event in (event for events in job.episodes for event in events if event.kind == "loop"):
         source = event.source
-        if source is None or id(event.node) in told or _of_numbers(source):
+        if source is None or id(event.node) in told or of_numbers(source):
             continue
         told.add(id(event.node))
-        for call in (node for part in _body(event.node) for node in nodes(part) if isinstance(node, ast.Call)):
+        for call in (node for part in body_of(event.node) for node in nodes(part) if isinstance(node, ast.Call)):
             need = next((n for n in job.effects.of_call(call, event.function) if n.category in TOGETHER), None)
             if need is not None and need.name != "dist.barrier":
                 yield hit(_SET, event.function, call, call=shown(call.func), over=shown(source), needs=need.name)
@@ -44,10 +44,10 @@ def parts_over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     told: set[int] = set()
     for event in (event for events in job.episodes for event in events if event.kind == "loop"):
         source, node = event.source, event.node
-        if source is None or id(node) in told or _of_numbers(source):
+        if source is None or id(node) in told or of_numbers(source):
             continue
         told.add(id(node))
-        for part in picked_parts(_body(node), _targets(node), event.function, job.project):
+        for part in picked_parts(body_of(node), _targets(node), event.function, job.project):
             if is_unit(part, job.project):
                 yield hit(_PARTS, event.function, node, call=shown(part.call.func), over=shown(source))
                 break
@@ -66,7 +66,7 @@ def numbered(job: ScriptContext) -> Iterator[ScriptFinding]:
     told: set[int] = set()
     for event in (event for events in job.episodes for event in events if event.kind == "loop"):
         source, node = event.source, event.node
-        if source is None or event.somewhere or id(node) in told or _of_numbers(source):
+        if source is None or event.somewhere or id(node) in told or of_numbers(source):
             continue
         told.add(id(node))
         if _numbers(node):
@@ -196,20 +196,20 @@ def _is_salted(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     )
 
 
-def _body(node: ast.AST) -> list[ast.AST]:
+def body_of(node: ast.AST) -> list[ast.AST]:
     """Return what a loop or a comprehension repeats."""
     if isinstance(node, (ast.For, ast.AsyncFor)):
         return list(node.body)
     return [node.key, node.value] if isinstance(node, ast.DictComp) else [getattr(node, "elt", node)]
 
 
-def _of_numbers(node: ast.AST) -> bool:
+def of_numbers(node: ast.AST) -> bool:
     """Whether a set plainly holds numbers, whose order is the same in every process.
 
     What a comprehension only tests its elements with says nothing of them.
     """
     if isinstance(node, ast.SetComp):
-        return any(_of_numbers(part) for part in (node.elt, *(generator.iter for generator in node.generators)))
+        return any(of_numbers(part) for part in (node.elt, *(generator.iter for generator in node.generators)))
     return any(
         (isinstance(part, ast.Call) and last(part.func) in _NUMBERS)
         or (isinstance(part, ast.Constant) and isinstance(part.value, (int, float)) and not isinstance(node, ast.Call))

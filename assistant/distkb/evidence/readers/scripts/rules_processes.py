@@ -1,4 +1,4 @@
-"""How each process comes to its GPU and into the group: no device, two groups, none at all, an address by hand."""
+"""How each process comes to its GPU and into the group: no device, two groups, none at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _NO_DEVICE, _LATE = "script.no-device-set", "script.device-set-late"
-_AGAIN, _NONE, _ADDRESS = "script.group-made-twice", "script.group-never-made", "script.address-by-hand"
+_AGAIN, _NONE = "script.group-made-twice", "script.group-never-made"
 _SAVED_PLACE, _PARALLEL = "script.loaded-where-saved", "script.data-parallel"
 _BEGINS = "torch.distributed.init_process_group"
 _FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "deepspeed", "Trainer", "Fabric", "horovod", "ray",
@@ -28,7 +28,6 @@ _CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "CUDA_VISIBLE_DEVICES", "d
 _JOINS = ("init_process_group", "init_distributed", "init_device_mesh", "initialize", "PartialState",
           "DistributedDataParallel", "setup_distributed", "init_distributed_mode")  # fmt: skip
 _ON_GPU = re.compile(r"(?i)model|net|optim|^opt|module|encoder|backbone|disc|gen")
-_HERE = re.compile(r"tcp://(localhost|127\.0\.0\.1|0\.0\.0\.0)\b")
 
 
 def no_device(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -145,19 +144,6 @@ def never_made(job: ScriptContext) -> Iterator[ScriptFinding]:
                 return
 
 
-def by_hand(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield groups at an address of this machine that is written out, whose ranks come from a launcher."""
-    for function, site in _groups(job):
-        address = keyword(site.node, "init_method") or (site.node.args[1] if len(site.node.args) > 1 else None)
-        rank = keyword(site.node, "rank")
-        if address is None or rank is None:
-            continue
-        text = next((str(one) for one in literals(address, function, job.project) if _HERE.match(str(one))), "")
-        read = {environment(part) for value, _ in meanings(rank, function, job.project) for part in nodes(value)}
-        if text and ("RANK" in read or job.mentions("RANK")):
-            yield hit(_ADDRESS, function, site.node, address=text)
-
-
 def loaded_where_saved(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield states that every rank loads as they were saved, so that all of them put them on the GPU of rank 0."""
     on_gpu = job.mentions("cuda", "nccl") and not job.mentions("set_default_device", "mmap")
@@ -227,7 +213,6 @@ RULES = (
     ScriptRule(ids=(_NO_DEVICE, _LATE), check=no_device),
     ScriptRule(ids=(_AGAIN,), check=twice),
     ScriptRule(ids=(_NONE,), check=never_made),
-    ScriptRule(ids=(_ADDRESS,), check=by_hand),
     ScriptRule(ids=(_SAVED_PLACE,), check=loaded_where_saved),
     ScriptRule(ids=(_PARALLEL,), check=data_parallel),
 )

@@ -39,6 +39,14 @@ class Thing(msgspec.Struct, eq=False):
     """Of a literal."""
     prepared: bool = False
     """Whether Accelerate's `prepare` has had it."""
+    is_empty: bool = False
+    """Whether it is a list or a dictionary that was made outside of loops over sets, and that nothing was put into."""
+
+    def filled(self, source: ast.expr | None) -> None:
+        """Note that something is put into it: the first time says whether its order is that of a set."""
+        if self.is_empty and source is not None:
+            self.marks.setdefault("unordered", source)
+        self.is_empty = False
 
     @property
     def is_plain(self) -> bool:

@@ -1,0 +1,56 @@
+"""Groups that are made or used once for each element of a set, which every process has in an order of its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import msgspec
+
+from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
+from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.rules_order import body_of, of_numbers
+
+_OVER = "script.groups-over-set"
+_MAKES = frozenset({"torch.distributed.new_group", "torch.distributed.distributed_c10d.new_group"})
+_DEPTH = 3
+"""Functions in one another in which such a call is looked for."""
+
+
+def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield loops over a set in which each round makes a group, or waits for the ranks of one."""
+    if not job.mentions("new_group") or job.mentions("PYTHONHASHSEED"):
+        return
+    told: set[int] = set()
+    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+        source = event.source
+        if source is None or not told.isdisjoint((id(event.node), id(source))) or of_numbers(source):
+            continue
+        told.add(id(event.node))
+        calls = (node for part in body_of(event.node) for node in nodes(part) if isinstance(node, ast.Call))
+        found = next((call for call in calls if _meets(call, event.function, job)), None)
+        if found is not None:
+            told.add(id(source))
+            over = getattr(event.node, "iter", None) or event.node.generators[0].iter  # type: ignore[union-attr]
+            values = {"call": shown(found.func), "over": shown(over), "made": shown(source)}
+            made = next((s for s in job.project.scripts if any(node is source for node in s.nodes)), None)
+            place = hit(_OVER, event.function, event.node, **values)
+            yield place if made is None else msgspec.structs.replace(place, more=((made, source.lineno),))
+
+
+def _meets(call: ast.Call, function: Function, job: ScriptContext, depth: int = 0) -> bool:
+    """Whether a call makes a group, or is a collective of a group of its own, by itself or in a helper."""
+    if canonical(call.func, function.script) in _MAKES:
+        return constant(keyword(call, "use_local_synchronization")) is not True
+    if is_operation(call, function):
+        group = keyword(call, "group")
+        return group is not None and constant(group) is not None and last(group) != "WORLD"
+    target = job.project.target(call, function) if depth < _DEPTH else None
+    sites = () if target is None else job.project.walk(target).sites
+    return target is not None and any(_meets(site.node, target, job, depth + 1) for site in sites)
+
+
+RULES = (ScriptRule(ids=(_OVER,), check=over_set, follows=True),)
