@@ -35,6 +35,7 @@ from distkb.evidence.readers.scripts import (
     rules_model,
     rules_newest,
     rules_norms,
+    rules_options,
     rules_order,
     rules_outside,
     rules_partitions,
@@ -133,4 +134,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_shares.RULES,
     *rules_draws.RULES,
     *rules_handed.RULES,
+    *rules_options.RULES,
 )
