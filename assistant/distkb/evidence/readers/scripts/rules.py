@@ -59,6 +59,7 @@ from distkb.evidence.readers.scripts import (
     rules_skips,
     rules_stepping,
     rules_threads,
+    rules_trainers,
     rules_twice,
     rules_units,
     rules_unprepared,
@@ -135,4 +136,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_draws.RULES,
     *rules_handed.RULES,
     *rules_options.RULES,
+    *rules_trainers.RULES,
 )
