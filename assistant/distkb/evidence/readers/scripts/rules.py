@@ -10,6 +10,7 @@ from distkb.evidence.readers.scripts import (
     rules_buckets,
     rules_bypass,
     rules_checkpoints,
+    rules_cores,
     rules_data,
     rules_decisions,
     rules_decoding,
@@ -137,4 +138,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_handed.RULES,
     *rules_options.RULES,
     *rules_trainers.RULES,
+    *rules_cores.RULES,
 )
