@@ -16,6 +16,7 @@ from distkb.evidence.readers.scripts import (
     rules_decoding,
     rules_device,
     rules_draws,
+    rules_early,
     rules_engine,
     rules_evaluation,
     rules_everyone,
@@ -139,4 +140,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_options.RULES,
     *rules_trainers.RULES,
     *rules_cores.RULES,
+    *rules_early.RULES,
 )
