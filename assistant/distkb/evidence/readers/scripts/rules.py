@@ -48,6 +48,7 @@ from distkb.evidence.readers.scripts import (
     rules_processes,
     rules_rates,
     rules_recomputed,
+    rules_references,
     rules_rendezvous,
     rules_requests,
     rules_restarts,
@@ -141,4 +142,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_trainers.RULES,
     *rules_cores.RULES,
     *rules_early.RULES,
+    *rules_references.RULES,
 )
