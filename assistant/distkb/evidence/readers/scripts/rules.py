@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from distkb.evidence.readers.scripts import (
     rules_accumulation,
+    rules_batches,
     rules_begin,
     rules_blocks,
     rules_branches,
@@ -143,4 +144,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_cores.RULES,
     *rules_early.RULES,
     *rules_references.RULES,
+    *rules_batches.RULES,
 )
