@@ -11,9 +11,10 @@ from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, Sc
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.rules_trainers import starts_again
 
 _SAVE, _DIRECTORY = "script.save-on-every-rank", "script.own-directory-per-rank"
-_DRAWN = "script.random-directory-per-rank"
+_DRAWN, _STARTED = "script.random-directory-per-rank", "script.directory-by-each-start"
 _POLLED = "script.polled-while-written"
 _RENAMES = ("replace", "rename", "renames", "move", "link", "symlink", "flock", "FileLock", "SoftFileLock")
 WRITERS = {"torch.save": 1, "open": 0, "numpy.save": 0, "numpy.savez": 0, "pickle.dump": 1, "json.dump": 1}
@@ -83,7 +84,8 @@ def _sources(names: set[str], function: Function) -> set[str]:
 
 def own_directory(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield directories that all ranks make or use, and whose names each takes from its own clock or random numbers."""
-    if not job.is_parallel:
+    starter = starts_again(job)
+    if not job.is_parallel and not starter:
         return
     told: set[str] = set()
     for events in job.episodes:
@@ -92,7 +94,8 @@ def own_directory(job: ScriptContext) -> Iterator[ScriptFinding]:
             if event.kind == "path" and not event.somewhere and source not in told:
                 told.add(source)
                 identity = _DRAWN if "own" in event.things[0].marks else _DIRECTORY
-                yield hit(identity, event.function, event.node, call=shown(event.node), source=source)
+                identity = _STARTED if starter else identity
+                yield hit(identity, event.function, event.node, call=shown(event.node), source=source, trainer=starter)
 
 
 def polled(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -157,5 +160,5 @@ def as_text(path: ast.expr, function: Function, job: ScriptContext) -> str:
 RULES = (
     ScriptRule(ids=(_POLLED,), check=polled),
     ScriptRule(ids=(_SAVE,), check=saved_everywhere),
-    ScriptRule(ids=(_DIRECTORY, _DRAWN), check=own_directory, follows=True),
+    ScriptRule(ids=(_DIRECTORY, _DRAWN, _STARTED), check=own_directory, follows=True),
 )
