@@ -29,6 +29,7 @@ from distkb.evidence.readers.scripts import (
     rules_late,
     rules_launch,
     rules_lengths,
+    rules_measured,
     rules_members,
     rules_meshes,
     rules_meta,
@@ -133,4 +134,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_shares.RULES,
     *rules_draws.RULES,
     *rules_handed.RULES,
+    *rules_measured.RULES,
 )
