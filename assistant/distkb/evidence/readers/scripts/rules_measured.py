@@ -33,25 +33,17 @@ def divided_by_whole(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         told: set[str] = set()
         for node in walk(function.node):
-            division = _division(node)
-            if division is None or not isinstance(node, (ast.BinOp, ast.AugAssign)) or _counts_ranks(node, function, job):
+            if not isinstance(node, (ast.BinOp, ast.AugAssign)) or not isinstance(node.op, ast.Div):
                 continue
-            counted, divisor = division
+            if _counts_ranks(node, function, job):
+                continue
+            counted, divisor = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
             for whole in _lengths(divisor, function, job):
                 loader = next((shown(over[0]) for over in _counted(counted, function, job, node.lineno)
                                if _is_shared_out(over, whole, job)), "")  # fmt: skip
                 if loader and loader not in told and not _is_brought_together(node, counted, function, job):
                     told.add(loader)
                     yield hit(_DIVIDED, function, node, share=shown(counted), whole=shown(divisor), loader=loader)
-
-
-def _division(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    """Return what is divided by what: `a / b`, `a /= b`."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return node.left, node.right
-    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
-        return node.target, node.value
-    return None
 
 
 def _counts_ranks(node: ast.AST, function: Function, job: ScriptContext) -> bool:
