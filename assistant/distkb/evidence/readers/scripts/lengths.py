@@ -109,9 +109,6 @@ class Lengths:
             yield Reason(outside, function, node)
         elif name in EVEN:
             yield from self.of(node.args[0], function, depth + 1) if node.args else iter(())
-        elif READERS.match(full) and target is None:
-            asked = self._origins.values(node.args[:1], function, depth + 1)
-            yield from (reason for reason in asked if reason.origin == "rank")
         elif name in OF_MODELS or name in SOURCES_OF_CHANCE:
             return
         elif target is None and name in BY_VALUE:
@@ -130,7 +127,14 @@ class Lengths:
                 yield from self._trail.through(target, node, self._origins.values(where.tests, target, depth + 1))
 
     def _call_of_library(self, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:
-        """`DataLoader(data)`, `enumerate(loader)`, `islice(stream, n)` are as long as what they are given."""
+        """`DataLoader(data)`, `enumerate(loader)`, `islice(stream, n)` are as long as what they are given.
+
+        What is read from a file is the rank's own where its path is.
+        """
+        if READERS.match(canonical(node.func, function.script)):
+            asked = self._origins.values(node.args[:1], function, depth)
+            yield from (reason for reason in asked if reason.origin == "rank")
+            return
         receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         for given in (*receiver, *node.args, *(w.value for w in node.keywords if w.arg not in NO_LENGTH)):
             if is_rank(given):

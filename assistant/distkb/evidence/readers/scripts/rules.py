@@ -38,6 +38,7 @@ from distkb.evidence.readers.scripts import (
     rules_norms,
     rules_order,
     rules_outside,
+    rules_overwritten,
     rules_partitions,
     rules_past,
     rules_pieces,
@@ -135,4 +136,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_draws.RULES,
     *rules_handed.RULES,
     *rules_measured.RULES,
+    *rules_overwritten.RULES,
 )
