@@ -23,6 +23,7 @@ _IDS: dict[Origin, str] = {
     "part": "script.decided-by-own-part",
 }
 _SAVED, _EVALUATED = "script.saved-by-own-measure", "script.evaluated-by-own-part"
+_CALLS = "script.own-calls-by-own-batch"
 _SAVES = frozenset({"save", "state-dict", "accelerate-save"})
 _VALUES = frozenset({"unique", "unique_consecutive", "nonzero", "argwhere", "masked_select"})
 """Calls that give as many things as the values of a tensor have it."""
@@ -64,6 +65,8 @@ def decided_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
                     identity = _IDS["batch"]
                 if found.origin == "part" and is_length and _is_evaluation(test, function, job):
                     identity = _EVALUATED
+                if found.origin == "batch" and identity == _IDS["batch"] and not name.endswith("backward()"):
+                    identity = _CALLS
                 yield hit(identity, function, test, test=shown(test), on=on, needs=name)
 
 
@@ -234,4 +237,4 @@ def _stands_in(reason: Reason, test: ast.expr, function: Function, job: ScriptCo
     return any(part is reason.node for value in shown_as for part in nodes(value))
 
 
-RULES = (ScriptRule(ids=(*_IDS.values(), _SAVED, _EVALUATED), check=decided_alone),)
+RULES = (ScriptRule(ids=(*_IDS.values(), _SAVED, _EVALUATED, _CALLS), check=decided_alone),)

@@ -46,9 +46,10 @@ def _goes_on(loop: ast.While, counter: str, function: Function, job: ScriptConte
     walk = job.project.walk(function)
     for site in walk.sites:
         given = [*site.node.args, *(word.value for word in site.node.keywords)]
-        if site.node.lineno < loop.lineno and any(dotted(one) == counter for one in given):
-            if _PLACES.search(shown(site.statement)):
-                return True
+        if site.node.lineno >= loop.lineno or all(dotted(one) != counter for one in given):
+            continue
+        if _PLACES.search(shown(site.statement)):
+            return True
     for name, changes in walk.changes.items():
         inside = any(loop in change.where.loops for change in changes)
         own = function.owner.methods.values() if name.startswith("self.") and function.owner is not None else ()
