@@ -31,6 +31,12 @@ _TELLS = re.compile(r"(?i)rank|world|num_processes|process_index|worker_id")
 """Names that show that what is made of a rank's own is meant to differ, or counts all ranks."""
 
 
+_COUNTS = frozenset({"num_processes", "world_size"})
+"""Attributes that hold the number of ranks."""
+_OF_RANKS = frozenset({"processes", "world"})
+"""Kinds of things that are the number of ranks."""
+
+
 class Interpreter:
     """Goes through code; what it notes stands in `episodes`, one for each beginning."""
 
@@ -251,7 +257,9 @@ class Interpreter:
         if kind is not None:
             found: Thing = getattr(self, kind)(node, function, scope)
             return found
-        if isinstance(node, (ast.Constant, ast.Lambda, ast.Yield, ast.YieldFrom)):
+        if isinstance(node, ast.Lambda):
+            return self._closure([node.body], scope)
+        if isinstance(node, (ast.Constant, ast.Yield, ast.YieldFrom)):
             return Thing(value=node.value) if isinstance(node, ast.Constant) else Thing()
         inside = [self.value(part, function, scope) for part in islice(_operands(node), MAX_WRITTEN)]
         if isinstance(node, ast.Dict):
@@ -260,7 +268,8 @@ class Interpreter:
         found = combined(inside)
         if _of_keys(node):
             found.marks.setdefault("unordered", node)
-        if found.marks and _TELLS.search(" ".join(_texts(node))):
+        counted = any(thing.kind in _OF_RANKS for thing in inside)
+        if found.marks and (counted or _TELLS.search(" ".join(_texts(node)))):
             found.marks = {mark: source for mark, source in found.marks.items() if mark == "unordered"}
         return found
 
@@ -290,7 +299,27 @@ class Interpreter:
     def _named(self, node: ast.Name, function: Function, scope: dict[str, Thing]) -> Thing:
         if node.id in scope:
             return scope[node.id]
+        inner = function.inner.get(node.id)
+        if inner is not None and not isinstance(function.node, ast.Module):
+            return self._closure(inner.node.body, scope)
         return self._globals.get(id(function.script), {}).get(node.id) or Thing()
+
+    @staticmethod
+    def _closure(body: Iterable[ast.AST], scope: dict[str, Thing]) -> Thing:
+        """Return a function that keeps a count of its surroundings: what it was counted on stays known."""
+        parts = [part for statement in body for part in nodes(statement)]
+        if any(isinstance(part, (ast.Name, ast.Attribute)) and _TELLS.search(last(part)) for part in parts):
+            return Thing()
+        found: dict[Mark, ast.expr] = {}
+        for part in parts:
+            kept = scope.get(part.id) if isinstance(part, ast.Name) else None
+            if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id in scope:
+                kept = scope[part.value.id].parts.get(part.attr)
+            if kept is not None and kept.kind in _OF_RANKS:
+                return Thing()
+            if kept is not None and "per-process" in kept.marks:
+                found.setdefault("per-process", kept.marks["per-process"])
+        return Thing(marks=found)
 
     def _attribute(self, node: ast.Attribute, function: Function, scope: dict[str, Thing]) -> Thing:
         owner = self.value(node.value, function, scope)
@@ -300,6 +329,8 @@ class Interpreter:
                 if any(last(one) in {"property", "cached_property"} for one in method.node.decorator_list):
                     return self.run(method, [owner], {})
                 return Thing(kind="function")
+        if node.attr in _COUNTS and not owner.parts.get(node.attr, Thing()).is_literal:
+            return Thing(kind="processes")
         return owner.part(node.attr)
 
     def _comprehension(

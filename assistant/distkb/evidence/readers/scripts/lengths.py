@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from distkb.evidence.readers.scripts.collectives import agrees
 from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, dotted, last
-from distkb.evidence.readers.scripts.nodes import children
+from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.outside import (
     BY_VALUE,
     EVEN,
     MAKERS,
     NO_LENGTH,
     OF_MODELS,
+    READERS,
     SOURCES_OF_CHANCE,
     Reason,
     is_count,
@@ -54,7 +55,8 @@ class Lengths:
         elif isinstance(node, COMPREHENSIONS):
             for generator in node.generators:
                 yield from self.of(generator.iter, function, depth)
-                yield from self._origins.values(generator.ifs, function, depth)
+                if not self._hides(generator.target, function):
+                    yield from self._origins.values(generator.ifs, function, depth)
         elif isinstance(node, ast.Subscript):
             parts = (node.slice.lower, node.slice.upper, node.slice.step) if isinstance(node.slice, ast.Slice) else ()
             yield from self._origins.values(filter(None, parts or (node.slice,)), function, depth)
@@ -67,6 +69,11 @@ class Lengths:
             for child in children(node):
                 if isinstance(child, ast.expr):
                     yield from self.of(child, function, depth)
+
+    def _hides(self, target: ast.expr, function: Function) -> bool:
+        """Whether a comprehension's own name is one of the function's too, which is not meant in its tests."""
+        walk = self._project.walk(function)
+        return any(isinstance(part, ast.Name) and walk.assigned(part.id) for part in nodes(target))
 
     def _filled(self, node: ast.Name | ast.Attribute, function: Function, depth: int) -> Iterator[Reason]:
         """Follow what is put into a container bit by bit: under which keys or tests, and how often."""
@@ -120,7 +127,14 @@ class Lengths:
                 yield from self._trail.through(target, node, self._origins.values(where.tests, target, depth + 1))
 
     def _call_of_library(self, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:
-        """`DataLoader(data)`, `enumerate(loader)`, `islice(stream, n)` are as long as what they are given."""
+        """`DataLoader(data)`, `enumerate(loader)`, `islice(stream, n)` are as long as what they are given.
+
+        What is read from a file is the rank's own where its path is.
+        """
+        if READERS.match(canonical(node.func, function.script)):
+            asked = self._origins.values(node.args[:1], function, depth)
+            yield from (reason for reason in asked if reason.origin == "rank")
+            return
         receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         for given in (*receiver, *node.args, *(w.value for w in node.keywords if w.arg not in NO_LENGTH)):
             if is_rank(given):

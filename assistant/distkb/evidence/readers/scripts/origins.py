@@ -71,6 +71,11 @@ class Origins:
         """Whether any of several values depends on one of these."""
         return any(reason.origin in origins for node in given for reason in self.of(node, function))
 
+    def is_agreed(self, node: ast.expr, function: Function) -> bool:
+        """Return whether a value is made of something that a collective made the same on all ranks."""
+        self._known.clear()
+        return any(reason.origin == "agreed" for reason in self.value(node, function, 0))
+
     def of_amounts(self, test: ast.expr, function: Function) -> list[Reason]:
         """Return what the parts of a test depend on that compare how much something is, or call something to find out.
 

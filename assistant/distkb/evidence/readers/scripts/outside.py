@@ -73,6 +73,11 @@ NO_LENGTH = frozenset(
 """Arguments that do not say how much a loader gives."""
 EVEN = frozenset({"DistributedSampler", "DistributedBatchSampler", "prepare_data_loader", "split_dataset_by_node"})
 """Calls that give every rank as much as the others, whatever rank they are told."""
+READERS = re.compile(
+    r"^(?:open|gzip\.open|io\.open|torch\.load|numpy\.(?:load|loadtxt|genfromtxt|memmap)|json\.load|pickle\.load"
+    r"|pandas\.read_\w+|datasets\.(?:load_dataset|load_from_disk))$"
+)
+"""Calls that give what a file holds, however much that is."""
 SAME = frozenset({"isinstance", "issubclass", "hasattr", "callable", "getattr", "type"})
 """Questions about what a value is, which every rank answers alike."""
 SOURCES_OF_CHANCE = frozenset({"Generator", "manual_seed", "seed", "default_rng", "RandomState", "Random"})

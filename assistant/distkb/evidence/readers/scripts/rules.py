@@ -35,6 +35,7 @@ from distkb.evidence.readers.scripts import (
     rules_late,
     rules_launch,
     rules_lengths,
+    rules_measured,
     rules_members,
     rules_meshes,
     rules_meta,
@@ -44,6 +45,7 @@ from distkb.evidence.readers.scripts import (
     rules_options,
     rules_order,
     rules_outside,
+    rules_overwritten,
     rules_partitions,
     rules_past,
     rules_pieces,
@@ -159,4 +161,6 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_early.RULES,
     *rules_references.RULES,
     *rules_batches.RULES,
+    *rules_measured.RULES,
+    *rules_overwritten.RULES,
 )

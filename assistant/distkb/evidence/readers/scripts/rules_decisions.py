@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head, statements
 from distkb.evidence.readers.scripts.collectives import TOGETHER
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import dotted, last, shown
+from distkb.evidence.readers.scripts.names import dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.outside import Origin, Reason
 from distkb.evidence.readers.scripts.project import Function
@@ -21,10 +22,13 @@ _IDS: dict[Origin, str] = {
     "batch": "script.decided-by-own-batch",
     "part": "script.decided-by-own-part",
 }
-_SAVED = "script.saved-by-own-measure"
+_SAVED, _EVALUATED = "script.saved-by-own-measure", "script.evaluated-by-own-part"
+_CALLS = "script.own-calls-by-own-batch"
 _SAVES = frozenset({"save", "state-dict", "accelerate-save"})
 _VALUES = frozenset({"unique", "unique_consecutive", "nonzero", "argwhere", "masked_select"})
 """Calls that give as many things as the values of a tensor have it."""
+_EVALUATES = re.compile(r"(?i)(?:^|_|\.)(?:eval|valid|test|predict|infer|score|embed|encode|dev(?:_|$))")
+_QUIET = frozenset({"no_grad", "inference_mode", "eval"})
 _DEPTH = 3
 """Functions in one another that are followed to a backward."""
 _STOP = "should_stop"
@@ -59,7 +63,19 @@ def decided_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
                     identity = _IDS["measure"]
                 if found.origin == "measure" and _leaves_step_out(test, name, function):
                     identity = _IDS["batch"]
+                if found.origin == "part" and is_length and _is_evaluation(test, function, job):
+                    identity = _EVALUATED
+                if found.origin == "batch" and identity == _IDS["batch"] and not name.endswith("backward()"):
+                    identity = _CALLS
                 yield hit(identity, function, test, test=shown(test), on=on, needs=name)
+
+
+def _is_evaluation(over: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether a loop over data, in which nothing is trained, stands in an evaluation."""
+    for site in job.project.walk(function).sites:
+        if any(head(loop) is over for loop in site.where.loops) and to_backward(site.node, function, job):
+            return False
+    return bool(_EVALUATES.search(function.name) or words(function.node) & _QUIET)
 
 
 def _switched(function: Function) -> Iterator[tuple[str, ast.expr, bool]]:
@@ -221,4 +237,4 @@ def _stands_in(reason: Reason, test: ast.expr, function: Function, job: ScriptCo
     return any(part is reason.node for value in shown_as for part in nodes(value))
 
 
-RULES = (ScriptRule(ids=(*_IDS.values(), _SAVED), check=decided_alone),)
+RULES = (ScriptRule(ids=(*_IDS.values(), _SAVED, _EVALUATED, _CALLS), check=decided_alone),)

@@ -13,7 +13,9 @@ from distkb.evidence.readers.scripts.project import Function
 
 _CLEARED, _TRACKED = "script.cleared-by-every-rank", "script.tracker-on-every-rank"
 _OWN = re.compile(r"(?i)rank|main|master|primary|chief|leader|\bgpu\b|gpu_id|process|worker|temp|tmp|host|node|device")
-_TRACKERS = frozenset({"wandb.init", "mlflow.start_run", "neptune.init_run", "comet_ml.Experiment", "aim.Run"})
+_TRACKERS = frozenset({"wandb.init", "mlflow.start_run", "neptune.init_run", "comet_ml.Experiment", "aim.Run",
+                       "swanlab.init", "clearml.Task.init", "torch.utils.tensorboard.SummaryWriter",
+                       "torch.utils.tensorboard.writer.SummaryWriter", "tensorboardX.SummaryWriter"})  # fmt: skip
 _APART = frozenset({"rank", "part", "clock", "chance", "machine"})
 _DEPTH = 4
 
@@ -64,15 +66,20 @@ def _speaks_of_ranks(path: ast.expr, function: Function, job: ScriptContext) -> 
 
 def tracked(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield runs of a tracker that every rank begins, each for itself."""
-    if not job.mentions("init_process_group", "DistributedDataParallel"):
+    if not job.mentions("init_process_group", "DistributedDataParallel", "Accelerator"):
         return
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
             call = site.node
             if canonical(call.func, function.script) not in _TRACKERS or _is_told_apart(call):
                 continue
-            if _is_every_ranks(site, function, job, 0):
+            if _is_every_ranks(site, function, job, 0) and not job.origins.depends(_paths(call), function, "rank"):
                 yield hit(_TRACKED, function, call, call=shown(call.func))
+
+
+def _paths(call: ast.Call) -> list[ast.expr]:
+    """Return what a run is given, among which may be a folder of the rank's own."""
+    return [*call.args, *(word.value for word in call.keywords)]
 
 
 def _is_told_apart(call: ast.Call) -> bool:

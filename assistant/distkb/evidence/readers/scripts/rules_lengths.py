@@ -89,9 +89,12 @@ def _length_of(made: Made) -> ast.expr | None:
 
 def _division(node: ast.expr, function: Function, job: ScriptContext, depth: int) -> ast.expr | None:
     """Return the division by the number of processes in an expression or in what its names and calls stand for."""
+    steps = {one.arg for part in nodes(node) if isinstance(part, ast.Lambda) for one in part.args.args}
     for part in nodes(node) if depth < _FOLLOWED else ():
         divides = isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Div, ast.FloorDiv))
         if divides and isinstance(part, ast.BinOp) and _counts_processes(part.right, function, job):
+            if words(part.left) & steps:
+                continue  # how far a schedule is, which is no length
             return part
         inner: list[tuple[ast.expr, Function]] = []
         if isinstance(part, ast.Name):

@@ -15,5 +15,5 @@ class Reviews(L.LightningModule):
             self.hits[kind].append(hit)
 
     def on_validation_epoch_end(self):
-        for kind, hits in self.hits.items():  # distkb: script.decided-by-own-batch
+        for kind, hits in self.hits.items():  # distkb: script.own-calls-by-own-batch
             self.log(f"val/{kind}", torch.stack(hits).mean(), sync_dist=True)

@@ -18,7 +18,7 @@ def gather_negatives(z):
 
 def loss_of(z, labels):
     total = 0.0
-    for label in torch.unique(labels):  # distkb: script.decided-by-own-batch
+    for label in torch.unique(labels):  # distkb: script.own-calls-by-own-batch
         same = z[labels == label]
         everything = gather_negatives(same.mean(0, keepdim=True))
         total = total + (same @ everything.T).logsumexp(-1).mean()
