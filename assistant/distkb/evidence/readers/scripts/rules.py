@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from distkb.evidence.readers.scripts import (
     rules_accumulation,
+    rules_backwards,
     rules_begin,
     rules_blocks,
     rules_branches,
@@ -91,6 +92,7 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_twice.RULES,
     *rules_engine.RULES,
     *rules_sharding.RULES,
+    *rules_backwards.RULES,
     *rules_early.RULES,
     *rules_policies.RULES,
     *rules_gathered.RULES,
