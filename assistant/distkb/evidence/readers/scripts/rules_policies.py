@@ -1,4 +1,4 @@
-"""FSDP1: policies that match no layer of the model, and models with a list of layers that get no policy."""
+"""FSDP: policies by size and by class, and loops that shard by class, that match no layer of the model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from distkb.evidence.readers.scripts.names import canonical, constant, has_sprea
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function
 
-_SIZE, _ABSENT, _NONE = "script.size-policy-too-large", "script.policy-class-absent", "script.fsdp-without-policy"
+_SIZE, _ABSENT = "script.size-policy-too-large", "script.policy-class-absent"
 _NAMED = "script.policy-name-absent"
 _DEFAULT = 100_000_000
 """Parameters that a module must have where the policy by size is not told another number."""
 _WIDE = 2048
 """Numbers from which a model may well have blocks of that size."""
-_WRAPS = ("wrap", "enable_wrap", "apply_fsdp_checkpointing")
 _FOREIGN = ("from_pretrained", "from_config", "create_model", "AutoModel", "torchvision", "timm", "hub", "diffusers")
 """Names of what makes modules whose inside is not in the scripts."""
 _NAMES = ("transformer_cls_names_to_wrap", "fsdp_transformer_layer_cls_to_wrap", "transformer_layer_cls_to_wrap")
@@ -187,23 +186,8 @@ def _every_class(job: ScriptContext) -> list[Class]:
     return list({id(f.owner): f.owner for f in job.project.functions if f.owner is not None}.values())
 
 
-def without(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield the only wrapping in FSDP1 of a model with a list of layers, where it gets no policy."""
-    calls = list(_wrappings(job))
-    if len(calls) != 1 or job.mentions(*_WRAPS) or job.mentions("NO_SHARD"):
-        return
-    every = [site for _, site in job.sites() if last(site.node.func) in {"FSDP", "FullyShardedDataParallel"}]
-    function, call, cls = calls[0]
-    layers = _lists(cls, job)
-    told = setting(call, "auto_wrap_policy", function, job.project)
-    none = told is None or constant(told) is None
-    if len(every) == 1 and layers and none and not has_spread(call) and len(call.args) < 4:
-        yield hit(_NONE, function, call, model=cls.name, layers=layers)
-
-
 RULES = (
     ScriptRule(ids=(_SIZE,), check=by_size),
     ScriptRule(ids=(_ABSENT,), check=absent),
     ScriptRule(ids=(_NAMED,), check=names_absent),
-    ScriptRule(ids=(_NONE,), check=without),
 )
