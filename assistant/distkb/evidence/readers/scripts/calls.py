@@ -127,7 +127,9 @@ def _scheduler(call: Call) -> Thing:
 
 def _wrap(call: Call) -> Thing:
     model = call.given[0] if call.given else call.words.get("module", Thing())
-    call.note("ddp" if call.name == "DistributedDataParallel" else "shard", model)
+    keeps = call.words.get("use_orig_params", Thing(value=False)).value is not False
+    if call.name == "DistributedDataParallel" or not keeps:
+        call.note("ddp" if call.name == "DistributedDataParallel" else "shard", model)
     return Thing(kind="wrapped", holds=[model], parts={"module": model}, prepared=model.prepared)
 
 
@@ -148,6 +150,15 @@ def _prepare(call: Call) -> Thing | None:
         if thing.cls is not None and not thing.kind:
             call.note("ddp", thing)
     return call.given[0] if len(call.given) == 1 else Thing(items=list(call.given))
+
+
+def _set_up(call: Call) -> Thing | None:
+    """Fabric's: the strategy for parallel models runs the function that shards."""
+    if call.owner is None or not call.given or not call.machine.job.mentions("ModelParallelStrategy"):
+        return None
+    call.note("shard", call.given[0])
+    wrapped = Thing(kind="wrapped", holds=[call.given[0]], parts={"module": call.given[0]})
+    return wrapped if len(call.given) == 1 else Thing(items=[wrapped, *call.given[1:]])
 
 
 def _requires_grad(call: Call) -> Thing | None:
@@ -281,6 +292,7 @@ _HANDLERS: dict[str, Callable[[Call], Thing | None]] = {
     "FullyShardedDataParallel": _wrap,
     "fully_shard": _shard,
     "prepare": _prepare,
+    **dict.fromkeys(("setup", "setup_module"), _set_up),
     "requires_grad_": _requires_grad,
     "len": _length,
     "strftime": _clock_text,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import TOGETHER
+from distkb.evidence.readers.scripts.gradless import Gradless
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
@@ -117,6 +118,7 @@ def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
                 found = kinds.model_class(site.node.args[0], function, job.project)
                 models |= set() if found is None else {id(found)}
     told = _is_told_of_unused(job)
+    gradless = Gradless(job)
     for function in job.project.functions if models or told else ():
         for site in job.project.walk(function).sites:
             call = site.node
@@ -125,6 +127,8 @@ def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
                 yield hit(_REENTRANT, function, call, call=shown(call.func))
                 return
             if not full.startswith("torch.utils.checkpoint") or constant(keyword(call, "use_reentrant")) is not True:
+                continue
+            if gradless.is_blind(call, function):
                 continue
             of = kinds.model_class(call.args[0], function, job.project) if call.args else None
             if told or {id(function.owner), id(of)} & models:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.gradless import Gradless, inputs, is_checkpoint
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.project import Function
 
 _SHARED, _GRAD, _ASLEEP = "script.reentrant-shared", "script.reentrant-with-grad", "script.checkpointing-in-eval"
+_BLIND = "script.reentrant-without-grad"
 _WRAPS = ("DistributedDataParallel", "Accelerator", "LightningModule")
 
 
@@ -57,7 +59,20 @@ def in_eval(job: ScriptContext) -> Iterator[ScriptFinding]:
             return
 
 
+def without_grad(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield reentrant checkpoints none of whose inputs carries a gradient, so that what they run is not trained."""
+    if not any(last(site.node.func) == "backward" for _, site in job.sites()) and not job.mentions("Trainer"):
+        return
+    gradless = Gradless(job)
+    for function, site in job.sites():
+        call = site.node
+        if is_checkpoint(call, function) and gradless.is_blind(call, function):
+            given = ", ".join(shown(one) for one in inputs(call))
+            yield hit(_BLIND, function, call, call=shown(call.func), part=shown(call.args[0]), given=given)
+
+
 RULES = (
+    ScriptRule(ids=(_BLIND,), check=without_grad),
     ScriptRule(ids=(_SHARED,), check=shared),
     ScriptRule(ids=(_GRAD,), check=with_grad),
     ScriptRule(ids=(_ASLEEP,), check=in_eval),

@@ -1,4 +1,4 @@
-"""FSDP: units that were forgotten, and optimizers that hold the parameters from before the sharding."""
+"""FSDP: units that were forgotten, optimizers with parameters from before an exchange, what differs by rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from distkb.evidence.readers.scripts.outside import MAKERS, Reason
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
-_ROOT, _EARLY = "script.fully-shard-root-only", "script.optimizer-before-sharding"
+_ROOT = "script.fully-shard-root-only"
 _PARTS, _EXCHANGED = "script.root-not-sharded", "script.optimizer-before-exchange"
 _CLIPS = "script.clips-own-shards"
 _ONE = "script.loaded-by-one-before-sharding"
@@ -54,24 +54,6 @@ def _is_applied(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     if not callers:
         return function.name in job.vocabulary
     return len(callers) > 1 or any(site.where.loops for _, site in callers)
-
-
-def optimizer_first(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield optimizers made from parameters of a model that is sharded afterwards, and of which no other is made."""
-    told: set[int] = set()
-    for events in job.episodes:
-        made: list[Event] = []
-        for event in events:
-            if event.kind == "optimizer":
-                made = [old for old in made if not _share(old.things[1:], event.things[1:])] + [event]
-            elif event.kind == "shard":
-                for old in [old for old in made if _share(old.things[1:], event.things)]:
-                    behind = events[events.index(event) + 1 :]
-                    later = any(e.kind == "optimizer" and _share(e.things[1:], event.things) for e in behind)
-                    if not later and id(old.node) not in told and isinstance(old.node, ast.Call):
-                        told.add(id(old.node))
-                        values = {"optimizer": shown(old.node.func), "wrap_line": str(event.node.lineno)}
-                        yield hit(_EARLY, old.function, old.node, model=_model(event), **values)
 
 
 def exchanged(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -121,11 +103,6 @@ def parts_only(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _share(some: Iterable[Thing], others: Iterable[Thing]) -> bool:
     """Whether a model is among both."""
     return not {id(one) for one in some}.isdisjoint(id(model) for other in others for model in other.models())
-
-
-def _model(event: Event) -> str:
-    call = event.node
-    return shown(call.args[0]) if isinstance(call, ast.Call) and call.args else "model"
 
 
 _SENDS = (
@@ -271,7 +248,6 @@ RULES = (
     ScriptRule(ids=(_CLIPS,), check=clips_shards),
     ScriptRule(ids=(_ONE,), check=loaded_by_one),
     ScriptRule(ids=(_ROOT,), check=root_only),
-    ScriptRule(ids=(_EARLY,), check=optimizer_first, follows=True),
     ScriptRule(ids=(_EXCHANGED,), check=exchanged, follows=True),
     ScriptRule(ids=(_CHOSEN,), check=chosen),
     ScriptRule(ids=(_CHANCE,), check=by_chance),

@@ -1,12 +1,15 @@
 import torch
 import torch.distributed as dist
+from torch.distributed.fsdp import FullStateDictConfig, StateDictType
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 
 def main(net):
     model = FSDP(net)
-    state = model.state_dict()
+    config = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
+    with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT, config):
+        state = model.state_dict()
     if dist.get_rank() == 0:
         torch.save(state, "model.pt")
 

@@ -76,6 +76,6 @@ def low():
 def save(path):
     model = FullyShardedDataParallel(Captioner())
     optimizer = torch.optim.AdamW(model.parameters())
-    weights = model.state_dict()
+    weights = model.state_dict()  # distkb: script.state-without-type
     if dist.get_rank() == 0:
         torch.save({"model": weights, "optimizer": optimizer.state_dict()}, path)  # distkb: script.optimizer-shard-of-one
