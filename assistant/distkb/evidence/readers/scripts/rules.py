@@ -56,6 +56,7 @@ from distkb.evidence.readers.scripts import (
     rules_sharding,
     rules_shares,
     rules_skips,
+    rules_stages,
     rules_stepping,
     rules_threads,
     rules_twice,
@@ -133,4 +134,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_shares.RULES,
     *rules_draws.RULES,
     *rules_handed.RULES,
+    *rules_stages.RULES,
 )
