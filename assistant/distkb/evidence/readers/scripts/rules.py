@@ -15,6 +15,7 @@ from distkb.evidence.readers.scripts import (
     rules_decoding,
     rules_device,
     rules_draws,
+    rules_dtypes,
     rules_engine,
     rules_evaluation,
     rules_everyone,
@@ -25,6 +26,7 @@ from distkb.evidence.readers.scripts import (
     rules_forwards,
     rules_groups,
     rules_handed,
+    rules_heads,
     rules_kept,
     rules_late,
     rules_launch,
@@ -135,4 +137,6 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_draws.RULES,
     *rules_handed.RULES,
     *rules_stages.RULES,
+    *rules_heads.RULES,
+    *rules_dtypes.RULES,
 )

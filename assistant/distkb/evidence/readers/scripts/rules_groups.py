@@ -13,6 +13,7 @@ from distkb.evidence.readers.scripts.names import canonical, constant, dotted, k
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import is_rank
+from distkb.evidence.readers.scripts.rules_order import of_numbers
 
 _LAST = "script.last-group-for-all"
 _PEER, _DEFAULT = "script.group-rank-as-global", "script.group-keeps-default-timeout"
@@ -26,6 +27,7 @@ _BEGINS = frozenset({"init_process_group", "InitProcessGroupKwargs"})
 _MAKES = frozenset({"new_group", "new_subgroups", "new_subgroups_by_enumeration"})
 """Calls that make groups, and give them the backend's default timeout unless told (torch.distributed, all versions)."""
 _DEPTH = 5
+_OVER = "script.groups-over-set"
 _STORE, _ORDER = "script.store-opened-by-all", "script.mesh-in-other-order"
 _NODE = re.compile(r"(?:node|group|machine|host)_?rank|slurm_nodeid|node_?id")
 
@@ -91,6 +93,24 @@ def default_timeout(job: ScriptContext) -> Iterator[ScriptFinding]:
             if set_by is not None and not given:
                 yield hit(_DEFAULT, function, call, call=shown(call.func), begins=shown(set_by[1].func))
                 return
+
+
+def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield groups that are made one for each string of a set, which every process goes through in its own order."""
+    if job.mentions("PYTHONHASHSEED") or not job.mentions(*_MAKES):
+        return
+    told: set[int] = set()
+    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+        source, loop = event.source, event.node
+        if source is None or id(loop) in told or of_numbers(source):
+            continue
+        told.add(id(loop))
+        calls = [node for node in nodes(loop) if isinstance(node, ast.Call)]
+        made = [
+            c for c in calls if last(c.func) in _MAKES and canonical(c.func, event.function.script).startswith("torch.")
+        ]
+        if made:
+            yield hit(_OVER, event.function, made[0], call=shown(made[0].func), over=shown(source))
 
 
 def opened_by_all(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -182,6 +202,7 @@ def _keeps(node: ast.AST, name: str) -> bool:
 
 
 RULES = (
+    ScriptRule(ids=(_OVER,), check=over_set, follows=True),
     ScriptRule(ids=(_LAST,), check=last_of_loop),
     ScriptRule(ids=(_PEER,), check=group_rank),
     ScriptRule(ids=(_DEFAULT,), check=default_timeout),

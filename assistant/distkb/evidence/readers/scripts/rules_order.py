@@ -27,7 +27,7 @@ def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     told: set[int] = set()
     for event in (event for events in job.episodes for event in events if event.kind == "loop"):
         source = event.source
-        if source is None or id(event.node) in told or _of_numbers(source):
+        if source is None or id(event.node) in told or of_numbers(source):
             continue
         told.add(id(event.node))
         for call in (node for part in _body(event.node) for node in nodes(part) if isinstance(node, ast.Call)):
@@ -44,7 +44,7 @@ def parts_over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     told: set[int] = set()
     for event in (event for events in job.episodes for event in events if event.kind == "loop"):
         source, node = event.source, event.node
-        if source is None or id(node) in told or _of_numbers(source):
+        if source is None or id(node) in told or of_numbers(source):
             continue
         told.add(id(node))
         for part in picked_parts(_body(node), _targets(node), event.function, job.project):
@@ -66,7 +66,7 @@ def numbered(job: ScriptContext) -> Iterator[ScriptFinding]:
     told: set[int] = set()
     for event in (event for events in job.episodes for event in events if event.kind == "loop"):
         source, node = event.source, event.node
-        if source is None or event.somewhere or id(node) in told or _of_numbers(source):
+        if source is None or event.somewhere or id(node) in told or of_numbers(source):
             continue
         told.add(id(node))
         if _numbers(node):
@@ -203,13 +203,13 @@ def _body(node: ast.AST) -> list[ast.AST]:
     return [node.key, node.value] if isinstance(node, ast.DictComp) else [getattr(node, "elt", node)]
 
 
-def _of_numbers(node: ast.AST) -> bool:
+def of_numbers(node: ast.AST) -> bool:
     """Whether a set plainly holds numbers, whose order is the same in every process.
 
     What a comprehension only tests its elements with says nothing of them.
     """
     if isinstance(node, ast.SetComp):
-        return any(_of_numbers(part) for part in (node.elt, *(generator.iter for generator in node.generators)))
+        return any(of_numbers(part) for part in (node.elt, *(generator.iter for generator in node.generators)))
     return any(
         (isinstance(part, ast.Call) and last(part.func) in _NUMBERS)
         or (isinstance(part, ast.Constant) and isinstance(part.value, (int, float)) and not isinstance(node, ast.Call))

@@ -59,12 +59,8 @@ def called(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function, site in job.sites() if pipelined or job.mentions(_LIBRARY.rpartition(".")[2]) else ():
         func = site.node.func
         method = func.attr if isinstance(func, ast.Attribute) else ""
-        if (
-            pipelined
-            and isinstance(func, ast.Attribute)
-            and method in _ENGINE_ONLY
-            and _is_engine(func.value, site, function, job)
-        ) or (pipelined and dotted(func) and _is_engine(func, site, function, job)):
+        engine = func.value if isinstance(func, ast.Attribute) and method in _ENGINE_ONLY else func
+        if pipelined and dotted(engine) and _is_engine(engine, site, function, job):
             yield hit(_CALLED, function, site.node, call=shown(func), of="PipelineEngine", instead="train_batch(…)")
         elif isinstance(func, (ast.Name, ast.Attribute)) and job.project.target(site.node, function) is None:
             made = made_by(func, function, job.project)
