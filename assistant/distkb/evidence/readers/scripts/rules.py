@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from distkb.evidence.readers.scripts import (
     rules_accumulation,
+    rules_anew,
     rules_begin,
     rules_blocks,
     rules_branches,
     rules_buckets,
     rules_bypass,
+    rules_caches,
     rules_checkpoints,
     rules_data,
     rules_decisions,
@@ -137,6 +139,8 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_draws.RULES,
     *rules_handed.RULES,
     *rules_stages.RULES,
+    *rules_caches.RULES,
+    *rules_anew.RULES,
     *rules_heads.RULES,
     *rules_dtypes.RULES,
 )

@@ -38,7 +38,8 @@ def by_own_data(job: ScriptContext) -> Iterator[ScriptFinding]:
             first, second = _dtype(one, function, job, 0), _dtype(other, function, job, 0)
             if first and second and first != second and job.origins.depends([test], function, *_OWN):
                 yield hit(_TYPE, function, call, call=shown(call.func), tensor=shown(given or call), one=first,
-                          other=second, test=shown(test), one_line=str(one.lineno), other_line=str(other.lineno))  # fmt: skip
+                          other=second, test=shown(test), one_line=str(one.lineno),
+                          other_line=str(other.lineno))  # fmt: skip
                 break
 
 
