@@ -64,6 +64,10 @@ class Lengths:
         elif isinstance(node, (ast.Name, ast.Attribute)):
             for value, scope in self._trail.definitions(node, function):
                 yield from self.of(value, scope, depth + 1)
+            if isinstance(node, ast.Attribute) and dotted(node.value) != "self":
+                known = self._project.holds_class(node.value, function) is not None
+                for value, scope in self._project.held_under(node, function) if known else ():
+                    yield from self.of(value, scope, depth + 1)
             yield from self._filled(node, function, depth + 1)
         elif isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp)):
             for child in children(node):

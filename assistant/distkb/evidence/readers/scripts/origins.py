@@ -189,6 +189,9 @@ class Origins:
             yield from (reason for reason in asked if reason.origin == "salt")
 
     def _subscript(self, node: ast.Subscript, function: Function, depth: int) -> Iterator[Reason]:
+        if is_rank(node):  # of the environment
+            yield Reason("rank", function, node)
+            return
         item = item_of(node)
         made = list(self._trail.behind(node.value, function)) if item is not None else []
         if item is not None and any(isinstance(value, ast.Dict) for value, _ in made):

@@ -14,6 +14,7 @@ from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import is_rank
 from distkb.evidence.readers.scripts.rules_model import wrappings
+from distkb.evidence.readers.scripts.splits import shuffled_parts
 
 _ITS_OWN = frozenset({"rank", "part"})
 """What a data set depends on that is the rank's own part already."""
@@ -169,6 +170,7 @@ def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
         in_model = function.owner is not None and "forward" in function.owner.methods
         if (seeded or not managed) and (managed or several) and not in_model and not _BY_STEP.search(function.name):
             yield from _drawn_parts(function, job)
+            yield from shuffled_parts(function, job)
         if managed:
             continue
         for site in job.project.walk(function).sites:

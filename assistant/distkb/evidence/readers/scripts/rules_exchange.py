@@ -9,12 +9,13 @@ from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import agrees
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _SENT, _SUMMED, _HOOK = "script.all-send-first", "script.gradients-summed", "script.hook-sums-gradients"
-_TWICE = "script.loss-averaged-twice"
+_TWICE, _RECEIVED = "script.loss-averaged-twice", "script.both-receive-first"
+_BLOCKING = frozenset({"torch.distributed.send", "torch.distributed.recv"})
 _DIVIDES = frozenset({"div", "div_", "true_divide", "divide_", "mul", "mul_", "mean", "_foreach_div_", "_foreach_mul_"})
 _FLATTENS = frozenset({"_flatten_dense_tensors", "cat", "stack", "parameters_to_vector"})
 _SIZES = ("world", "size", "nproc", "num_processes", "replicas", "ranks", "degree")
@@ -35,9 +36,39 @@ def all_send(job: ScriptContext) -> Iterator[ScriptFinding]:
                 first = site if site.where.side == "both" and not _by_rank(site, function, job) else None
 
 
+def both_send(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield the blocking call that both branches of a test of the rank make first, before the one it needs."""
+    for function in job.project.functions if job.mentions("send") and job.mentions("recv") else ():
+        for node in walk(function.node):
+            if not isinstance(node, ast.If) or not node.orelse or not _depends_on_rank(node.test, function, job):
+                continue
+            arms = [[call for part in arm for call in _messages(part, function)] for arm in (node.body, node.orelse)]
+            kinds_of = [[last(call.func) for call in arm] for arm in arms]
+            apart = isinstance(node.orelse[0], ast.If) or any(set(names) != {"send", "recv"} for names in kinds_of)
+            if apart or kinds_of[0][0] != kinds_of[1][0]:
+                continue
+            first, other = arms[0][0], arms[1][0]
+            if kinds_of[0][0] == "send":
+                received = next(call for call in arms[1] if last(call.func) == "recv")
+                yield hit(_SENT, function, first, send=shown(first), recv_line=str(received.lineno))
+            else:
+                yield hit(_RECEIVED, function, first, recv=shown(first), other=shown(other),
+                          other_line=str(other.lineno))  # fmt: skip
+
+
+def _messages(node: ast.AST, function: Function) -> list[ast.Call]:
+    """Return the blocking messages of a statement in their order, where no test is around them."""
+    if any(isinstance(part, (ast.If, ast.Try, ast.While)) for part in nodes(node)):
+        return []
+    full = {"torch.distributed.send", "torch.distributed.recv"}
+    calls = [
+        part for part in nodes(node) if isinstance(part, ast.Call) and canonical(part.func, function.script) in full
+    ]
+    return sorted(calls, key=lambda call: (call.lineno, call.col_offset))
+
+
 def _message(site: Site, function: Function) -> str:
-    full = canonical(site.node.func, function.script)
-    return last(site.node.func) if full in {"torch.distributed.send", "torch.distributed.recv"} else ""
+    return last(site.node.func) if canonical(site.node.func, function.script) in _BLOCKING else ""
 
 
 def _peer(call: ast.Call, name: str) -> ast.expr | None:
@@ -199,6 +230,7 @@ def _is_summed(name: str, value: ast.expr, line: int, function: Function, job: S
 
 
 RULES = (
+    ScriptRule(ids=(_RECEIVED,), check=both_send),
     ScriptRule(ids=(_SENT,), check=all_send),
     ScriptRule(ids=(_SUMMED,), check=summed),
     ScriptRule(ids=(_HOOK,), check=hook_sums),

@@ -110,10 +110,16 @@ def with_padding(job: ScriptContext) -> Iterator[ScriptFinding]:
             told = re.search(r"(?i)pred|label|logit|ref|target|\by\b|argmax|answer", shown(site.node))
             trains = any(last(one.node.func) == "backward" for one in job.project.walk(function).sites)
             cut = any(isinstance(part, ast.Slice) and part.upper is not None for part in nodes(function.node))
-            in_loss = any(re.search(r"(?i)loss", word) for word in words(site.node))
+            in_loss = all(any(re.search(r"(?i)loss", word) for word in words(one)) for one in _gathered(site.node))
             if is_accelerator and told and not in_loss and not cut and not (trains and len(site.where.loops) < 2):
                 yield hit(_PADDED, function, site.node, call=shown(site.node))
                 break
+
+
+def _gathered(call: ast.Call) -> list[ast.expr]:
+    """Return what a gather is given, one by one."""
+    given = call.args[0] if call.args else call
+    return given.elts if isinstance(given, (ast.Tuple, ast.List)) else [given]
 
 
 def one_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
