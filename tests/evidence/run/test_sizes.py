@@ -55,6 +55,7 @@ def test_any_lines_are_held_against_each_other(texts: list[str], world: int | No
         ("op.preamble.length <= op.nbytes. 4096 vs 2048", {"run.sizes-of-two-precisions"}),
         ("op.preamble.length <= op.nbytes. 2048 vs 8192", {"run.sizes-of-two-precisions"}),
         ("op.preamble.length <= op.nbytes. 28272 vs 10992", {"run.sizes-of-two-shapes"}),
+        ("op.preamble.length <= op.nbytes. 11032 vs 11016", {"run.sizes-of-one-tensor"}),
         ("op.preamble.length <= op.nbytes. 1828 vs 4", set()),
         (
             "peer 10.0.0.2<40120> message truncated : receiving 1048576 bytes instead of 524288",

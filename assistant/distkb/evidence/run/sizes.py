@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _BYTES = frozenset({"sent_bytes", "expected_bytes"})
 Division = Literal["never", "once", "twice"]
 """How often the data was divided over the ranks."""
+ALIKE = 1.1
+"""How many times as large the larger of two tensors may be that are meant to be the same."""
 FEWEST_STEPS = 4
 """Steps of an epoch from which their number is no accident."""
 _MOST = 8
@@ -59,11 +61,16 @@ class Size(NamedTuple):
 
 
 def told_apart(hits: Iterable[tuple[FileScan, LineMatch]]) -> Observation | None:
-    """Whether two ranks' tensors could hold as many numbers, of 2 or 4 times as many bytes; None where no line says."""
+    """Say of what two ranks' tensors are whose sizes do not fit; None where no line says.
+
+    As many numbers of 2 or 4 times as many bytes; numbers that are nearly as many, as one tensor has that the ranks made
+    from data of their own; or neither.
+    """
     for scan, hit in hits:
         if hit.values.keys() >= _BYTES:
             small, large = sorted((int(hit.values["sent_bytes"]), int(hit.values["expected_bytes"])))
             of = "two-precisions" if large in {2 * small, 4 * small} else "two-shapes"
+            of = "one-tensor" if small < large <= ALIKE * small else of
             return Observation(id=f"run.sizes-of-{of}", source="log", quotes=(hit_quote(scan, hit, hit.rank, None),))
     return None
 
