@@ -9,8 +9,9 @@ import msgspec
 from distkb.catalogue import model
 from distkb.catalogue.records import Text
 
-AUTHORS: Final = frozenset({"traits", "evidence"})
-"""Fields by which authors say once what several causes show; the document says it at each cause."""
+AUTHORS: Final = frozenset({"traits", "takes", "evidence"})
+"""Fields by which authors say once what several causes show, which the document says at each cause, and what their code
+has."""
 
 
 class Cue(msgspec.Struct):

@@ -63,8 +63,8 @@ class Size(NamedTuple):
 def told_apart(hits: Iterable[tuple[FileScan, LineMatch]]) -> Observation | None:
     """Say of what two ranks' tensors are whose sizes do not fit; None where no line says.
 
-    As many numbers of 2 or 4 times as many bytes; numbers that are nearly as many, as one tensor has that the ranks made
-    from data of their own; or neither.
+    As many numbers of 2 or 4 times as many bytes; nearly as many, as of one tensor that the ranks made from data
+    of their own; or neither.
     """
     for scan, hit in hits:
         if hit.values.keys() >= _BYTES:
