@@ -1,0 +1,13 @@
+from dataclasses import dataclass
+
+
+@dataclass
+class TrainConfig:
+    words: int = 6
+    mels: int = 20
+    frames: int = 40
+    width: int = 32
+    batch: int = 16
+    lr: float = 2e-3
+    epochs: int = 2
+    steps: int = 20
