@@ -14,6 +14,7 @@ from distkb.evidence.guarded import guarded
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.probe_answers import HEAD_BYTES, is_probe_document
 from distkb.evidence.text.opening import is_binary
+from distkb.evidence.text.tables import TABLE, columns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -137,7 +138,8 @@ def _classified(file: File) -> tuple[Literal["log", "error", "document"], LogFil
     name = file.path.name
     if name.lower().endswith(".json") and is_probe_document(file.start(HEAD_BYTES)):
         return "document", LogFile(path=file.path, name=path)
-    if not file.given and not looks_like_log(name) and (_is_other(name) or not _reads_like_log(file)):
+    is_table = name.lower().endswith(TABLE) and bool(columns(file.start(HEAD_BYTES)))
+    if not (file.given or is_table or looks_like_log(name)) and (_is_other(name) or not _reads_like_log(file)):
         return None
     group = str(file.path.parent)
     return "log", LogFile(path=file.path, name=path, rank=rank_of(name), group=group, stream=stream_of(name))

@@ -10,6 +10,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
+from distkb.evidence.text.tables import TABLE, NamedRows, columns
 from distkb.evidence.text.unpacking import Unpacked, machine_for, packed, without_holes
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ def _text(path: Path, raw: BinaryIO) -> Readable:
     if is_binary(start):
         raise UnreadableError("binary")
     encoding, mark = _encoding(start)
+    if encoding is None and path.suffix.lower() == TABLE and (names := columns(start[mark:])):
+        return NamedRows(names, Prefixed(start[mark:], reader))
     if encoding is None and reader is raw:
         raw.seek(mark)
         return raw
