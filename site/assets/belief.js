@@ -43,7 +43,7 @@
         inLogs: (one[3] & IN_LOGS) > 0, isSignature: (one[3] & IS_SIGNATURE) > 0,
         fromLauncher: (one[3] & FROM_LAUNCHER) > 0, ending: (one[3] & ENDING) > 0,
         silent: (one[3] & SILENT) > 0, definite: (one[3] & DEFINITE) > 0, settles: (one[3] & SETTLES) > 0, experiment: false,
-        excludes: one[6] || []
+        excludes: one[6] || [], refutedBy: one[7] || []
       });
     });
     data.facts.forEach(fact => {
@@ -53,7 +53,10 @@
         values: fact[1].map(value => { return { value: value[0], share: value[1] }; })
       });
     });
-    kinds.forEach(kind => { kind.excludes = kind.excludes.map(number => names[number]); });
+    kinds.forEach(kind => {
+      kind.excludes = kind.excludes.map(number => names[number]);
+      kind.refutedBy = kind.refutedBy.map(number => names[number]);
+    });
 
     var fixes = new Map();
     var hypotheses = data.causes.map((cause, number) => {
@@ -78,7 +81,7 @@
         kinds.set("fix." + one.id, {
           role: "context", background: constants.helpsAnyway, group: null, yieldsTo: null,
           inLogs: false, isSignature: false, fromLauncher: false, ending: false,
-          silent: false, definite: false, settles: false, experiment: true, excludes: []
+          silent: false, definite: false, settles: false, experiment: true, excludes: [], refutedBy: []
         });
       });
       return made;
@@ -158,14 +161,15 @@
     var strongest = strongestPrimary();
     var silence = silences();
 
-    /* What another observation says more exactly is left out. */
+    /* What another observation says more exactly, or shows not to have happened, is left out. */
     function unabsorbed(observations) {
-      var groups = new Set();
+      var groups = new Set(), present = new Set(observations.filter(o => o.present).map(o => o.id));
       observations.forEach(o => { if (o.present && kinds.has(o.id)) groups.add(kinds.get(o.id).group); });
       groups.delete(null);
       return observations.filter(o => {
         var kind = kinds.get(o.id);
-        return !kind || !(groups.has(kind.yieldsTo) || (!o.present && groups.has(kind.group)));
+        return !kind || !(groups.has(kind.yieldsTo) || kind.refutedBy.some(id => present.has(id)) ||
+          (!o.present && groups.has(kind.group)));
       });
     }
 

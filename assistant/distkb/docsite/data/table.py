@@ -6,7 +6,7 @@ are scripts of their own, one for each language, and the long texts of the fixes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -112,11 +112,7 @@ def table(library: Library) -> dict[str, Any]:
                 _flags(kind),
                 kind.group or 0,
                 likelihoods.yields_to.get(name, 0),
-                *(
-                    [[number[value] for value in sorted(excluded)]]
-                    if (excluded := likelihoods.excludes.get(name))
-                    else ()
-                ),
+                *_named(likelihoods.excludes.get(name, ()), kind.refuted_by, number),
             ]
             for name, kind in kinds.items()
         ],
@@ -201,6 +197,12 @@ def _fixes(library: Library) -> list[Fix]:
 def _fix(fix: Fix, levels: list[float]) -> list[Any]:
     end = fix.id.rpartition(".")[2]
     return [end, levels.index(PROBABILITY[fix.works]), repair.seconds_of(fix), fix.cost, fix.risk, int(fix.workaround)]
+
+
+def _named(excluded: Iterable[str], refuting: Iterable[str], number: Mapping[str, int]) -> list[list[int]]:
+    """Return the numbers of what an observation excludes and of what refutes it; nothing where there is neither."""
+    both = [[number[name] for name in sorted(names) if name in number] for names in (excluded, refuting)]
+    return both if any(both) else []
 
 
 def _flags(kind: likelihood.Kind) -> int:
