@@ -7,7 +7,7 @@ import pytest
 import recorded_programs
 from recorded_programs import PROGRAMS, Place
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +28,12 @@ def test_the_programs_are_of_causes_that_the_catalogue_has() -> None:
 
 @pytest.mark.parametrize("mode", ["logs", "logs and script", "logs and stacks", "all"])
 def test_what_is_named_is_right(rows: dict[str, list[Place]], mode: str) -> None:
-    """`The cause is` is said of a wrong entry in at most one case of four: with the script, 4 of 19 are wrong."""
+    """`The cause is` is said of a wrong entry in at most one case of five."""
     named = [place.rank == 1 for place in rows[mode] if place.verdict == "named"]
     assert named
-    assert sum(named) >= 0.75 * len(named)
+    assert sum(named) >= 0.8 * len(named)
 
 
 def test_words_and_scripts_bring_the_cause_near(rows: dict[str, list[Place]]) -> None:
     """With the script the cause is among the first three in most programs."""
-    assert sum(place.rank <= 3 for place in rows["logs and script"]) > 0.65 * len(rows["logs and script"])
+    assert sum(place.rank <= 3 for place in rows["logs and script"]) > 0.8 * len(rows["logs and script"])
