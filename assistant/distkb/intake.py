@@ -76,11 +76,11 @@ def read(  # noqa: PLR0913 - all that can be given
     def lacks() -> tuple[str, ...] | None:
         from distkb.evidence.code.takes import lacking
 
-        return None if project is None else lacking(catalogue.entries, project, artifacts.files)
+        return None if project is None else lacking(catalogue.entries, project, artifacts.settings)
 
     evidence = msgspec.structs.replace(evidence, printed={}, lacking=guarded(lacks, "script", failed))
     if not said and (index is None or not kinds):
-        return fit_to_show(evidence)
+        return fit_to_show(msgspec.structs.replace(evidence, skipped=(*evidence.skipped, *failed)))
     compared = index() if index is not None else load(build(catalogue))
 
     def affinity() -> dict[str, float]:

@@ -709,6 +709,6 @@
   /* For tests: the ranking of a text by the page's own engine, as it is pasted, or read as a report in any case. */
   distkb.rank = (text, asReport) => prepare().then(() => evidenceOf(text, asReport)).then(evidence => {
     const found = engine.session.view(text.trim() ? [{ type: "evidence-added", label: "description", evidence }] : []);
-    return { entries: found.answer.entries.map(entry => entry.id), verdict: found.answer.verdict };
+    return { entries: found.answer.entries.map(entry => entry.id), verdict: found.answer.verdict, next: found.moves.map(move => (move.step || move.question || move.fix).id) };
   });
 })();

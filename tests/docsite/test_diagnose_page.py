@@ -212,6 +212,10 @@ def test_an_error_that_nothing_explains_leads_where_the_terminal_leads(site: Sit
     assert evidence.unexplained is not None
     page.goto(site.url("en/diagnose.html"))
     found = page.evaluate("text => distkb.rank(text)", text)
+    assert {"collect.output", "lines"} & set(found["next"])
+    output = "\n".join(f"epoch 0 step {step} loss 2.{step}" for step in range(10))
+    again = page.evaluate("text => distkb.rank(text)", f"{output}\n{text}")
+    assert not {"collect.output", "lines"} & set(again["next"])
     assert found["entries"][0] == next(iter(entry_probabilities(conclude(table, believe(table, evidence), evidence))))
 
 

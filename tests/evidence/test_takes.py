@@ -36,7 +36,7 @@ def lacks(*paths: Path) -> tuple[str, ...] | None:
     catalogue = built_in.catalogue()
     artifacts = read_artifacts(take_stock(paths), catalogue.settings, {}, catalogue.refusals)
     project = artifacts.project()
-    return None if project is None else lacking(catalogue.entries, project, artifacts.files)
+    return None if project is None else lacking(catalogue.entries, project, artifacts.settings)
 
 
 def test_code_without_a_word_of_it_lacks_a_cause(tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
     strongest = _strongest_primary(table, known, certainty)
     decided = any(o.present and o.id in table.kinds and table.kinds[o.id].background < RARE for o in known)
     weight_of_words = LIKENESS * (BESIDE if strongest is not None or decided else 1.0)
+    lacking = frozenset(evidence.lacking or ())
     scores: dict[str, float] = {}
     unworded: dict[str, float] = {}
     contributions: dict[str, tuple[Contribution, ...]] = {}
@@ -110,7 +111,7 @@ def believe(table: LikelihoodTable, evidence: Evidence) -> Belief:
         likeness = weight_of_words * _likeness(hypothesis, evidence)
         separate = sum(c.weight for c in moved if _stands_alone(table, c.observation))
         read = sum(c.weight for c in moved) - separate + silence + affinity
-        if hypothesis.id in (evidence.lacking or ()):
+        if hypothesis.id in lacking:
             nothing = Observation(id=LACKS, source="probe", reader="script")
             moved.append(Contribution(observation=nothing, weight=math.log(LACKING)))
             separate += math.log(LACKING)

@@ -19,13 +19,14 @@ def presumed(
     posterior: Mapping[str, float],
     when: Iterable[str],
     observed: frozenset[str],
+    excluded: Container[str],
     row: Callable[[str], OutcomeRow] | None = None,
 ) -> bool:
     """Whether one of the facts that a question presupposes was observed, or is likely where its value is open.
 
-    `row` gives the row of a fact, where the caller keeps them.
+    What is `excluded` is not presupposed. `row` gives the row of a fact, where the caller keeps them.
     """
-    when, excluded = tuple(when), table.excluded(observed)
+    when = tuple(when)
     wanted: dict[str, set[str]] = {}
     for name, _, value in (key.partition("=") for key in when if key not in excluded):
         wanted.setdefault(name, set()).add(value)

@@ -132,7 +132,7 @@ def questions(guide: Guide, known: Known, posterior: Mapping[str, float]) -> Ite
         if name in known.facts or name in seen or not held.isdisjoint(fact.answered_by):
             continue
         left = tuple(v.value for v in fact.values if f"{name}={v.value}" not in excluded)
-        if len(left) > 1 and presumed(guide.table, posterior, fact.when, observed, guide.plain_row):
+        if len(left) > 1 and presumed(guide.table, posterior, fact.when, observed, excluded, guide.plain_row):
             yield from _asked(fact_question(fact, left), guide.fact_row(name, left), belief)
     offered = _lines(guide, known, seen, belief)
     if offered:

@@ -38,6 +38,9 @@ class Artifacts(msgspec.Struct, frozen=True, kw_only=True):
     not_logs: frozenset[Path] = frozenset()
     """Those of them that are no logs: reading them as such would only mislead."""
 
+    settings: tuple[Path, ...] = ()
+    """Those of them that may set something: configurations, and lines that start a job."""
+
     def observations(self, known: frozenset[str], said: frozenset[str]) -> tuple[Observation, ...]:
         """Return what the readers say: findings in `known`, absences, and facts that are not among `said` yet."""
         found = [
@@ -133,4 +136,9 @@ def read_artifacts(
             readings.append(msgspec.structs.replace(reading, reader=reader.name))
             files.update(found)
     readings += [ArtifactReading(skipped=tuple(failed))] if failed else []
-    return Artifacts(readings=tuple(readings), files=frozenset(files), not_logs=frozenset(not_logs & files))
+    return Artifacts(
+        readings=tuple(readings),
+        files=frozenset(files),
+        not_logs=frozenset(not_logs & files),
+        settings=tuple(taken.get("config", ())),
+    )

@@ -98,6 +98,13 @@ def test_a_run_of_which_one_did_not_finish_is_not_completed(text: str) -> None:
     assert "run.completed" not in observed(scan("epoch 2 done\n", "rank_0.log", 0), scan(text, "rank_1.log", 1))
 
 
+def test_one_rank_that_exited_well_does_not_speak_for_the_others() -> None:
+    """The exit code 0 of one rank leaves open what became of another; that of the job's console is of all."""
+    well, midway = "step 9\nexit code 0\n", "step 98/100\n"
+    assert "run.completed" not in observed(scan(well, "rank_0.log", 0), scan(midway, "rank_1.log", 1))
+    assert "run.completed" in observed(scan(well, "rank_0.log", 0), scan(well, "rank_1.log", 1))
+
+
 def test_a_restart_that_forgets_is_told_from_one_that_resumes() -> None:
     """A later try that begins where the first began started over; one that begins where it left off did not."""
     first, again, resumed = (

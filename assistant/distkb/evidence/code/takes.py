@@ -34,16 +34,16 @@ PUBLIC = frozenset({
 """Libraries in which no code of the run's own hides."""
 
 
-def lacking(entries: Iterable[Entry], project: Project, files: Iterable[Path]) -> tuple[str, ...] | None:
+def lacking(entries: Iterable[Entry], project: Project, settings: Iterable[Path]) -> tuple[str, ...] | None:
     """Return the ids of causes whose words nothing of the code has; None where not all code of the run was given.
 
-    `files`: those that were given, of which the ones beside the scripts are read as plain text.
+    `settings`: configurations and launch files that were given, which are read as plain text.
     """
     if not all(_is_there(name, script, project) for script in project.scripts for name in _imported(script)):
         return None
     scripts = {script.path for script in project.scripts}
     parts = ["\n".join(script.lines) for script in project.scripts]
-    text = "\n".join([*parts, *(_text(path) for path in files if path not in scripts)]).lower()
+    text = "\n".join([*parts, *(_text(path) for path in settings if path not in scripts)]).lower()
     if not any(word in text for word in BEGINS):
         return None
     found: list[str] = []

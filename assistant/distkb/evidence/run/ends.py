@@ -196,11 +196,14 @@ def completed(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) 
         return ()
     said = [(process, Lines.given(lines)) for process in run.processes if (lines := work.get(process.key, ()))]
     well = [(process, lines[-1]) for process, lines in said if exited_well(lines[-1].text)]
-    if well or timeline.events:
-        return tuple(well)
+    console = [process for process, _ in said if process.rank is None]
+    of_all = bool(well) and (len(well) == len(said) or console == [p for p, _ in well if p.rank is None] != [])
+    if of_all or timeline.events:
+        return tuple(well) if of_all else ()
     ended = [_progress(lines) for _, lines in said if any(ends_run(line.text) for line in lines[-5:])]
     for _, lines in said:
-        own = any(says_finished(line.text) for line in lines[-5:]) or reaches_its_end(lines) or _all_turns(lines)
+        own = any(says_finished(line.text) or exited_well(line.text) for line in lines[-5:])
+        own = own or reaches_its_end(lines) or _all_turns(lines)
         if not own and (not ended or _progress(lines) != ended[0] or not ended[0]):
             return ()
     return tuple((process, lines[-1]) for process, lines in said)

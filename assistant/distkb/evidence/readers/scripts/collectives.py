@@ -209,13 +209,14 @@ def _is_sharded_parameter(node: ast.expr, function: Function, project: Project, 
     return False
 
 
-_STATE = frozenset({"get_model_state_dict", "get_optimizer_state_dict", "get_state_dict"})
+STATES = frozenset({"get_model_state_dict", "get_optimizer_state_dict", "get_state_dict"})
+"""Functions of torch.distributed.checkpoint that return the state of a model."""
 
 
 def _is_full_state(call: ast.Call, function: Function, project: Project) -> bool:
     """Whether the call gathers the whole state of a sharded model: `StateDictOptions(full_state_dict=True)`."""
     full = canonical(call.func, function.script)
-    if not full.startswith("torch.distributed.checkpoint.state_dict.") or last(call.func) not in _STATE:
+    if not full.startswith("torch.distributed.checkpoint.state_dict.") or last(call.func) not in STATES:
         return False
     options = keyword(call, "options")
     if options is not None and dotted(options):

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.collectives import STATES
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
 from distkb.evidence.readers.scripts.names import canonical, has_spread, keyword, last, shown
 from distkb.evidence.readers.scripts.project import Function
 
 _WHOLE, _DEFAULT = "script.full-state-on-every-rank", "script.state-without-type"
-_STATES = frozenset({"get_model_state_dict", "get_optimizer_state_dict", "get_state_dict"})
 _SAVES = frozenset({"torch.save", "safetensors.torch.save_file", "save_checkpoint", "save_pretrained"})
 _PLACES = {"full_state_dict": 0, "cpu_offload": 1}
 """Places of the arguments of `StateDictOptions`."""
@@ -45,7 +45,7 @@ def _asked(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[t
     """Yield the settings by which a call asks for a whole state on every rank, and what is missing in them."""
     full = canonical(call.func, function.script)
     name = full.rpartition(".")[2]
-    if name in _STATES and full.startswith("torch.distributed.checkpoint"):
+    if name in STATES and full.startswith("torch.distributed.checkpoint"):
         options = keyword(call, "options")
         for made, scope in meanings(options, function, job.project) if options is not None else ():
             if isinstance(made, ast.Call) and last(made.func) == "StateDictOptions" and not has_spread(made):
