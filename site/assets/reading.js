@@ -43,6 +43,8 @@
 
   function lastPart(name) { return name.slice(name.lastIndexOf(".") + 1); }
 
+  /* So many lines that differ in their numbers only are no sentences of a person. */
+  var REPEATED = 3;
   /* Lines that a text of output alone has at least, and what a person's sentence has. */
   var PRINTED = 4, SENTENCE = /[\uac00-\ud7a3]|\b(?:we|it|but|when|after|does|hangs?|training|please|why|how)\b.*\s.*\s/i;
 
@@ -157,7 +159,11 @@
 
     /* Whether a text is what programs print, with nothing that a person says in it: its words describe nothing. */
     function isOutput(parts) {
-      var printed = parts.output.split("\n").filter(strip).length, others = parts.prose.split("\n").filter(strip);
+      var lines = parts.prose.split("\n").filter(strip), alike = new Map();
+      var shapes = lines.map(line => line.replace(/[\d.]+/g, "0"));
+      shapes.forEach(shape => alike.set(shape, (alike.get(shape) || 0) + 1));
+      var others = lines.filter((_, at) => alike.get(shapes[at]) < REPEATED);
+      var printed = parts.output.split("\n").filter(strip).length + lines.length - others.length;
       return printed >= PRINTED && printed >= others.length &&
         !others.some(line => rules.spoken.test(line) || SENTENCE.test(line));
     }
