@@ -128,9 +128,13 @@ class Meanings:
 
     def concluded(self, observations: Iterable[Observation]) -> list[Observation]:
         """Return what settles the matter, but for what another observation says more exactly."""
+        return [o for o in self.exact(observations) if self.settles(o)]
+
+    def exact(self, observations: Iterable[Observation]) -> list[Observation]:
+        """Return the observations but for those that another one says more exactly."""
         observations = list(observations)
         groups = {self._groups.get(o.id, "") for o in observations if o.present}
-        return [o for o in observations if self.settles(o) and self._yields_to.get(o.id) not in groups]
+        return [o for o in observations if self._yields_to.get(o.id) not in groups]
 
     def is_ending(self, observation: Observation) -> bool:
         """Whether the observation tells how the run was ended from outside."""

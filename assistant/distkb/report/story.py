@@ -222,7 +222,7 @@ def _first_error(evidence: Evidence, meanings: Meanings, say: Say) -> str:
 
     Words of the user's own report are not told back.
     """
-    failures = [o for o in evidence.observations if o.source == "log" and meanings.is_primary(o)]
+    failures = [o for o in meanings.exact(evidence.observations) if o.source == "log" and meanings.is_primary(o)]
     shown = [o for o in failures if meanings.kind(o.id) == "line"]
     if failures and not shown:
         return meanings.seen(failures[0], say)

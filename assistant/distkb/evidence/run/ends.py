@@ -200,13 +200,24 @@ def completed(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) 
     of_all = bool(well) and (len(well) == len(said) or console == [p for p, _ in well if p.rank is None] != [])
     if of_all or timeline.events:
         return tuple(well) if of_all else ()
-    ended = [_progress(lines) for _, lines in said if any(ends_run(line.text) for line in lines[-5:])]
-    for _, lines in said:
-        own = any(says_finished(line.text) or exited_well(line.text) for line in lines[-5:])
-        own = own or reaches_its_end(lines) or _all_turns(lines)
-        if not own and (not ended or _progress(lines) != ended[0] or not ended[0]):
-            return ()
+    done = [lines for _, lines in said if any(ends_run(line.text) for line in lines[-5:])]
+    ended = done or [lines for _, lines in said if _came_to_its_end(lines)]
+    if not all(_came_to_its_end(lines) or _is_as_far(lines, ended) for _, lines in said):
+        return ()
     return tuple((process, lines[-1]) for process, lines in said)
+
+
+def _came_to_its_end(lines: Lines) -> bool:
+    """Whether the last lines of a rank say so, or count to an end."""
+    own = any(says_finished(line.text) or exited_well(line.text) for line in lines[-5:])
+    return own or reaches_its_end(lines) or _all_turns(lines)
+
+
+def _is_as_far(lines: Lines, ended: Sequence[Lines]) -> bool:
+    """Whether a rank made as many steps, by the counters that both printed, as the first that came to its end."""
+    own, end = _progress(lines), _progress(ended[0]) if ended else {}
+    shared = own.keys() & end.keys()
+    return bool(shared) and all(own[name] == end[name] for name in shared)
 
 
 def _all_turns(lines: Lines) -> bool:
