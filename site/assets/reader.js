@@ -3,8 +3,6 @@
 (() => {
   "use strict";
   const distkb = window.distkb, SLICE = 30;
-  /* Lines of a log from which it counts as the output of a run, which is not asked for again. */
-  const OUTPUT_LINES = 10;
 
   /* Return what reads: `spoken` are the addresses of the scripts that a description takes, the index first, and `runs`
      is that of what a log is compared with. */
@@ -58,8 +56,8 @@
         likeness = await wording.ofRun(text, read.named, distkb.diagnoseRuns);
       }
       const lanes = distkb.lanes(text, read.observations);
-      const isOutput = !heard && text.trim().split("\n").length >= OUTPUT_LINES;
-      return { observations: read.observations, affinity, likeness, unexplained, logCoverage: 0, isOutput, lanes };
+      const { observations, holdsOutput } = read;
+      return { observations, affinity, likeness, unexplained, logCoverage: 0, holdsOutput, lanes };
     };
   };
 

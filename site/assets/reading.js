@@ -45,6 +45,8 @@
 
   /* So many lines that differ in their numbers only are no sentences of a person. */
   var REPEATED = 3;
+  /* Lines of output from which it is a run's, and how many times as many as the others. */
+  var WHOLE = 10, WHOLE_SHARE = 2;
   /* Lines that a text of output alone has at least, and what a person's sentence has. */
   var PRINTED = 4, SENTENCE = /[\uac00-\ud7a3]|\b(?:we|it|but|when|after|does|hangs?|training|please|why|how)\b.*\s.*\s/i;
 
@@ -157,15 +159,26 @@
       return { prose: prose.join("\n"), setup: setup.join("\n"), output: output.join("\n"), lines: lines };
     }
 
-    /* Whether a text is what programs print, with nothing that a person says in it: its words describe nothing. */
-    function isOutput(parts) {
+    /* How many lines programs printed, and the others: those that differ in their numbers only nobody wrote. */
+    function printedIn(parts) {
       var lines = parts.prose.split("\n").filter(strip), alike = new Map();
       var shapes = lines.map(line => line.replace(/[\d.]+/g, "0"));
       shapes.forEach(shape => alike.set(shape, (alike.get(shape) || 0) + 1));
       var others = lines.filter((_, at) => alike.get(shapes[at]) < REPEATED);
-      var printed = parts.output.split("\n").filter(strip).length + lines.length - others.length;
-      return printed >= PRINTED && printed >= others.length &&
-        !others.some(line => rules.spoken.test(line) || SENTENCE.test(line));
+      return { count: parts.output.split("\n").filter(strip).length + lines.length - others.length, others: others };
+    }
+
+    /* Whether a text is what programs print, with nothing that a person says in it: its words describe nothing. */
+    function isOutput(parts) {
+      var printed = printedIn(parts);
+      return printed.count >= PRINTED && printed.count >= printed.others.length &&
+        !printed.others.some(line => rules.spoken.test(line) || SENTENCE.test(line));
+    }
+
+    /* Whether it holds the output of a run, whatever is said beside it, so that nobody asks for that again. */
+    function holdsOutput(parts) {
+      var printed = printedIn(parts);
+      return printed.count >= WHOLE && printed.count >= WHOLE_SHARE * printed.others.length;
     }
 
     /* The sentences and error lines; all of it where hardly anything is left. */
@@ -820,7 +833,7 @@
       var known = seen.filter(one => failures.has(one.id) || echoes.has(one.id));
       var named = new Set([].concat(...known.map(one => one.quotes.map(place => numbers[place.line - 1]))));
       return {
-        observations: merge(merged.concat(concludedFacts(merged))), telling: told, own: rest, isOutput: isOutput(parts),
+        observations: merge(merged.concat(concludedFacts(merged))), telling: told, own: rest, holdsOutput: holdsOutput(parts),
         unexplained: unexplained(chains, seen.concat(traced)), named: named
       };
     }

@@ -168,7 +168,7 @@
           likeness: meanAffinity(read.map(e => e.likeness || {}).filter(one => Object.keys(one).length > 0)),
           unexplained: errors.length && errors.every(Boolean) ? errors[0] : null,
           logCoverage: Math.max.apply(null, [0].concat(read.map(e => e.logCoverage || 0))),
-          isOutput: read.some(e => e.isOutput)
+          holdsOutput: read.some(e => e.holdsOutput)
         }
       };
     }
@@ -357,7 +357,7 @@
 
     /* What a step would still show; nothing where it was taken or shows hardly anything new. */
     function stillOpen(step, known, seen, told) {
-      const given = known.evidence.isOutput || known.evidence.logCoverage > 0;
+      const given = known.evidence.holdsOutput || known.evidence.logCoverage > 0;
       if (known.steps.has(step.id) || (step.id === constants.output && given)) return [];
       var reveals = step.id === constants.output ? failures : step.reveals;
       var open = reveals.filter(id => !seen.has(id));
@@ -370,7 +370,7 @@
 
     /* The lines to offer together: each tells much, and they tell different things. */
     function offer(known, told, belief) {
-      if (known.evidence.isOutput || known.evidence.logCoverage >= 0.5) return [];
+      if (known.evidence.holdsOutput || known.evidence.logCoverage >= 0.5) return [];
       var groups = new Set();
       known.evidence.observations.forEach(o => {
         var kind = kinds.get(o.id);
