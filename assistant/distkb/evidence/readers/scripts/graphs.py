@@ -15,6 +15,7 @@ ENDS_GRAPH = frozenset({"item", "detach", "float", "tolist", "numpy", "cpu", "da
 _NO_GRAPH = ENDS_GRAPH | {
     "int", "bool", "len", "str", "format", "argmax", "argmin", "eq", "ne", "gt", "ge", "lt", "le", "sign", "long",
     "round", "size", "dim", "numel", "isnan", "isfinite", "nonzero", "shape", "device", "dtype", "grad", "tensor",
+    "ones_like", "zeros_like", "full_like", "empty_like", "rand_like", "randn_like",
 }  # fmt: skip
 """Methods, functions and attributes whose result has no graph."""
 _QUIET = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})

@@ -18,10 +18,12 @@ from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, dot
 from distkb.evidence.readers.scripts.nodes import children, nodes
 from distkb.evidence.readers.scripts.outside import (
     BATCHES,
+    DEVICES,
     EVEN,
     LOADERS,
     MEASURED,
     MEASURES,
+    PLACES,
     SAME,
     Origin,
     Reason,
@@ -151,7 +153,8 @@ class Origins:
         full, name = canonical(node.func, function.script), last(node.func)
         outside = of_library(full, node)
         target = self._project.target(node, function)
-        given = (*node.args, *(w.value for w in node.keywords))
+        placed = isinstance(node.func, ast.Attribute) and name in PLACES
+        given = (*(() if placed else node.args), *(w.value for w in node.keywords if w.arg not in DEVICES))
         if is_rank(node, lambda n: self._project.single(n, function)) or name.lstrip("_").lower() in FLAGS:
             yield Reason("rank", function, node)
         elif agrees(node, function, self._project):

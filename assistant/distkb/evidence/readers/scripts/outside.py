@@ -78,6 +78,10 @@ READERS = re.compile(
     r"|pandas\.read_\w+|datasets\.(?:load_dataset|load_from_disk))$"
 )
 """Calls that give what a file holds, however much that is."""
+DEVICES = frozenset({"map_location", "device", "device_id", "device_ids", "output_device", "non_blocking"})
+"""Arguments that say where values shall lie, which changes none of them."""
+PLACES = frozenset({"to", "cuda"})
+"""Methods whose arguments say only that."""
 SAME = frozenset({"isinstance", "issubclass", "hasattr", "callable", "getattr", "type"})
 """Questions about what a value is, which every rank answers alike."""
 SOURCES_OF_CHANCE = frozenset({"Generator", "manual_seed", "seed", "default_rng", "RandomState", "Random"})
