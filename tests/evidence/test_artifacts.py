@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -18,6 +19,21 @@ if dist.get_rank() == 0:
     dist.barrier()
 """
 DUMP = 'Current thread 0x00007f (most recent call first):\n  File "/home/user/train.py", line 8 in <module>\n'
+
+ENGINE = """import deepspeed
+import torch
+import torch.distributed as dist
+from torch import nn
+
+
+def main(loader):
+    engine, *_ = deepspeed.initialize(model=nn.Linear(8, 1), config="ds_config.json")
+    for x, y in loader:
+        engine.backward(nn.functional.mse_loss(engine(x), y))
+        engine.step()
+    if dist.get_rank() == 0:
+        torch.save(engine.module.state_dict(), "last.pt")
+"""
 
 
 def test_without_paths_no_reader_is_even_imported() -> None:
@@ -43,3 +59,15 @@ def test_what_is_no_log_is_told_apart_from_what_is_both(tmp_path: Path) -> None:
     artifacts = read_artifacts(take_stock([tmp_path]), (), {})
     assert {path.name for path in artifacts.files} == {"train.py", "stacks-rank0.txt", "rank1.log"}
     assert {path.name for path in artifacts.not_logs} == {"train.py", "stacks-rank0.txt"}
+
+
+def test_scripts_are_read_as_the_configurations_start_them(tmp_path: Path) -> None:
+    """A state taken out of an engine is empty under ZeRO's third stage, which is written beside the script."""
+    (tmp_path / "train.py").write_text(ENGINE, encoding="utf-8")
+    found = {}
+    for stage in (2, 3):
+        config = {"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": stage}}
+        (tmp_path / "ds_config.json").write_text(json.dumps(config), encoding="utf-8")
+        artifacts = read_artifacts(take_stock([tmp_path]), (), {})
+        found[stage] = {o.id for reading in artifacts.readings for o in reading.observations}
+    assert found[3] - found[2] >= {"script.state-of-partitioned"}

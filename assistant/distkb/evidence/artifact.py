@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
@@ -90,8 +90,8 @@ class Reader(Protocol):
         """Whether it is no log besides, for one that holds such a thing."""
         ...
 
-    def read(self, paths: Sequence[Path]) -> ArtifactReading:
-        """Return what the files say."""
+    def read(self, paths: Sequence[Path], said: Mapping[str, Any]) -> ArtifactReading:
+        """Return what the files say; `said` are the facts that the readers before have of the run."""
         ...
 
 

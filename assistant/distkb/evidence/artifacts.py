@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -129,10 +129,12 @@ def read_artifacts(
         file.forget()
     readings: list[ArtifactReading] = []
     files: set[Path] = set()
+    said: dict[str, Any] = {}
     for reader in (sorter.reader for sorter in sorters if sorter.reader.name in taken):
         found = taken[reader.name]
-        reading = guarded_together(reader.read, found, str, failed)
+        reading = guarded_together(partial(reader.read, said=said), found, str, failed)
         if reading is not None:
+            said |= reading.facts
             readings.append(msgspec.structs.replace(reading, reader=reader.name))
             files.update(found)
     readings += [ArtifactReading(skipped=tuple(failed))] if failed else []

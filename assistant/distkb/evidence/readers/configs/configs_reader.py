@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from distkb.catalogue.settings import Refusal, Setting
 from distkb.evidence.artifact import ArtifactReading, careful, find
@@ -135,7 +135,7 @@ class ConfigReader:
         """Always: none is a log."""
         return True
 
-    def read(self, paths: Sequence[Path]) -> ArtifactReading:
+    def read(self, paths: Sequence[Path], said: Mapping[str, Any]) -> ArtifactReading:  # noqa: ARG002 - it needs none of it
         """Check them together as one job."""
         return read_configs(paths, self._settings, self._versions, refusals=self._refusals)
 

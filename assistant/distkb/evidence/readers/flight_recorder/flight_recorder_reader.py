@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from distkb.evidence.artifact import ArtifactReading, careful, find
 from distkb.evidence.readers.flight_recorder.files import MAX_STRANGERS, is_named, looks_like_dump, rank_of
@@ -32,7 +33,7 @@ class FlightRecorderReader:
         """Always: none is a log."""
         return True
 
-    def read(self, paths: Sequence[Path]) -> ArtifactReading:
+    def read(self, paths: Sequence[Path], said: Mapping[str, Any]) -> ArtifactReading:  # noqa: ARG002 - it needs none of it
         """Align what the ranks called."""
         return read_flight_recorder(paths)
 

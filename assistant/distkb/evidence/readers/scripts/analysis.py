@@ -23,7 +23,7 @@ MAX_FOUND = 60
 MAX_QUOTES = 4
 
 
-def analyse(paths: Sequence[Path], *, follow: bool) -> ArtifactReading:
+def analyse(paths: Sequence[Path], *, follow: bool, spread: str = "") -> ArtifactReading:
     """Read scripts as one project, with `follow` the modules that they import too, and check them."""
     scripts: list[Script] = []
     skipped: list[Skipped] = []
@@ -43,7 +43,7 @@ def analyse(paths: Sequence[Path], *, follow: bool) -> ArtifactReading:
         skipped.append(Skipped(path=str(given[MAX_FILES]), code="too-many", detail=str(MAX_FILES)))
     if follow:
         scripts = with_imported(scripts)
-    job = ScriptContext(Project(scripts))
+    job = ScriptContext(Project(scripts, spread))
     hits = _check(job, RULES) if _is_distributed(job) else []
     found = {hit.id for hit in hits}
     whole = [rule for rule in RULES if not (rule.follows and job.interpreter.is_cut)] if _is_distributed(job) else []

@@ -75,8 +75,10 @@ class Function(msgspec.Struct, frozen=True, eq=False):
 class Project:
     """All scripts, with what is asked of them again and again kept."""
 
-    def __init__(self, scripts: list[Script]) -> None:
+    def __init__(self, scripts: list[Script], spread: str = "") -> None:
         self.scripts = scripts
+        self.spread = spread
+        """How configurations say that the model is spread over the ranks, as the fact `parallelism` names it."""
         self.functions: list[Function] = []
         self.modules: dict[int, Function] = {}
         self._classes: dict[int, dict[str, Class]] = {}
@@ -105,6 +107,8 @@ class Project:
     @cached_property
     def has_sharding_plugin(self) -> bool:
         """Whether Accelerate is told to shard the parameters of what it prepares: FSDP, or ZeRO's third stage."""
+        if self.spread in {"fsdp1", "fsdp2", "zero3"}:
+            return True
         for node in self._nodes():
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -117,7 +121,9 @@ class Project:
 
     @cached_property
     def has_third_stage(self) -> bool:
-        """Whether a setting of DeepSpeed that is written out in a script shards the parameters."""
+        """Whether a setting of DeepSpeed, in a configuration or written out in a script, shards the parameters."""
+        if self.spread == "zero3":
+            return True
         for node in self._nodes():
             if isinstance(node, ast.Dict):
                 pairs = zip(node.keys, node.values, strict=True)
@@ -132,8 +138,9 @@ class Project:
 
     @cached_property
     def has_deepspeed_config(self) -> bool:
-        """Whether any script gives a trainer a configuration for DeepSpeed."""
-        return any(isinstance(node, ast.keyword) and node.arg == "deepspeed" for node in self._nodes())
+        """Whether a trainer is given a configuration for DeepSpeed."""
+        given = (isinstance(node, ast.keyword) and node.arg == "deepspeed" for node in self._nodes())
+        return self.spread.startswith("zero") or any(given)
 
     @cached_property
     def has_stepwise_metrics(self) -> bool:

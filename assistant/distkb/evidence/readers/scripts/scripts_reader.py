@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from distkb.evidence.artifact import ArtifactReading, careful, find
 from distkb.evidence.walk import File
@@ -37,9 +38,9 @@ class ScriptReader:
         """Always: none is a log."""
         return True
 
-    def read(self, paths: Sequence[Path]) -> ArtifactReading:
-        """Read them as one project, with the modules that they import."""
-        return read_scripts(paths, follow=True)
+    def read(self, paths: Sequence[Path], said: Mapping[str, Any]) -> ArtifactReading:
+        """Read them as one project, with the modules that they import, as configurations say that it is started."""
+        return read_scripts(paths, follow=True, spread=str(said.get("parallelism", "")))
 
 
 def find_scripts(paths: Sequence[Path]) -> list[Path]:
@@ -53,12 +54,13 @@ def _starts_python(start: bytes) -> bool:
 
 
 @careful
-def read_scripts(paths: Sequence[Path], *, follow: bool = False) -> ArtifactReading:
+def read_scripts(paths: Sequence[Path], *, follow: bool = False, spread: str = "") -> ArtifactReading:
     """Read scripts as one project and check them; nothing of them is imported or run.
 
-    `follow`: the modules of the project that they import, and that nobody named, are read and checked too. A file that
+    `follow`: the modules of the project that they import, and that nobody named, are read and checked too. `spread`:
+    how configurations say that the model is spread over the ranks, as the fact `parallelism` names it. A file that
     cannot be read or parsed becomes a `Skipped`, and the rest is still checked.
     """
     from distkb.evidence.readers.scripts.analysis import analyse
 
-    return analyse(paths, follow=follow)
+    return analyse(paths, follow=follow, spread=spread)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -59,7 +60,7 @@ class StackReader:
         head = file.text(_HEAD).decode("utf-8", "replace").lstrip()
         return documents.has_stacks(head[:400]) or text.begins_with_stacks(head)
 
-    def read(self, paths: Sequence[Path]) -> ArtifactReading:
+    def read(self, paths: Sequence[Path], said: Mapping[str, Any]) -> ArtifactReading:  # noqa: ARG002 - it needs none of it
         """Compare where the processes stand."""
         return read_stacks(paths)
 

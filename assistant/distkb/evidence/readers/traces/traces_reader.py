@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class TraceReader:
         """Where the tracer itself wrote it."""
         return self.is_named(file)
 
-    def read(self, paths: Sequence[Path]) -> ArtifactReading:
+    def read(self, paths: Sequence[Path], said: Mapping[str, Any]) -> ArtifactReading:  # noqa: ARG002 - it needs none of it
         """Compare how far the ranks came."""
         return read_traces(paths)
 
