@@ -164,7 +164,7 @@ def mapped(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def apart(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield optimizers that `prepare` gets without their model, where a plugin shards the model over the ranks."""
+    """Yield optimizers that `prepare` gets behind their model, of whose whole parameters they were made before."""
     if not job.project.has_sharding_plugin and not job.mentions("DeepSpeedPlugin"):
         return
     for function, site in job.sites():
@@ -172,8 +172,11 @@ def apart(job: ScriptContext) -> Iterator[ScriptFinding]:
         if last(call.func) != "prepare" or not call.args:
             continue
         held = [_is_optimizer(one, function, job, call.lineno) for one in call.args]
-        models = [s for s in job.project.walk(function).sites if last(s.node.func) == "prepare" and s.node is not call]
-        if all(held) and any(s.node.args and s.node.lineno < call.lineno for s in models):
+        walk = job.project.walk(function)
+        models = [s.node.lineno for s in walk.sites if last(s.node.func) == "prepare" and s.node.args]
+        made = [one.line for given in call.args for one in walk.assigned(dotted(given), before=call.lineno)[-1:]]
+        made += [given.lineno for given in call.args if isinstance(given, ast.Call)]
+        if all(held) and min(models) < call.lineno and min(made, default=0) < min(models):
             yield hit(_APART, function, call, call=shown(call))
 
 
