@@ -166,3 +166,17 @@ def test_sarif_holds_to_its_schema(args: tuple[str, ...], lang: str, tmp_path: P
     assert document["runs"][0]["results"]
     for result in document["runs"][0]["results"]:
         assert document["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+
+
+def test_scripts_are_checked_as_all_configurations_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state is taken out of pieces where the only configuration shards; where two differ nobody knows."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(
+        "import deepspeed\nimport torch\n\n\ndef main(model):\n"
+        '    engine, *_ = deepspeed.initialize(model=model, config="a.json")\n'
+        '    torch.save(engine.module.state_dict(), "last.pt")\n'
+    )
+    (tmp_path / "a.json").write_text(json.dumps({"train_batch_size": 8, "zero_optimization": {"stage": 3}}))
+    assert "script.state-of-partitioned" in found()
+    (tmp_path / "b.json").write_text(json.dumps({"train_batch_size": 8, "zero_optimization": {"stage": 2}}))
+    assert "script.state-of-partitioned" not in found()

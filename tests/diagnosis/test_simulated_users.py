@@ -80,6 +80,7 @@ def test_no_question_is_asked_that_cannot_change_the_ranking(cause: str) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_simulated_users_find_their_cause() -> None:
     """A sample of the table that `tests/benchmarks/simulated_users.py` prints, where 90 % must be right.
 

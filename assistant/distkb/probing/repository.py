@@ -51,11 +51,13 @@ def read_repository(paths: Sequence[Path], settings: Sequence[Setting], refusals
     skipped = [*stock.skipped]
     if may_be[0].passed_over:
         skipped.append(Skipped(path=str(paths[0]), code="too-many", detail=str(len(scripts))))
-    read = read_scripts(scripts)
-    found = list(read.observations)
     kinds = {path: _kinds(load(path)) for path in configs}
-    for job in _jobs(kinds, [path for path in configs if is_launch(load(path))]):
-        reading = read_configs(job, settings, {}, load, refusals)
+    jobs = _jobs(kinds, [path for path in configs if is_launch(load(path))])
+    readings = [read_configs(job, settings, {}, load, refusals) for job in jobs]
+    spreads = {spread for reading in readings if (spread := reading.facts.get("parallelism"))}
+    read = read_scripts(scripts, spread=min(spreads) if len(spreads) == 1 else "")
+    found = list(read.observations)
+    for reading in readings:
         found += (o for o in reading.observations if o not in found)
         skipped += (one for one in reading.skipped if one.code == "failed")
     return Repository(

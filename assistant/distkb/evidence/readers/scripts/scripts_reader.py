@@ -40,7 +40,7 @@ class ScriptReader:
 
     def read(self, paths: Sequence[Path], said: Mapping[str, Any]) -> ArtifactReading:
         """Read them as one project, with the modules that they import, as configurations say that it is started."""
-        return read_scripts(paths, follow=True, spread=str(said.get("parallelism", "")))
+        return read_scripts(paths, follow=True, spread=said.get("parallelism") or "")
 
 
 def find_scripts(paths: Sequence[Path]) -> list[Path]:
