@@ -77,6 +77,7 @@ from distkb.evidence.readers.scripts import (
     rules_sharding,
     rules_shares,
     rules_skips,
+    rules_slow,
     rules_stages,
     rules_stepping,
     rules_threads,
@@ -187,4 +188,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_anew.RULES,
     *rules_heads.RULES,
     *rules_dtypes.RULES,
+    *rules_slow.RULES,
 )
