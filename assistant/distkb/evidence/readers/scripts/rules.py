@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from distkb.evidence.readers.scripts import (
+    rules_absent,
     rules_accumulation,
     rules_addresses,
     rules_anew,
@@ -189,4 +190,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_heads.RULES,
     *rules_dtypes.RULES,
     *rules_slow.RULES,
+    *rules_absent.RULES,
 )
