@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from distkb.evidence.readers.scripts import (
+    rules_absent,
     rules_accumulation,
     rules_addresses,
     rules_anew,
@@ -77,6 +78,7 @@ from distkb.evidence.readers.scripts import (
     rules_sharding,
     rules_shares,
     rules_skips,
+    rules_slow,
     rules_stages,
     rules_stepping,
     rules_threads,
@@ -187,4 +189,6 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_anew.RULES,
     *rules_heads.RULES,
     *rules_dtypes.RULES,
+    *rules_slow.RULES,
+    *rules_absent.RULES,
 )

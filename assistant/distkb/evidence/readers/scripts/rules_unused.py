@@ -75,7 +75,7 @@ def is_lightning_ddp(job: ScriptContext) -> bool:
     return False
 
 
-def _finds_unused(job: ScriptContext) -> bool:
+def finds_unused(job: ScriptContext) -> bool:
     """Whether any wrapping looks for what gets no gradient, or may do so."""
     trainer = job.mentions("TrainingArguments") and not job.mentions("ddp_find_unused_parameters")
     told = (node for script in job.project.scripts for node in script.nodes if isinstance(node, ast.keyword))
@@ -104,7 +104,7 @@ def _has_weights(call: ast.Call, model: Class) -> bool:
 
 def switched_off(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield layers of a model under DDP that are used only where a setting of its own holds, and it does not."""
-    for model in models(job) if not _finds_unused(job) else ():
+    for model in models(job) if not finds_unused(job) else ():
         layers = _layers(model, job)
         uses: dict[str, list[tuple[Function, ast.Call, tuple[ast.expr, ...]]]] = {}
         for method in model.methods.values():
@@ -131,7 +131,7 @@ def _is_off(test: ast.expr, method: Function, job: ScriptContext) -> bool:
 
 def pooler(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield encoders of Transformers under DDP whose pooler nothing asks for."""
-    if _finds_unused(job) or job.mentions("pooler_output", "add_pooling_layer", "requires_grad", "requires_grad_"):
+    if finds_unused(job) or job.mentions("pooler_output", "add_pooling_layer", "requires_grad", "requires_grad_"):
         return
     if (
         not job.mentions("last_hidden_state")
@@ -189,7 +189,7 @@ def made_anew(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def parts_by_argument(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield tests of a forward, around other parts, on an argument that DDP's calls write out in two ways."""
-    for model in models(job) if not _finds_unused(job) else ():
+    for model in models(job) if not finds_unused(job) else ():
         forward = model.methods.get("forward")
         if forward is None:
             continue
@@ -244,7 +244,7 @@ def _written_out(forward: Function, job: ScriptContext) -> dict[str, set[object]
 
 def optimizers_in_turn(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield modules of Lightning that step several optimizers by hand under DDP as it is."""
-    if not is_lightning_ddp(job) or _finds_unused(job) or job.mentions("DDPStrategy"):
+    if not is_lightning_ddp(job) or finds_unused(job) or job.mentions("DDPStrategy"):
         return
     for function in job.project.functions:
         if function.owner is None or not function.name.endswith(".configure_optimizers"):

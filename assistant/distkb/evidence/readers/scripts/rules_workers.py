@@ -39,9 +39,11 @@ def shared_handle(job: ScriptContext) -> Iterator[ScriptFinding]:
         if init is None or getter is None or "__getstate__" in owner.methods or _started_by(loads, job):
             continue
         for made in job.project.walk(init).assignments:
-            opened = any(
-                canonical(m.call.func, m.function.script) in _OPENS for m in makers(made.value, init, job.project)
-            )
+            handle = made.value
+            if isinstance(handle, ast.Subscript) and isinstance(constant(handle.slice), str):
+                handle = handle.value if not isinstance(handle.value, ast.Attribute) else handle
+            opens = makers(handle, init, job.project, made.line)
+            opened = any(canonical(one.call.func, one.function.script) in _OPENS for one in opens)
             inner = job.project.holds_class(made.value, init) if made.target.startswith("self.") else None
             if inner is not None and inner is not owner and _opens_and_moves(inner, job):
                 opened = True
@@ -172,16 +174,22 @@ def _is_moved(name: str, owner: Class, opened: ast.expr) -> bool:
 
 
 def _views(name: str, owner: Class) -> set[str]:
-    """Return the attributes that hold what the object's `__init__` has asked of a handle: a transaction, a cursor."""
+    """Return the attributes that hold what `__init__` has asked of a handle: a transaction, a cursor, a data set."""
     init = owner.methods["__init__"]
     return {
         node.targets[0].attr
         for node in nodes(init.node)
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Attribute)
-        and isinstance(node.value, ast.Call)
-        and dotted(node.value.func) in {f"self.{name}.begin", f"self.{name}.cursor"}
+        and _is_view(node.value, f"self.{name}")
     }
+
+
+def _is_view(node: ast.expr, handle: str) -> bool:
+    """Whether a value reads through a handle when it is asked: `self.file["frames"]`, but not `self.file["n"][()]`."""
+    if isinstance(node, ast.Subscript):
+        return dotted(node.value) == handle and isinstance(constant(node.slice), str)
+    return isinstance(node, ast.Call) and dotted(node.func) in {f"{handle}.begin", f"{handle}.cursor"}
 
 
 def spawned(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -241,6 +249,31 @@ def set_again(job: ScriptContext) -> Iterator[ScriptFinding]:
             forced = keyword(call, "force") or (call.args[1] if len(call.args) > 1 else None)
             if constant(call.args[0]) in _NEW and constant(forced) is not True:
                 yield hit(_AGAIN, function, call, call=shown(call))
+    yield from _set_by_two(job)
+
+
+def _set_by_two(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield a start method that a function sets after a module that its file imports has set one."""
+    made = [
+        (function, site.node)
+        for function, site in job.sites()
+        if last(site.node.func) == "set_start_method"
+        and constant(keyword(site.node, "force")) is not True
+        and id(site.node) not in tried(function)
+        and not site.where.tests
+    ]
+    at_import = [f for f, call in made if isinstance(f.node, ast.Module) and id(call) not in _guarded(f)]
+    for function, call in made:
+        files = [f.script for f in at_import if f.script is not function.script]
+        if any(job.project.module_named(name, function.script) in files for name in _imports(function)):
+            yield hit(_AGAIN, function, call, call=shown(call))
+
+
+def _imports(function: Function) -> Iterator[str]:
+    """Yield the names of the modules that the file of a function imports, or from which it imports something."""
+    for target in function.script.imports.values():
+        yield target
+        yield target.rpartition(".")[0]
 
 
 def _is_started(function: Function, job: ScriptContext) -> bool:

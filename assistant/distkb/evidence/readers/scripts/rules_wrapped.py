@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.made import meanings
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -15,6 +16,9 @@ from distkb.evidence.readers.scripts.things import Event, Thing
 
 _EXCHANGED = "script.exchanged-after-ddp"
 _TWICE, _MODULE = "script.wrapped-twice", "script.module-of-unwrapped"
+_ASK_START = frozenset({"device_count", "is_initialized", "RANK", "WORLD_SIZE", "world_size", "get_world_size",
+                        "LOCAL_RANK", "distributed"})  # fmt: skip
+"""Words of tests that ask how many processes were started."""
 _SHARDS = frozenset({"FullyShardedDataParallel", "FSDP", "fully_shard"})
 
 
@@ -107,15 +111,16 @@ def _is_open(node: ast.expr, function: Function, job: ScriptContext, depth: int 
     made = job.project.walk(function).assigned(name)
     wraps = [one for one in made if _is_ddp(one.value, function)]
     others = [one for one in made if one not in wraps and one.where.certain and isinstance(one.value, ast.Call)]
-    started = all(one.where.tests and _is_start(one.where.tests) for one in wraps)
+    started = all(one.where.tests and _is_start(one.where.tests, function, job) for one in wraps)
     return bool(wraps) and bool(others) and started
 
 
-def _is_start(tests: tuple[ast.expr, ...]) -> bool:
-    said = {word for test in tests for word in words(test)}
-    return bool(
-        said & {"device_count", "is_initialized", "RANK", "WORLD_SIZE", "world_size", "LOCAL_RANK", "distributed"}
-    )
+def _is_start(tests: tuple[ast.expr, ...], function: Function, job: ScriptContext) -> bool:
+    """Whether tests ask how many processes were started, also of a value that holds it."""
+    asked = (part for test in tests for part in nodes(test) if isinstance(part, (ast.Name, ast.Attribute)))
+    behind = (value for part in asked for value, _ in meanings(part, function, job.project))
+    said = {word for value in (*tests, *behind) for word in words(value)}
+    return bool(said & _ASK_START)
 
 
 def _is_ddp(value: ast.expr, function: Function) -> bool:
