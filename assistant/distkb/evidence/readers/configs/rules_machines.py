@@ -1,4 +1,4 @@
-"""Rules for launchers on several machines: each is told another rank, knows the others, and has work for all its GPUs."""
+"""Rules for launchers on several machines: each has a rank of its own, knows the others, and uses all its GPUs."""
 
 from __future__ import annotations
 
