@@ -260,6 +260,35 @@ BAD: dict[str, Files] = {
         "srun torchrun --nnodes=4 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=$H:29400 t.py"
     ),
     "config.sbatch-too-few-gpus": sbatch("srun torchrun --nnodes=$SLURM_NNODES --nproc-per-node=16 t.py"),
+    "config.accelerate-one-rank-for-all": {
+        "acc.yaml": MULTI + "num_machines: 2\nmachine_rank: 0\nmain_process_ip: 10.0.0.1\n",
+        "go.sh": "for h in a b; do\n  ssh $h 'cd /w && accelerate launch --config_file acc.yaml t.py' &\ndone\n",
+    },
+    "config.accelerate-alone-on-gpus": {
+        "acc.yaml": HEAD + "distributed_type: 'NO'\nnum_processes: 1\n",
+        **sbatch("accelerate launch --config_file acc.yaml t.py", "#!/bin/bash\n#SBATCH --gres=gpu:4\n"),
+    },
+    "config.accelerate-idle-gpus": {
+        "acc.yaml": HEAD + "distributed_type: FSDP\nnum_processes: 8\nnum_machines: 2\nmain_process_ip: a\n",
+        **sbatch("srun bash -c 'accelerate launch --config_file acc.yaml --machine_rank $SLURM_NODEID t.py'"),
+    },
+    "config.deepspeed-under-srun": sbatch(
+        "srun deepspeed --hostfile hosts t.py", SBATCH + "#SBATCH --ntasks-per-node=1\n"
+    ),
+    "config.deepspeed-hostfile-unread": {"hostfile": "a slots=8\nb slots=8\n", "go.sh": "deepspeed t.py\n"},
+    "config.ssh-ends-before-launch": {
+        "go.sh": "ssh $h cd /w && source env && torchrun --nnodes=2 --node-rank=$r --master-addr=a t.py &\n"
+    },
+    "config.container-too-few-gpus": {
+        "go.sh": "docker run --gpus '\"device=0,1\"' image torchrun --standalone --nproc-per-node=4 t.py\n"
+    },
+    "config.lightning-without-srun": {
+        **trainer("devices=4, num_nodes=2, strategy='ddp'"),
+        **sbatch("python fit.py", SBATCH + "#SBATCH --ntasks-per-node=4\n"),
+    },
+    "config.port-for-two-jobs": {
+        "go.sh": "torchrun --nproc-per-node=2 a.py > a.log &\ntorchrun --nproc-per-node=2 b.py &\nwait\n"
+    },
     "config.sbatch-idle-gpus": sbatch("srun torchrun --nnodes=$SLURM_NNODES --nproc-per-node=4 t.py"),
     "config.srun-expanded-early": sbatch(
         "srun torchrun --nnodes=2 --nproc-per-node=8 --node-rank=$SLURM_NODEID --master-addr=$H t.py"
@@ -406,3 +435,43 @@ def test_a_trainer_of_another_library_is_not_lightnings(tmp_path: Path) -> None:
     """Arguments are judged by Lightning's only where the class may be Lightning's."""
     call = "from composer import Trainer\ntrainer = Trainer(device='gpu', precision='amp', max_duration=2)\n"
     assert not read(tmp_path, {"fit.py": call}, NEW).observations
+
+
+SOUND: dict[str, Files] = {
+    "config.accelerate-one-rank-for-all": {
+        "acc.yaml": MULTI + "num_machines: 2\nmachine_rank: 0\nmain_process_ip: 10.0.0.1\n",
+        "go.sh": 'for h in a b; do\n  ssh $h "accelerate launch --machine_rank $i t.py" &\n  i=$((i + 1))\ndone\n',
+    },
+    "config.accelerate-alone-on-gpus": {
+        "acc.yaml": HEAD + "distributed_type: 'NO'\nnum_processes: 1\n",
+        **sbatch("accelerate launch --multi_gpu --num_processes 4 t.py", "#!/bin/bash\n#SBATCH --gres=gpu:4\n"),
+    },
+    "config.accelerate-idle-gpus": {
+        "acc.yaml": HEAD + "distributed_type: FSDP\nnum_processes: 16\nnum_machines: 2\nmain_process_ip: a\n",
+        **sbatch("srun bash -c 'accelerate launch --config_file acc.yaml --machine_rank $SLURM_NODEID t.py'"),
+    },
+    "config.deepspeed-under-srun": sbatch(
+        "srun deepspeed --hostfile hosts --no_ssh --node_rank=$SLURM_NODEID --master_addr=$H t.py",
+        SBATCH + "#SBATCH --ntasks-per-node=1\n",
+    ),
+    "config.deepspeed-hostfile-unread": {"hostfile": "a slots=8\nb slots=8\n", "go.sh": "deepspeed -H hostfile t.py\n"},
+    "config.ssh-ends-before-launch": {"go.sh": "ssh $h mkdir -p /w && torchrun --standalone --nproc-per-node=2 t.py\n"},
+    "config.container-too-few-gpus": {
+        "go.sh": "docker run --gpus all -e A=1 image torchrun --standalone --nproc-per-node=4 t.py\n"
+    },
+    "config.port-for-two-jobs": {
+        "go.sh": "torchrun --nproc-per-node=2 a.py &\nwait\ntorchrun --nproc-per-node=2 b.py &\nwait\n"
+        "for i in 1 2; do\n  torchrun --nproc-per-node=2 c.py &\n  wait\ndone\n"
+        "torchrun --nproc-per-node=2 --master-port=1 d.py &\ntorchrun --nproc-per-node=2 --master-port=2 d.py\n"
+    },
+    "config.endpoint-own-name": {
+        "go.sh": "torchrun --nnodes=2 --node-rank=0 --master-addr=$(hostname) --nproc-per-node=8 t.py\n"
+    },
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_rule_leaves_alone_what_only_looks_like_its_fault(tmp_path: Path, name: str) -> None:
+    """The nearest sound way to write it is not told of."""
+    reading = read(tmp_path, SOUND[name], NEW)
+    assert name not in {observation.id for observation in reading.observations}

@@ -10,6 +10,8 @@ from distkb.evidence.readers.configs import (
     rules_keys,
     rules_launch,
     rules_lightning,
+    rules_machines,
+    rules_ports,
     rules_refusals,
     rules_rendezvous,
     rules_shapes,
@@ -33,4 +35,6 @@ RULES: tuple[ConfigRule, ...] = (
     *rules_trainers.RULES,
     *rules_refusals.RULES,
     *rules_shapes.RULES,
+    *rules_machines.RULES,
+    *rules_ports.RULES,
 )

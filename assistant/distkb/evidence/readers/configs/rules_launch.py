@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.configs.corrections import Draft
@@ -16,7 +17,7 @@ from distkb.evidence.readers.configs.job import (
     instead,
     short,
 )
-from distkb.evidence.readers.configs.launch_command import is_open
+from distkb.evidence.readers.configs.launch_command import LaunchLine, is_open
 from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of
 from distkb.evidence.readers.configs.rules_rendezvous import meeting
 
@@ -97,6 +98,10 @@ def processes(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
         evidence = _means_many(part, job)
         if evidence:
             yield hit("config.torchrun-one-process", part, launcher=part.name, why=evidence)
+    flag, shows = _in_container(part)
+    if flag and size.per_node is not None and size.per_node > shows:
+        yield hit("config.container-too-few-gpus", part, part.first("nproc_per_node", "num_processes"), part.line,
+                  n=size.per_node, gpus=shows, value=short(flag))  # fmt: skip
     visible = _env(part, "CUDA_VISIBLE_DEVICES")
     if visible is None or visible.value is UNKNOWN:
         return
@@ -112,6 +117,27 @@ def processes(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
         item = part.first("nproc_per_node", "num_processes")
         yield hit("config.launch-too-few-gpus", part, item, visible, n=size.per_node, gpus=len(ids),
                   value=short(visible.shown))  # fmt: skip
+
+
+def _in_container(part: ConfigPart) -> tuple[str, int]:
+    """Return the option with which a container is given some GPUs, and how many these are; ("", 0) where none is."""
+    written: LaunchLine | None = part.extra.get("line")
+    words = [word.text for word in (*written.head, *written.launcher)] if written is not None else []
+    if not {"docker", "podman"} & {word.rpartition("/")[2] for word in words}:
+        return "", 0
+    for flag, after in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = flag.partition("=")
+        found = _GIVEN_GPUS.fullmatch((value if equals else after).strip("\"'")) if name == "--gpus" else None
+        if found is None and name in {"-e", "--env"}:
+            found = _SHOWN_GPUS.fullmatch(value if equals else after)
+        if found is not None:
+            shows = int(found["n"]) if found["n"] else found["ids"].strip(",").count(",") + 1
+            return flag if equals else f"{flag} {after}", shows
+    return "", 0
+
+
+_GIVEN_GPUS = re.compile(r"(?:(?:count=)?(?P<n>\d{1,2})|\"?device=(?P<ids>[\w,:-]+)\"?)")
+_SHOWN_GPUS = re.compile(r"(?:NVIDIA|CUDA)_VISIBLE_DEVICES=(?P<ids>\d[\d,]*)(?P<n>)")
 
 
 def _means_many(part: ConfigPart, job: ConfigContext) -> str:
@@ -209,6 +235,7 @@ RULES = tuple(
                 "config.torchrun-one-process",
                 "config.deepspeed-visible-ignored",
                 "config.launch-too-few-gpus",
+                "config.container-too-few-gpus",
             ),
             processes,
         ),

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.configs.corrections import ASKED_NODE, FIRST_NODE, Draft
-from distkb.evidence.readers.configs.item import ConfigPart
+from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, instead, short
 from distkb.evidence.readers.configs.launch_command import assigned, expansions, is_open
-from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of, is_on_several
+from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of, asks_for_nodes, is_on_several
 
 OWN_NAME = re.compile(
     r"\$\(\s*(?:hostname|uname|hostid|ip |ifconfig)\b|`\s*(?:hostname|uname)|\$\{?(?:HOSTNAME|SLURMD_NODENAME|HOST)\b"
@@ -56,16 +56,29 @@ def loopback(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
         yield instead(found, Draft(part).with_variable("MASTER_ADDR", FIRST_NODE))
 
 
+def is_started_on_each(part: ConfigPart, job: ConfigContext) -> bool:
+    """Whether a script starts one node of several, so that it must be run on each of them as it is."""
+    rank = part.get("node_rank") or part.get("machine_rank")
+    if part.wrappers or part.extra.get("inner") or part.extra.get("block") or allocation_of(part, job) is not None:
+        return False
+    if rank is not None and rank.value is not UNKNOWN:
+        return False
+    asked, item = asks_for_nodes(part), part.first("nnodes", "num_machines")
+    by_slurm = item is not None and any("SLURM" in p.text for p in expansions(item))
+    return (asked or 1) > 1 or (by_slurm and item is not None and item.value is UNKNOWN)
+
+
 def own_name(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """A name that each task asks its own machine for differs from node to node; a list of nodes is no name."""
-    if not is_on_several(part, job):
+    by_hand = is_started_on_each(part, job)
+    if not by_hand and not is_on_several(part, job):
         return
     for name in _ENDPOINT.get(part.name, ()):
         item = part.get(name)
         if item is None:
             continue
         flag = "--" + name.replace("_", "-")
-        own = next((p for p in expansions(item) if p.scope == "task" and OWN_NAME.search(p.text)), None)
+        own = next((p for p in expansions(item) if (by_hand or p.scope == "task") and OWN_NAME.search(p.text)), None)
         listed = next((p for p in expansions(item) if _NODELIST.fullmatch(p.text)), None)
         if own is not None and "MASTER_ADDR" not in part.extra.get("per_task", {}):
             found = hit("config.endpoint-own-name", part, item, part.line, flag=flag, value=short(item.shown))

@@ -58,13 +58,15 @@ def started(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
                         launcher=command.name)  # fmt: skip
             yield instead(found, Draft(command).start_everywhere().text())
         elif command.name == "python" and (per_node or 1) > 1:
-            found = hit("config.sbatch-python-without-srun", part, item, command.line, tasks=per_node)
+            lightning = job.of("lightning-trainer", "lightning-strategy")
+            name = "config.lightning-without-srun" if lightning else "config.sbatch-python-without-srun"
+            found = hit(name, part, item, command.line, tasks=per_node)
             yield instead(found, f"srun {Draft(command).text()}")
 
 
 def counts(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Nodes and GPUs that the job asks for, against what the command starts."""
-    nodes, gpus, gpu_item = nodes_of(part), *_gpus(part)
+    nodes, gpus, gpu_item = nodes_of(part), *gpus_of(part)
     for command in commands_of(part, job):
         yield from _nodes_differ(part, command, nodes)
         per_node = command_size(command).per_node
@@ -116,7 +118,7 @@ def mpi(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
         yield instead(found, Draft(part).once_per_node(nodes).text())
 
 
-def _gpus(part: ConfigPart) -> tuple[int | None, ConfigValue | None]:
+def gpus_of(part: ConfigPart) -> tuple[int | None, ConfigValue | None]:
     """Return the GPUs per node, and the option that says so."""
     for name in ("gpus-per-node", "gres"):
         item = part.get(name)
@@ -147,7 +149,7 @@ def fixed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
 
 def plain_python(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """`srun python` starts one process per task, so the tasks must be as many as the GPUs."""
-    gpus, gpu_item = _gpus(part)
+    gpus, gpu_item = gpus_of(part)
     lightning = job.of("lightning-trainer")
     for command in commands_of(part, job):
         srun = srun_of(command)
@@ -163,7 +165,14 @@ RULES = (
         ConfigRule(ids=ids, kinds=("sbatch",), check=check)
         for ids, check in (
             (("config.sbatch-tasks-with-launcher",), tasks),
-            (("config.sbatch-without-srun", "config.sbatch-python-without-srun"), started),
+            (
+                (
+                    "config.sbatch-without-srun",
+                    "config.sbatch-python-without-srun",
+                    "config.lightning-without-srun",
+                ),
+                started,
+            ),
             (
                 (
                     "config.sbatch-nodes-differ",

@@ -23,6 +23,7 @@ _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<plus>\+?)=", re.DOTALL)
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 _PASSED_BY = frozenset({"exec", "time", "nohup", "env", "command", "sudo", "eval", "!"})
 _OPENS = frozenset({"if", "while", "until", "case", "select", "for"})
+_ROUNDS = frozenset({"while", "until", "select", "for"})
 _CLOSES = frozenset({"fi", "done", "esac"})
 _KEYWORDS = _OPENS | _CLOSES | {"then", "do", "else", "elif", "{", "}", "in", "function"}
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
@@ -72,6 +73,11 @@ class _Reader:
         self.script = len(parts)
         """Tells the scripts of one file apart."""
         self.blocks = 0
+        self.loops = 0
+        self.waits = 0
+        """How many times the script has waited for what it started in the background."""
+        self.chained: tuple[ShellCommand, ...] = ()
+        """The commands that stand before this one, each with an `&&` behind it."""
         self.wrappers: tuple[ConfigPart, ...] = ()
         self.per_task: dict[str, ConfigValue] = {}
         self.files: dict[str, _Written] = {}
@@ -98,6 +104,10 @@ class _Reader:
             self._command(command)
 
     def _command(self, command: ShellCommand) -> None:
+        self._take(command)
+        self.chained = (*self.chained, command) if command.operator == "&&" else ()
+
+    def _take(self, command: ShellCommand) -> None:
         words = self._without_keywords(list(command.words))
         if not words or (words[0].text in _DECLARES and self._declare(words[1:])):
             return
@@ -107,6 +117,7 @@ class _Reader:
             for word in local:
                 self._assign(word, exported=None)
             return
+        self.waits += words[0].text == "wait"
         if words[0].text in ("set", "unset", "shift", "read"):
             self._builtin(words)
             return
@@ -123,6 +134,7 @@ class _Reader:
         while words and words[0].text in _KEYWORDS and not any(p.quoted for p in words[0].pieces):
             word = words.pop(0).text
             self.blocks += (word in _OPENS) - (word in _CLOSES)
+            self.loops += (word in _ROUNDS) - (word == "done")
             if word == "for" and words:
                 self.values.forget(words.pop(0).text)
                 return []
@@ -271,6 +283,7 @@ class _Reader:
         inner = _Reader(self.source, self.parts, values, scope="task" if starts else self.scope, depth=self.depth + 1)
         inner.script, inner.files, inner.outer = self.script, self.files, outer
         inner.wrappers = (*self.wrappers, *wrappers)
+        inner.loops = self.loops
         for wrapper in wrappers:
             values.given(str(wrapper.value("export") or "") if wrapper.name == "srun" else "")
         text = Text(pieces)
@@ -330,6 +343,10 @@ class _Reader:
             "per_task": dict(self.per_task),
             "script": self.script,
             "block": bool(self.blocks),
+            "loop": bool(self.loops),
+            "background": command.operator == "&",
+            "waits": self.waits,
+            "chained": tuple(tuple(word.text for word in one.words) for one in self.chained),
             "line": LaunchLine(
                 head=(*local, *words[:index]),
                 launcher=tuple(words[index : index + skip]),

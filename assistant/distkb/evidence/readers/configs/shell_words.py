@@ -96,6 +96,8 @@ class ShellCommand(msgspec.Struct, frozen=True, kw_only=True):
     """File that its output is written to."""
     piped: bool = False
     """Whether its output is the input of the next command."""
+    operator: str = ""
+    """What stands behind it: a line's end, `;`, `&&`, `&`."""
     span: tuple[int, int] = (0, 0)
     """Where it begins and ends in its text."""
 
@@ -236,7 +238,8 @@ class _Lexer:
                     operator = ";"
                     break
         piped = operator in ("|", "|&")
-        return ShellCommand(words=tuple(words), into=into, piped=piped, span=(begin, end)), marks, operator
+        span = (begin, end)
+        return ShellCommand(words=tuple(words), into=into, piped=piped, operator=operator, span=span), marks, operator
 
     def _until_line_end(self) -> int:
         end = self.chars.find("\n", self.at)

@@ -62,8 +62,12 @@ def _is_open(put: _Put) -> bool:
 
 
 def _differs_in_length(over: ast.expr, function: Function, job: ScriptContext) -> bool:
-    """Whether it is told of the loop that the ranks go round another number of times, which is worse than the order."""
-    return any(one.script is function.script and one.line == over.lineno for one in decided_alone(job))
+    """Whether it is told of the loop that the ranks go round another number of times, which is worse than the order.
+
+    Not where only their parts of an evaluation differ: most of these hold every key, in another order.
+    """
+    told = (one for one in decided_alone(job) if one.id != "script.evaluated-by-own-part")
+    return any(one.script is function.script and one.line == over.lineno for one in told)
 
 
 def _rounds(node: ast.AST) -> Iterator[tuple[ast.expr, set[str], list[ast.AST]]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.collectives import TOGETHER, is_operation
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.made import made_by
 from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.parts import SHARDS, is_unit, picked_parts
@@ -15,6 +16,9 @@ from distkb.evidence.readers.scripts.project import Function
 _SET, _THREAD = "script.collective-over-set", "script.collective-in-thread"
 _NUMBERED, _PARTS = "script.numbered-by-set", "script.parts-over-set"
 _LISTED = "script.numbered-by-listing"
+_TURNED = "script.order-by-rank"
+_TURNS = frozenset({"reverse", "sort", "rotate"})
+_TO_PEERS = frozenset({"send", "recv", "isend", "irecv", "batch_isend_irecv", "P2POp"})
 _HASH, _BRANCH = "script.salted-hash", "script.order-by-branch"
 _NUMBERS = frozenset({"range", "tolist", "int", "float", "len", "arange", "randint", "sample"})
 _DEPTH = 3
@@ -143,6 +147,76 @@ def by_branch(job: ScriptContext) -> Iterator[ScriptFinding]:
                 yield hit(_BRANCH, function, node, **values)
 
 
+def turned(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield collectives for each element of a list that the ranks go through in another order, by their number."""
+    for function in job.project.functions if job.is_parallel else ():
+        for loop in (node for node in walk(function.node) if isinstance(node, ast.For)):
+            calls = [node for part in loop.body for node in nodes(part) if isinstance(node, ast.Call)]
+            call = next((one for one in calls if _together(one, _targets(loop), function, job)), None)
+            by = None if call is None else _turned_by(loop, function, job)
+            if call is not None and by is not None:
+                yield hit(_TURNED, function, call, call=shown(call.func), over=shown(loop.iter), by=shown(by))
+
+
+def _together(call: ast.Call, targets: set[str], function: Function, job: ScriptContext) -> bool:
+    """Whether a call gives an element to a collective of several ranks, not to one of its peers."""
+    given = [*call.args, *(word.value for word in call.keywords)]
+    used = any(isinstance(part, ast.Name) and part.id in targets for one in given for part in nodes(one))
+    return used and last(call.func) not in _TO_PEERS and _communicates(call, function, job, _DEPTH)
+
+
+def _turned_by(loop: ast.For, function: Function, job: ScriptContext) -> ast.expr | None:
+    """Return what makes the order of a loop another one on some ranks."""
+    for site in job.project.walk(function).sites:
+        named = site.node.func
+        turned_here = named.value if isinstance(named, ast.Attribute) and named.attr in _TURNS else None
+        if turned_here is not None and shown(turned_here) == shown(loop.iter) and site.node.lineno < loop.lineno:
+            tests = (*site.where.tests, *site.node.args, *(word.value for word in site.node.keywords))
+            by = next((one for one in tests if _of_rank(one, function, job)), None)
+            if by is not None:
+                return by
+    made = job.project.single(loop.iter, function) if isinstance(loop.iter, (ast.Name, ast.Attribute)) else loop.iter
+    by = _choice(made)
+    return by if by is not None and _of_rank(by, function, job) else None
+
+
+def _of_rank(node: ast.expr, function: Function, job: ScriptContext) -> bool:
+    """Whether a value depends on the rank, or asks an object for a place that its class makes of the rank."""
+    if job.origins.depends([node], function, "rank"):
+        return True
+    asked = {f"self.{part.attr}" for part in nodes(node) if isinstance(part, ast.Attribute)}
+    methods = [one for one in job.project.functions if one.owner is not None]
+    made = ((one, put) for one in methods for name in asked for put in job.project.walk(one).assigned(name))
+    return any(job.origins.depends([put.value], one, "rank") for one, put in made)
+
+
+def _choice(made: ast.expr | None) -> ast.expr | None:
+    """Return what decides on the order of elements: of two ways round, of a sort, of where a list begins."""
+    match made:
+        case ast.IfExp(test=test, body=body, orelse=other) if sorted(map(shown, _parts_of(body))) == sorted(
+            map(shown, _parts_of(other))
+        ):
+            return test
+        case ast.Call() if last(made.func) == "sorted":
+            return keyword(made, "reverse")
+        case ast.BinOp(
+            left=ast.Subscript(slice=ast.Slice(lower=ast.expr() as start)), op=ast.Add(), right=ast.Subscript()
+        ):
+            return start
+        case ast.Subscript(slice=ast.Slice(step=ast.expr() as step)):
+            return step
+    return None
+
+
+def _parts_of(node: ast.expr) -> list[ast.AST]:
+    """Return the elements of a list, or the list itself where it is only turned round."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return list(node.elts)
+    if isinstance(node, ast.Call) and last(node.func) in {"list", "reversed", "tuple"} and node.args:
+        return _parts_of(node.args[0])
+    return [node.value] if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) else [node]
+
+
 def _sequence(body: list[ast.stmt], function: Function, job: ScriptContext) -> list[str]:
     """Return the calls of a branch that other ranks take part in, in order."""
     calls = [n for part in body for n in walk(part) if isinstance(n, ast.Call) and _communicates(n, function, job)]
@@ -219,18 +293,29 @@ def of_numbers(node: ast.AST) -> bool:
 
 def in_thread(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives on the default group in a function that a thread beside the training runs."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) not in {"threading.Thread", "threading.Timer"}:
-                continue
-            named = keyword(site.node, "target") or next(iter(site.node.args[1:2]), None)
-            if named is None:
-                continue
-            target = job.project.referred(named, function)
-            found = None if target is None else _collective_in(target, job)
-            if target is not None and found is not None:
-                call, needs = found
-                yield hit(_THREAD, target, call, call=shown(call.func), needs=needs, thread=shown(named))
+    for target, thread in _beside(job) if job.mentions("threading", "ThreadPoolExecutor") else ():
+        found = _collective_in(target, job)
+        if found is not None:
+            call, needs = found
+            yield hit(_THREAD, target, call, call=shown(call.func), needs=needs, thread=thread)
+
+
+def _beside(job: ScriptContext) -> Iterator[tuple[Function, str]]:
+    """Yield what threads run, and its name: targets, what a pool is given, the `run` of a class of threads."""
+    for function, site in job.sites():
+        call, named = site.node, None
+        if canonical(call.func, function.script) in {"threading.Thread", "threading.Timer"}:
+            named = keyword(call, "target") or next(iter(call.args[1:2]), None)
+        elif last(call.func) == "submit" and isinstance(call.func, ast.Attribute) and call.args:
+            pools = made_by(call.func.value, function, job.project)
+            named = call.args[0] if any(name.endswith("ThreadPoolExecutor") for name, _, _ in pools) else None
+        target = None if named is None else job.project.referred(named, function)
+        if target is not None and named is not None:
+            yield target, shown(named)
+    for one in job.project.functions:
+        bases = one.owner.node.bases if one.owner is not None and one.name.endswith(".run") else []
+        if any(canonical(base, one.script) in {"threading.Thread", "threading.Timer"} for base in bases):
+            yield one, one.name
 
 
 def _collective_in(target: Function, job: ScriptContext) -> tuple[ast.Call, str] | None:
@@ -245,6 +330,7 @@ RULES = (
     ScriptRule(ids=(_LISTED,), check=listed),
     ScriptRule(ids=(_NUMBERED,), check=numbered, follows=True),
     ScriptRule(ids=(_BRANCH,), check=by_branch),
+    ScriptRule(ids=(_TURNED,), check=turned),
     ScriptRule(ids=(_SET,), check=over_set, follows=True),
     ScriptRule(ids=(_PARTS,), check=parts_over_set, follows=True),
     ScriptRule(ids=(_THREAD,), check=in_thread),

@@ -9,13 +9,18 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _NO_DEVICE, _LATE = "script.no-device-set", "script.device-set-late"
 _AGAIN, _NONE = "script.group-made-twice", "script.group-never-made"
+_ALONE = "script.trains-alone"
+_GIVEN = frozenset({"RANK", "LOCAL_RANK"})
+_OTHERS = ("all_reduce", "reduce_gradients", "xla", "hvd", "CUDA_VISIBLE_DEVICES", "fold", "trial", "optuna")
+"""Names of other ways to train together, and of trainings that are meant to be apart."""
+_TAKES_GPU = frozenset({"set_device", "device", "cuda", "to", "print", "info", "str", "int"})
 _SAVED_PLACE, _PARALLEL = "script.loaded-where-saved", "script.data-parallel"
 _BEGINS = "torch.distributed.init_process_group"
 _FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "deepspeed", "Trainer", "Fabric", "horovod", "ray",
@@ -27,6 +32,11 @@ _CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "CUDA_VISIBLE_DEVICES", "d
 """Names that show that a script gives each process a GPU of its own."""
 _JOINS = ("init_process_group", "init_distributed", "init_device_mesh", "initialize", "PartialState",
           "DistributedDataParallel", "setup_distributed", "init_distributed_mode")  # fmt: skip
+_OF_OBJECTS = frozenset(
+    f"torch.distributed.{name}" for name in ("all_gather_object", "gather_object", "broadcast_object_list",
+                                             "scatter_object_list")
+)  # fmt: skip
+"""Collectives that NCCL makes through a tensor on the current GPU."""
 _ON_GPU = re.compile(r"(?i)model|net|optim|^opt|module|encoder|backbone|disc|gen")
 
 
@@ -48,9 +58,15 @@ def no_device(job: ScriptContext) -> Iterator[ScriptFinding]:
             continue
         for site in sites:
             above = site.node.lineno < chosen.node.lineno
-            if above and site.where.certain and _is_on_current(site.node):
+            on_current = _is_on_current(site.node) or (above and surely_called(site, function, job, _OF_OBJECTS))
+            if above and site.where.certain and on_current and not _is_bound(job):
                 yield hit(_LATE, function, site.node, call=shown(site.node), set_line=str(chosen.node.lineno))
                 break
+
+
+def _is_bound(job: ScriptContext) -> bool:
+    """Whether the group is told its GPU, which then is the one of its collectives."""
+    return any(keyword(site.node, "device_id") is not None for _, site in _groups(job))
 
 
 def _groups(job: ScriptContext) -> Iterator[tuple[Function, Site]]:
@@ -109,7 +125,7 @@ def twice(job: ScriptContext) -> Iterator[ScriptFinding]:
         top = job.project.modules[id(script)]
         for site in job.project.walk(top).sites:
             if site.where.certain and not site.where.loops:
-                made += _made_by(site, top, job, 0)
+                made += surely_called(site, top, job, frozenset({_BEGINS}))
         places = {id(site.node) for _, site in made}
         if len(places) > 1:
             function, second = made[1]
@@ -118,15 +134,17 @@ def twice(job: ScriptContext) -> Iterator[ScriptFinding]:
             return
 
 
-def _made_by(site: Site, function: Function, job: ScriptContext, depth: int) -> list[tuple[Function, Site]]:
-    """Return the groups that a call surely makes, itself or in the functions of the project that it runs."""
-    if canonical(site.node.func, function.script) == _BEGINS:
+def surely_called(
+    site: Site, function: Function, job: ScriptContext, names: frozenset[str], depth: int = 0
+) -> list[tuple[Function, Site]]:
+    """Return the calls of some names that a call surely makes, itself or in the functions of the project it runs."""
+    if canonical(site.node.func, function.script) in names:
         return [(function, site)]
     target = job.project.target(site.node, function) if depth < 3 else None
     if target is None:
         return []
     inside = [one for one in job.project.walk(target).sites if one.where.certain and not one.where.loops]
-    return [made for one in inside for made in _made_by(one, target, job, depth + 1)]
+    return [made for one in inside for made in surely_called(one, target, job, names, depth + 1)]
 
 
 def never_made(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -142,6 +160,40 @@ def never_made(job: ScriptContext) -> Iterator[ScriptFinding]:
             if {"RANK", "WORLD_SIZE"} & set(read):
                 yield hit(_NONE, function, site.node, call=shown(site.node))
                 return
+
+
+def trains_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield the launcher's rank where it only chooses a GPU and who writes, in a script that trains without a group."""
+    if job.mentions(*_JOINS, *_FRAMEWORKS, *_OTHERS) or not job.mentions("backward"):
+        return
+    assigned = ((f, node) for f in job.project.functions for node in walk(f.node) if isinstance(node, ast.Assign))
+    read = [(f, node) for f, node in assigned if {environment(part) for part in nodes(node.value)} & _GIVEN]
+    uses = [_names_of(node) for _, node in read]
+    if read and all(_only_chooses(name, job) for names in uses for name in names):
+        function, node = min(read, key=lambda one: one[1].lineno)
+        yield hit(_ALONE, function, node, name=shown(node.value))
+
+
+def _names_of(node: ast.Assign) -> list[str]:
+    return [part.id for target in node.targets for part in nodes(target) if isinstance(part, ast.Name)]
+
+
+def _only_chooses(name: str, job: ScriptContext) -> bool:
+    """Whether a number is only compared, or given to what chooses a GPU."""
+    for script in job.project.scripts:
+        for node in script.nodes:
+            if isinstance(node, (ast.BinOp, ast.Subscript, ast.FormattedValue, ast.For)):
+                inside = node.iter if isinstance(node, ast.For) else node
+                device = isinstance(node, ast.FormattedValue)
+                if not device and any(isinstance(part, ast.Name) and part.id == name for part in nodes(inside)):
+                    return False
+            if (
+                isinstance(node, ast.Call)
+                and last(node.func) not in _TAKES_GPU
+                and any(isinstance(one, ast.Name) and one.id == name for one in node.args)
+            ):
+                return False
+    return True
 
 
 def loaded_where_saved(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -210,6 +262,7 @@ def data_parallel(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 RULES = (
+    ScriptRule(ids=(_ALONE,), check=trains_alone),
     ScriptRule(ids=(_NO_DEVICE, _LATE), check=no_device),
     ScriptRule(ids=(_AGAIN,), check=twice),
     ScriptRule(ids=(_NONE,), check=never_made),

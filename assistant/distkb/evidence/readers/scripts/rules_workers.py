@@ -249,31 +249,6 @@ def set_again(job: ScriptContext) -> Iterator[ScriptFinding]:
             forced = keyword(call, "force") or (call.args[1] if len(call.args) > 1 else None)
             if constant(call.args[0]) in _NEW and constant(forced) is not True:
                 yield hit(_AGAIN, function, call, call=shown(call))
-    yield from _set_by_two(job)
-
-
-def _set_by_two(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield a start method that a function sets after a module that its file imports has set one."""
-    made = [
-        (function, site.node)
-        for function, site in job.sites()
-        if last(site.node.func) == "set_start_method"
-        and constant(keyword(site.node, "force")) is not True
-        and id(site.node) not in tried(function)
-        and not site.where.tests
-    ]
-    at_import = [f for f, call in made if isinstance(f.node, ast.Module) and id(call) not in _guarded(f)]
-    for function, call in made:
-        files = [f.script for f in at_import if f.script is not function.script]
-        if any(job.project.module_named(name, function.script) in files for name in _imports(function)):
-            yield hit(_AGAIN, function, call, call=shown(call))
-
-
-def _imports(function: Function) -> Iterator[str]:
-    """Yield the names of the modules that the file of a function imports, or from which it imports something."""
-    for target in function.script.imports.values():
-        yield target
-        yield target.rpartition(".")[0]
 
 
 def _is_started(function: Function, job: ScriptContext) -> bool:
