@@ -13,6 +13,8 @@ from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _SIZES, _OTHER = "script.mesh-too-large", "script.other-dimension"
+_SWAPPED, _HYBRID = "script.shards-before-replicas", 2
+_SHARDS, _COPIES = re.compile(r"(?i)^(?:dp_)?(?:f?sdp_)?(?:shard|fsdp)"), re.compile(r"(?i)^(?:dp_|ddp_)?repli|^ddp$")
 _DATA = re.compile(r"(?i)^(?:dp|data|ddp|fsdp|hsdp|replicate|replica|batch|shard|dp_\w+)$")
 _MODEL = re.compile(r"(?i)^(?:tp|tensor|model|mp|pp|pipe|pipeline|tensor_parallel)$")
 
@@ -71,6 +73,20 @@ def other_dimension(job: ScriptContext) -> Iterator[ScriptFinding]:
             yield hit(_OTHER, function, call, call=name, dimension=dimension)
 
 
+def shards_first(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield meshes for FSDP whose first dimension is named for the shards: it always replicates over the first."""
+    told: set[int] = set()
+    for function, site in job.sites():
+        if last(site.node.func) not in {"fully_shard", "FullyShardedDataParallel", "FSDP"}:
+            continue
+        mesh = keyword(site.node, "mesh") or keyword(site.node, "device_mesh")
+        names = [str(constant(one)) for one in _dimensions(mesh, function, job)] if mesh is not None else []
+        if len(names) == _HYBRID and _SHARDS.match(names[0]) and _COPIES.match(names[1]):
+            if not told:
+                yield hit(_SWAPPED, function, site.node, names=", ".join(names), call=last(site.node.func))
+            told.add(id(site))
+
+
 def _dimensions(mesh: ast.expr, function: Function, job: ScriptContext) -> list[ast.expr]:
     """Return the names of all dimensions of a mesh that is handed over whole."""
     for value, scope in meanings(mesh, function, job.project):
@@ -86,6 +102,7 @@ def _makes_mesh(call: ast.Call) -> bool:
 
 
 RULES = (
+    ScriptRule(ids=(_SWAPPED,), check=shards_first),
     ScriptRule(ids=(_SIZES,), check=too_large),
     ScriptRule(ids=(_OTHER,), check=other_dimension),
 )
