@@ -249,6 +249,8 @@ def _method_table(
         kind = kind or kinds.kind_of(owner, function, project, call.lineno)
         if kind == wanted or (not kind and name.lstrip("_") in named and _imports(wanted, project)):
             category: Category = methods[method]  # type: ignore[assignment]
+            if category == "accelerate-save" and project.has_sharding_plugin:
+                category = "state-dict" if method == "get_state_dict" else "save"
             return f"{dotted(owner) or name}.{method}", category
     if method in _MODULE and name in _MODULES and _imports(kinds.PL_TRAINER, project):
         return f"{name}.{method}", "collective"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from distkb.evidence.readers.scripts.collectives import Implied, agrees, implied
-from distkb.evidence.readers.scripts.flow import NO_LINE
+from distkb.evidence.readers.scripts.flow import NO_LINE, Site
 from distkb.evidence.readers.scripts.names import dotted, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function, Project
@@ -14,6 +14,10 @@ MAX_DEPTH = 24
 """Calls of functions in one another that are followed."""
 MAX_EFFECTS = 20
 """Calls of one function that are kept; the first ones are what a sentence names."""
+
+
+_ONES = (ast.Lt, ast.LtE, ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.NotEq)
+"""Comparisons that a counter may pass in its first round."""
 
 
 class Effects:
@@ -39,7 +43,7 @@ class Effects:
         self._busy.add(key)
         found: list[Implied] = []
         for site in self.project.walk(function).sites:
-            if site.where.side == "both" and site.where.certain and len(found) < MAX_EFFECTS:
+            if site.where.side == "both" and _is_sure(site) and len(found) < MAX_EFFECTS:
                 found += self.of_call(site.node, function, depth + 1)
         self._busy.discard(key)
         result = tuple(found[:MAX_EFFECTS])
@@ -67,6 +71,17 @@ class Effects:
                     for known in (dotted(p) for argument in site.node.args[:2] for p in nodes(argument)):
                         first[known] = min(site.node.lineno, first.get(known, NO_LINE))
         return self._made_equal[id(function)].get(name, NO_LINE) <= line
+
+
+def _is_sure(site: Site) -> bool:
+    """Whether a call is made in any case, or in the first round of a loop that only its counter ends."""
+    where = site.where
+    loop = where.loops[-1] if where.loops else None
+    target = loop.target if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+    targets = set() if target is None else {part.id for part in nodes(target) if isinstance(part, ast.Name)}
+    counted = (isinstance(t, ast.Compare) and dotted(t.left) in targets and not isinstance(t.ops[0], _ONES)
+               for t in where.passed)  # fmt: skip
+    return where.certain or (bool(where.passed) and not where.tests and all(counted))
 
 
 def is_generator(function: Function) -> bool:

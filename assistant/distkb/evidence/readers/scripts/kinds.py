@@ -27,7 +27,7 @@ _WRAPPERS = {
 }
 COMPILERS = frozenset({"torch.compile", "thunder.jit"})
 """Functions that give back the model that they compile, wrapped or not."""
-_DEPTH = 6
+_DEPTH = 10
 _HELPERS = 2
 """Functions in one another in which a model may be sharded in place."""
 _MOST_RETURNS = 12
@@ -166,7 +166,7 @@ def _sharded_in_place(name: str, scope: Function, project: Project, line: int, d
 
 def _of_parameter(name: str, function: Function, project: Project, depth: int) -> str:
     """Return what all callers give for a parameter, where they agree."""
-    if depth > 3:
+    if depth > _DEPTH // 2:
         return ""
     given = project.given(name, function)
     kinds = {kind_of(value, caller, project, value.lineno, depth + 2) for value, caller in given}

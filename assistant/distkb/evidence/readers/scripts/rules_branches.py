@@ -179,6 +179,10 @@ def _inside(call: ast.Call, function: Function, job: ScriptContext, depth: int =
     need = implied(call, function, job.project)
     if need is not None and need.category in _WHEREVER:
         return (need.name,)
+    if job.project.has_third_stage and last(call.func) in {"from_pretrained", "from_config"}:
+        owner = last(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        if "Model" in owner or "For" in owner:
+            return (f"deepspeed.zero.Init({owner})",)
     target = job.project.target(call, function) if depth < _DEPTH else None
     for site in () if target is None else job.project.walk(target).sites:
         found = _inside(site.node, target, job, depth + 1) if target is not None and site.where.side == "both" else ()

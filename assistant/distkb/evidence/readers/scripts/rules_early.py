@@ -85,7 +85,8 @@ def _excludes(one: Site, other: Site) -> bool:
 
 def before_group(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that every rank loads in full above the process group, where rank 0's weights are sent on."""
-    if not job.mentions("broadcast_from_rank0", "FSDP_CPU_RAM_EFFICIENT_LOADING", "cpu_ram_efficient_loading"):
+    told = job.mentions("broadcast_from_rank0", "FSDP_CPU_RAM_EFFICIENT_LOADING", "cpu_ram_efficient_loading")
+    if not told and not (job.mentions("Accelerator") and job.project.spread in {kinds.FSDP1, kinds.FSDP2}):
         return
     for function in job.project.functions:
         sites = job.project.walk(function).sites

@@ -107,7 +107,8 @@ def _is_net(name: str, function: Function, job: ScriptContext) -> bool:
 
 def past_root(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield forwards that leave out the root of a sharded model: `model.module(x)`, `model.forward(x)`."""
-    for function in job.project.functions if job.project.has_sharded else ():
+    is_spread = job.project.has_sharded or job.project.has_sharding_plugin
+    for function in job.project.functions if is_spread else ():
         for site in job.project.walk(function).sites:
             named = site.node.func
             if _is_unwrapped(named, site, function, job):
@@ -123,7 +124,11 @@ def past_root(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _is_unwrapped(named: ast.expr, site: Site, function: Function, job: ScriptContext) -> bool:
     """Whether a forward is that of the model inside of one that a plugin of Accelerate's shards."""
-    if not job.project.has_sharding_plugin or not isinstance(named, ast.Name) or site.where.entered & _QUIET:
+    project = job.project
+    in_place = project.spread in {"fsdp2", "zero3"} or project.has_third_stage or job.mentions("fsdp_version")
+    if in_place or not project.has_sharding_plugin or not isinstance(named, ast.Name):
+        return False
+    if "summon_full_params" in site.where.entered:
         return False
     made = job.project.walk(function).assigned(named.id, before=site.node.lineno)
     return bool(made) and isinstance(made[-1].value, ast.Call) and last(made[-1].value.func) == "unwrap_model"

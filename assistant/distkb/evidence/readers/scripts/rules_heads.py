@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.made import made_by, meanings
+from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
@@ -115,7 +115,8 @@ def _layer(given: ast.expr, function: Function, job: ScriptContext, cut: dict[st
         called = dotted(value.func) if isinstance(value, ast.Call) else ""
         if called.startswith("self.") and called.count(".") == 1 and called[5:] in cut and scope.owner is not None:
             made = job.project.attribute_values(scope.owner).get(called[5:], [])
-            if any(isinstance(one, ast.Call) and canonical(one.func, scope.script).endswith("Linear") for one in made):
+            init = scope.owner.methods.get("__init__", scope)
+            if any(full.endswith("Linear") for one in made for full, _, _ in made_by(one, init, job.project)):
                 return called
     return ""
 

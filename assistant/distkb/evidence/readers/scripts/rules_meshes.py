@@ -7,11 +7,14 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
+from distkb.evidence.readers.scripts.made import meanings
 from distkb.evidence.readers.scripts.names import constant, keyword, last, shown
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _SIZES, _OTHER = "script.mesh-too-large", "script.other-dimension"
+_SWAPPED, _HYBRID = "script.shards-before-replicas", 2
+_SHARDS, _COPIES = re.compile(r"(?i)^(?:dp_)?(?:f?sdp_)?(?:shard|fsdp)"), re.compile(r"(?i)^(?:dp_|ddp_)?repli|^ddp$")
 _DATA = re.compile(r"(?i)^(?:dp|data|ddp|fsdp|hsdp|replicate|replica|batch|shard|dp_\w+)$")
 _MODEL = re.compile(r"(?i)^(?:tp|tensor|model|mp|pp|pipe|pipeline|tensor_parallel)$")
 
@@ -58,13 +61,48 @@ def other_dimension(job: ScriptContext) -> Iterator[ScriptFinding]:
         else:
             continue
         if mesh is not None and not isinstance(mesh, ast.Subscript):
-            mesh = job.project.single(mesh, function)
+            mesh = next((value for value, _ in meanings(mesh, function, job.project)), mesh)
+        if wrong is _MODEL and mesh is not None and not isinstance(mesh, ast.Subscript):
+            whole = [str(constant(one)) for one in _dimensions(mesh, function, job)]
+            model = next((one for one in whole if _MODEL.match(one)), "")
+            if model and job.mentions("parallelize_module") and len(whole) > 1:
+                yield hit(_OTHER, function, call, call=name, dimension=", ".join(whole))
+                continue
         dimension = constant(mesh.slice) if isinstance(mesh, ast.Subscript) else None
         if isinstance(dimension, str) and wrong.match(dimension):
             yield hit(_OTHER, function, call, call=name, dimension=dimension)
 
 
+def shards_first(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield meshes for FSDP whose first dimension is named for the shards: it always replicates over the first."""
+    told: set[int] = set()
+    for function, site in job.sites():
+        if last(site.node.func) not in {"fully_shard", "FullyShardedDataParallel", "FSDP"}:
+            continue
+        mesh = keyword(site.node, "mesh") or keyword(site.node, "device_mesh")
+        names = [str(constant(one)) for one in _dimensions(mesh, function, job)] if mesh is not None else []
+        if len(names) == _HYBRID and _SHARDS.match(names[0]) and _COPIES.match(names[1]):
+            if not told:
+                yield hit(_SWAPPED, function, site.node, names=", ".join(names), call=last(site.node.func))
+            told.add(id(site))
+
+
+def _dimensions(mesh: ast.expr, function: Function, job: ScriptContext) -> list[ast.expr]:
+    """Return the names of all dimensions of a mesh that is handed over whole."""
+    for value, scope in meanings(mesh, function, job.project):
+        named = keyword(value, "mesh_dim_names") if isinstance(value, ast.Call) and _makes_mesh(value) else None
+        for names, _ in meanings(named, scope, job.project) if named is not None else ():
+            if isinstance(names, (ast.Tuple, ast.List)):
+                return names.elts
+    return []
+
+
+def _makes_mesh(call: ast.Call) -> bool:
+    return last(call.func) in {"init_device_mesh", "DeviceMesh"}
+
+
 RULES = (
+    ScriptRule(ids=(_SWAPPED,), check=shards_first),
     ScriptRule(ids=(_SIZES,), check=too_large),
     ScriptRule(ids=(_OTHER,), check=other_dimension),
 )

@@ -214,7 +214,7 @@ def past_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
             owner = call.func.value if inner and isinstance(call.func, ast.Attribute) else call.func
             is_bare = dotted(call.func) in bare or (
                 isinstance(call.func, ast.Attribute)
-                and dotted(call.func.value) in unwrapped
+                and (dotted(call.func.value) in unwrapped or _unwraps(call.func.value, function, job, call.lineno))
                 and _runs_itself(call.func.attr, job)
             )
             past = is_bare or (inner and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.DDP)

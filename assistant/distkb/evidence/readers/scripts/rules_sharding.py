@@ -9,7 +9,7 @@ import msgspec
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.outside import MAKERS, Reason
 from distkb.evidence.readers.scripts.project import Function
@@ -184,7 +184,8 @@ def chosen(job: ScriptContext) -> Iterator[ScriptFinding]:
                 source = job.project.single(over, function) if isinstance(over, ast.Name) else over
                 model = _owner_of_parameters(source)
                 wrapped = model is not None and kinds.kind_of(model, function, job.project, over.lineno) == kinds.FSDP1
-                test = next((one for one in tests if _asks_for_name_or_shape(one)), None)
+                names = _named_by(node, source)
+                test = next((one for one in tests if _asks_for_name_or_shape(one, names)), None)
                 if model is not None and wrapped and test is not None:
                     yield hit(_CHOSEN, function, test, test=shown(test), model=shown(model))
 
@@ -209,8 +210,20 @@ def _owner_of_parameters(node: ast.expr | None) -> ast.expr | None:
 _NAME_OR_SHAPE = frozenset({"dim", "ndim", "ndimension", "shape", "endswith", "startswith"})
 
 
-def _asks_for_name_or_shape(test: ast.expr) -> bool:
+def _named_by(node: ast.AST, source: ast.expr | None) -> set[str]:
+    """Return what a loop over `named_parameters` calls their names."""
+    if source is None or "named_parameters" not in words(source):
+        return set()
+    targets = [node.target] if isinstance(node, ast.For) else [one.target for one in getattr(node, "generators", ())]
+    return {last(one.elts[0]) for one in targets if isinstance(one, ast.Tuple) and one.elts}
+
+
+def _asks_for_name_or_shape(test: ast.expr, names: set[str]) -> bool:
     for part in nodes(test):
+        if isinstance(part, ast.Compare) and names & {last(one) for one in (part.left, *part.comparators)}:
+            return True
+        if isinstance(part, ast.Call) and last(part.func) in {"search", "match"} and names & set(map(last, part.args)):
+            return True
         if isinstance(part, ast.Attribute) and part.attr in _NAME_OR_SHAPE:
             return True
         texts = isinstance(part, ast.Compare) and isinstance(part.ops[0], (ast.In, ast.NotIn))

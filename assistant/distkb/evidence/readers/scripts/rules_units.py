@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.made import made_by, meanings, setting
+from distkb.evidence.readers.scripts.made import literals, made_by, meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
@@ -18,6 +19,8 @@ _LIST, _POLICY, _AUTOCAST = "script.container-sharded", "script.unit-without-pol
 _SPLITS = ("use_orig_params", "fsdp_auto_wrap_policy", "lambda_auto_wrap_policy", "_or_policy", "lambda_policy_fn",
            "CustomPolicy", "LambdaPolicy")  # fmt: skip
 """Names of what lets FSDP1 hold trained and frozen parameters, or puts them into units of their own."""
+_ADAPTER = re.compile(r"(?i)^_?(?:do)?lora|adapter|prefix_?tun|prompt_?tun")
+"""Names of small trained parts that are put into a frozen model."""
 _CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict"})
 
 
@@ -46,7 +49,8 @@ def mixed(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _freezes_some(job: ScriptContext) -> bool:
     """Whether any script freezes parameters by their names, or freezes all and then trains a part."""
     parts = [node for script in job.project.scripts for node in script.nodes]
-    if any(_is_freeze(node) for node in parts) and any(_trains_part(node) for node in parts):
+    adapted = any(_ADAPTER.search(word) for word in job.vocabulary)
+    if any(map(_is_freeze, parts)) and (adapted or any(map(_trains_part, parts))):
         return True
     for script in job.project.scripts:
         for node in script.nodes:
@@ -164,8 +168,22 @@ def _type(call: ast.Call, name: str, function: Function, job: ScriptContext) -> 
     return found
 
 
+def _chosen(value: ast.expr, function: Function, job: ScriptContext) -> list[ast.expr]:
+    """Return what a key takes out of a dictionary that is written out; any other value gives itself."""
+    if not isinstance(value, ast.Subscript):
+        return [value]
+    keys = set(literals(value.slice, function, job.project))
+    held = [one for one, _ in meanings(value.value, function, job.project) if isinstance(one, ast.Dict)]
+    pairs = [pair for one in held for pair in zip(one.keys, one.values, strict=True)]
+    return [given for key, given in pairs if constant(key) in keys]
+
+
 def _names(node: ast.expr, function: Function, job: ScriptContext) -> set[str]:
-    names = {canonical(value, scope.script) for value, scope in meanings(node, function, job.project)}
+    names = {
+        canonical(one, scope.script)
+        for value, scope in meanings(node, function, job.project)
+        for one in _chosen(value, scope, job)
+    }
     return {name.removeprefix("torch.").replace("half", "float16") for name in names if name.startswith("torch.")}
 
 

@@ -117,13 +117,22 @@ def read_weight(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
-            if last(site.node.func) not in _TAKES:
+            if last(site.node.func) not in _TAKES and not _computes_with(site.node, function, job):
                 continue
             for given in (*site.node.args, *(word.value for word in site.node.keywords)):
                 root = _root(given)
                 if root is not None and kinds.kind_of(root, function, job.project, site.node.lineno) in _SHARDED:
                     yield hit(_WEIGHT, function, site.node, weight=shown(given), call=shown(site.node.func))
                     break
+
+
+def _computes_with(call: ast.Call, function: Function, job: ScriptContext) -> bool:
+    """Whether a call runs a function of the project that hands something to a layer's computation."""
+    target = job.project.target(call, function)
+    if target is None or target.owner is not None:
+        return False
+    sites = job.project.walk(target).sites
+    return any(last(site.node.func) in _TAKES | {"checkpoint"} for site in sites)
 
 
 def _root(node: ast.expr) -> ast.expr | None:

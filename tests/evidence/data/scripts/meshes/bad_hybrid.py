@@ -1,0 +1,14 @@
+"""The mesh for hybrid sharding has its dimensions the wrong way round."""
+
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from net import LM
+
+dist.init_process_group("nccl")
+mesh = init_device_mesh("cuda", (8, dist.get_world_size() // 8), mesh_dim_names=("shard", "replicate"))
+model = LM()
+for block in model.blocks:
+    fully_shard(block, mesh=mesh)  # distkb: script.shards-before-replicas
+fully_shard(model, mesh=mesh)
+model(1).backward()
