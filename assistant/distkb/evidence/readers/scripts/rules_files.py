@@ -25,12 +25,9 @@ _OWN = re.compile(
 
 
 def saved_everywhere(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield `torch.save` of a DDP model's state on every rank to one path.
-
-    Every rank comes to it in the function that sets up the ranks, or in one that this function alone calls.
-    """
+    """Yield `torch.save` of a DDP model's state on every rank to one path, where its function sets up the ranks."""
     for function in job.project.functions:
-        if not (_sets_up(function, job) or _is_called_everywhere(function, job)):
+        if not _sets_up(function, job):
             continue
         for site in job.project.walk(function).sites:
             if canonical(site.node.func, function.script) != "torch.save" or len(site.node.args) < 2:
@@ -51,23 +48,6 @@ def _sets_up(function: Function, job: ScriptContext) -> bool:
         and canonical(site.node.func, function.script).endswith(".DistributedDataParallel")
         for site in job.project.walk(function).sites
     )
-
-
-def _is_called_everywhere(function: Function, job: ScriptContext) -> bool:
-    """Whether a function is called in one place, of which nothing speaks of ranks, by one that sets up the ranks."""
-    callers = job.project.callers(function)
-    if len(callers) != 1:
-        return False
-    caller, site = callers[0]
-    tests = {word for test in site.where.decided for word in words(test)}
-    apart = any(_OWN.search(word) for word in tests | _sources(tests, caller))
-    inside = {word for test in _exits(function, job) for word in words(test)}
-    return _sets_up(caller, job) and site.where.side == "both" and not apart and not any(map(_OWN.search, inside))
-
-
-def _exits(function: Function, job: ScriptContext) -> list[ast.expr]:
-    """Return the tests that decide of any call in a function whether it is made."""
-    return [test for site in job.project.walk(function).sites for test in site.where.decided]
 
 
 def _is_state(saved: ast.expr, function: Function, job: ScriptContext) -> bool:
