@@ -24,6 +24,7 @@ import struct
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ _PATIENCE_S = 2.0
 """Seconds that one caller may take: the next one waits for it."""
 _LOOK_S = 1.0
 """Seconds between two looks whether torch has come."""
+_READY_S = 60.0
+"""Seconds within which a socket that refuses may still be between its making and its listening."""
 _HANDLERS = ("_dump_fr_trace_json", "_dump_nccl_trace_json")
 """Names of the flight recorder's JSON in torch's binding: since 2.10 for all backends, before for NCCL."""
 
@@ -75,7 +78,10 @@ def _prepared() -> Path:
 
 
 def _is_dead(path: Path) -> bool:
-    """Whether a socket's process is gone: nobody takes its calls."""
+    """Whether a socket's process is gone: nobody takes its calls, and it is not just being made ready to take them."""
+    with contextlib.suppress(OSError):
+        if time.time() - path.lstat().st_mtime < _READY_S:
+            return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as caller:
         try:
             caller.connect(str(path))

@@ -125,16 +125,19 @@ def test_a_directory_that_others_may_enter_is_refused(tmp_path: Path, monkeypatc
 
 
 def test_sockets_of_processes_that_are_gone_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A killed rank leaves its socket; the next one that serves takes it away, and leaves the living alone."""
+    """A killed rank's old socket is taken away by the next one that serves; those that live or begin are left alone."""
     monkeypatch.setattr(serve, "directory", lambda _uid: tmp_path / "d")
     serve._prepared()
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "d" / "1.sock"))
-    with socket.socket(socket.AF_UNIX) as alive:
+    os.utime(tmp_path / "d" / "1.sock", (0, 0))
+    with socket.socket(socket.AF_UNIX) as alive, socket.socket(socket.AF_UNIX) as begins:
         alive.bind(str(tmp_path / "d" / "2.sock"))
         alive.listen()
+        os.utime(tmp_path / "d" / "2.sock", (0, 0))
+        begins.bind(str(tmp_path / "d" / "3.new.sock"))
         serve._prepared()
-        assert [path.name for path in (tmp_path / "d").iterdir()] == ["2.sock"]
+        assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["2.sock", "3.new.sock"]
 
 
 def test_a_strangers_socket_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

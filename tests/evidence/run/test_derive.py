@@ -120,3 +120,20 @@ def test_steps_with_what_was_learnt_in_them_are_training() -> None:
     assert "run.steps-made" in observed(scan("epoch 1 loss 3.0\nepoch 2 loss 2.0\nepoch 3 loss 1.0\n"))
     assert "run.steps-made" not in observed(scan("step 1 loss 0.5\nstep 2 loss 0.4\n"))
     assert "run.steps-made" not in observed(scan("".join(f"step {step}/4: load the data\n" for step in range(1, 5))))
+
+
+def test_a_rank_that_comes_when_the_others_have_given_up_waited_for_nobody() -> None:
+    """It worked past their timeout and then found their connections closed: the ranks never waited at once."""
+    gloo = "[rank{0}]: RuntimeError: [/gloo/transport/tcp/{1}\n"
+    at = '[rank{0}]: Traceback (most recent call last):\n[rank{0}]:   File "/home/u/train.py", line 40, in train\n'
+    at += "[rank{0}]:     dist.barrier()\n"
+    work = [f"2026-11-30 08:36:{second} [rank0] INFO tokenized shard {second}/54\n" for second in range(46, 55)]
+    waits = "2026-11-30 08:36:46 [rank1] INFO waits for rank 0\n"
+    gave_up = at.format(1) + gloo.format(
+        1, "unbound_buffer.cc:78] Timed out waiting 5000ms for recv operation to complete"
+    )
+    came = at.format(0) + gloo.format(0, "pair.cc:553] Connection closed by peer [127.0.0.1]:33929.")
+    late = derived(scan(waits + "".join(work[:5]) + gave_up + "".join(work[5:]) + came))
+    found = {o.id for o in late.observations}
+    assert "logs.rank-still-working" in found
+    assert not found & {"run.all-wait", "run.same-place"}

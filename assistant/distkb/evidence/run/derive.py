@@ -129,7 +129,9 @@ def derive(
     goes = going(run, timeline, work, signatures)
     tries = _tries(scans, roles)
     before = cache(lambda: _words(earlier, roles))
-    waits = [place for place in places if not (goes and place.how == "interrupt")]
+    late = {o.quotes[0].rank for o in shown if o.id == findings.STILL_WORKING}
+    met = [place for place in places if place.rank not in late]
+    waits = [place for place in met if not (goes and place.how == "interrupt")]
     model = Model(
         first=first,
         explained=first is not None and _is_known(first, run, roles, in_frames),
@@ -181,7 +183,7 @@ def derive(
         run=run,
         timeline=timeline,
         open_end=not troubled and any(own.values()) and not any(ends_run(line.text) for line in _ends(own)),
-        ranks=roll_call(run.ranked, timeline, places, own, world, open_lines=nobodys, done=bool(done)),
+        ranks=roll_call(run.ranked, timeline, met, own, world, open_lines=nobodys, done=bool(done)),
         first=None if first is None else first.rank,
         parted=None if first is not None or raised or not troubled else _parted(model, places, frozen),
         places=places,

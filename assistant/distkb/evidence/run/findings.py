@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from distkb.evidence.run.processes import Process, Run
 
 QUOTES = 6
-FROZEN = "logs.frozen-without-error"
+FROZEN, STILL_WORKING = "logs.frozen-without-error", "logs.rank-still-working"
 QUIET = 1.0
 """Seconds by which one rank must outlast the others to count as still working."""
 
@@ -227,9 +227,8 @@ def _still_working(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> O
     pace = _pace([timeline.times.of(item.stamp) for item in work[process.key]], quiet_time)
     if time - quiet_time < max(QUIET, 1.5 * pace) or not timed_out - {process.key} or _waited_too(process, timeline):
         return None
-    return _finding(
-        "rank-still-working", [line_quote(line, process, timeline), line_quote(quiet_line, quiet, timeline)]
-    )
+    quotes = (line_quote(line, process, timeline), line_quote(quiet_line, quiet, timeline))
+    return Observation(id=STILL_WORKING, source="log", quotes=quotes)
 
 
 def _waited_too(process: Process, timeline: Timeline) -> bool:
