@@ -204,6 +204,24 @@ BAD: dict[str, Files] = {
         "ds.json": '{"train_micro_batch_size_per_gpu": 3, "optimizer": {"type": "Adam"}}',
         "t.py": "import deepspeed\ndeepspeed.initialize(model=m, optimizer=opt, config='ds.json')\n",
     },
+    "config.deepspeed-no-optimizer": {
+        "ds.json": '{"train_micro_batch_size_per_gpu": 3, "zero_optimization": {"stage": 2}}',
+        "t.py": "import deepspeed\ndeepspeed.initialize(args=a, model=m, model_parameters=groups)\n",
+    },
+    "config.deepspeed-optimizer-not-for-host": {
+        "ds.json": '{"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}}',
+        "t.py": "import deepspeed\nfrom torch import optim\nopt = optim.AdamW(ps)\n"
+        "deepspeed.initialize(model=m, optimizer=opt, config='ds.json')\n",
+    },
+    "config.deepspeed-stage-under-pipeline": {
+        "ds.json": '{"optimizer": {"type": "Adam"}, "zero_optimization": {"stage": 3}}',
+        "t.py": "import deepspeed\nfrom deepspeed.pipe import PipelineModule\n"
+        "deepspeed.initialize(model=PipelineModule(layers, num_stages=2), config='ds.json')\n",
+    },
+    "config.deepspeed-evaluates-first": {
+        "ds.json": '{"zero_optimization": {"stage": 2}}',
+        "t.py": "trainer = Trainer(model=m, args=args)\nbefore = trainer.evaluate()\ntrainer.train()\n",
+    },
     "config.arguments-fp16-and-bf16": args("fp16=True, bf16=True"),
     "config.precision-overridden": args("bf16=True") | {"a.yaml": MULTI + "mixed_precision: fp16\n"},
     "config.fsdp-config-without-fsdp": args("fsdp_config={'version': 2}"),

@@ -37,10 +37,14 @@ _CALLS = frozenset(
         "MixedPrecision",
         "ShardedGradScaler",
         "deepspeed.initialize",
+        "trainer.evaluate",
+        "trainer.predict",
+        "trainer.train",
         "enable_wrap",
         "wrap",
     }
 )
+_OPTIMIZER = re.compile(r"(?:torch\.)?optim\.[A-Z]\w+")
 _TRAINER = frozenset({"strategy", "devices", "num_nodes", "accelerator", "precision", "gpus", "replace_sampler_ddp"})
 """Arguments that only Lightning's Trainer has."""
 _HINT = re.compile(
@@ -71,6 +75,7 @@ def read_python(source: Source, text: str) -> list[ConfigPart]:
         raise UnreadableConfigError("too-large-config", f"more than {10 * MAX_NODES} nodes")
     imports = frozenset(_imports(nodes))
     origins = {a.asname or a.name: n.module or "." for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
+    about = _about(nodes)
     calls = sorted(
         (node for node in nodes if isinstance(node, ast.Call)), key=lambda node: (node.lineno, node.col_offset)
     )
@@ -78,8 +83,20 @@ def read_python(source: Source, text: str) -> list[ConfigPart]:
     for call in calls:
         kind, name = _kind(call, origins)
         if kind is not None:
-            parts.append(_part(kind, name, call, source, imports))
+            targets, inside = about.get(id(call), ((), 0))
+            parts.append(_part(kind, name, call, source, {"imports": imports, "targets": targets, "inside": inside}))
     return parts
+
+
+def _about(nodes: list[ast.AST]) -> dict[int, tuple[tuple[str, ...], int]]:
+    """Return for each call the names that it is assigned to, and the line of the innermost function around it."""
+    names = {id(n.value): tuple(_name(t) for t in n.targets) for n in nodes if isinstance(n, ast.Assign)}
+    found: dict[int, tuple[tuple[str, ...], int]] = {}
+    for outer in nodes:  # breadth first: inner functions come later
+        if isinstance(outer, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
+            line = getattr(outer, "lineno", 0)
+            found |= {id(n): (names.get(id(n), ()), line) for n in ast.walk(outer) if isinstance(n, ast.Call)}
+    return found
 
 
 def _imports(nodes: list[ast.AST]) -> list[str]:
@@ -114,14 +131,15 @@ def _kind(call: ast.Call, origins: Mapping[str, str]) -> tuple[Kind | None, str]
         return "lightning-strategy", name
     given = {keyword.arg for keyword in call.keywords}
     others = full in origins and not origins[full].startswith(("lightning", "pytorch_lightning"))
+    optimizer = _OPTIMIZER.fullmatch(f"{origins.get(full, '')}.{full}".lstrip("."))
     if name == "Trainer" and not others and (given & _TRAINER or full in {"pl.Trainer", "L.Trainer"}):
         return "lightning-trainer", name
     if name in _CALLS or full in _CALLS:
         return "call", full if full in _CALLS else name
-    return None, name
+    return ("call", f"torch.optim.{name}") if optimizer else (None, name)
 
 
-def _part(kind: Kind, name: str, call: ast.Call, source: Source, imports: frozenset[str]) -> ConfigPart:
+def _part(kind: Kind, name: str, call: ast.Call, source: Source, extra: dict[str, Any]) -> ConfigPart:
     root: dict[str, ConfigValue] = {}
     for keyword in call.keywords:
         key = keyword.arg or SPREAD
@@ -130,7 +148,7 @@ def _part(kind: Kind, name: str, call: ast.Call, source: Source, imports: frozen
     for index, argument in enumerate(call.args):
         key = SPREAD if isinstance(argument, ast.Starred) else f"#{index}"
         root[key] = _item(argument)
-    return ConfigPart(kind=kind, source=source, root=root, line=call.lineno, name=name, extra={"imports": imports})
+    return ConfigPart(kind=kind, source=source, root=root, line=call.lineno, name=name, extra=extra)
 
 
 def _item(node: ast.expr) -> ConfigValue:
