@@ -12,7 +12,7 @@ import pytest
 
 from distkb.catalogue.model import Catalogue
 from distkb.evidence.artifact import ArtifactReading
-from distkb.evidence.readers.configs import read_configs
+from distkb.evidence.readers.configs import read_configs, rules_engines
 from distkb.evidence.readers.configs.rules import RULES
 from distkb.locale import fill
 
@@ -54,6 +54,16 @@ def sbatch(text: str, head: str = SBATCH) -> Files:
     return {"job.sbatch": head + text + "\n"}
 
 
+def zero_file(stage: int, block: str = "", more: str = "") -> str:
+    """What a DeepSpeed file says that sets a stage."""
+    inner = f'"stage": {stage}' + (f", {block}" if block else "")
+    return f'{{"train_micro_batch_size_per_gpu": 3, "zero_optimization": {{{inner}}}{more}}}'
+
+
+EVALUATES = (
+    "from transformers import Trainer, TrainingArguments\nargs = TrainingArguments(deepspeed='ds.json')\n"
+    "trainer = Trainer(model=m, args=args)\nbefore = trainer.evaluate()\ntrainer.train()\n"
+)
 AXOLOTL = "base_model: NousResearch/Llama-3.2-1B\ndatasets: [{path: alpaca, type: alpaca}]\nmicro_batch_size: 2\n"
 BAD: dict[str, Files] = {
     "config.key-renamed": zero('"stage": 2, "cpu_offload": true'),
@@ -204,6 +214,22 @@ BAD: dict[str, Files] = {
         "ds.json": '{"train_micro_batch_size_per_gpu": 3, "optimizer": {"type": "Adam"}}',
         "t.py": "import deepspeed\ndeepspeed.initialize(model=m, optimizer=opt, config='ds.json')\n",
     },
+    "config.deepspeed-no-optimizer": {
+        "ds.json": zero_file(2),
+        "t.py": "import deepspeed\ndeepspeed.initialize(args=a, model=m, model_parameters=groups)\n",
+    },
+    "config.deepspeed-optimizer-not-for-host": {
+        "ds.json": zero_file(2, '"offload_optimizer": {"device": "cpu"}'),
+        "t.py": "import deepspeed\nfrom torch import optim\nopt = optim.AdamW(ps)\n"
+        "_, opt, _, _ = deepspeed.initialize(model=m, optimizer=opt, config='conf/ds.json')\n",
+    },
+    "config.deepspeed-stage-under-pipeline": {
+        "ds.json": zero_file(3, "", ', "optimizer": {"type": "Adam"}'),
+        "t.py": "import deepspeed\nfrom deepspeed.pipe import PipelineModule\nclass Net(PipelineModule):\n    pass\n"
+        "net = build()\nnet = Net(net.layers, num_stages=2)\n"
+        "deepspeed.initialize(model=net, config=args.deepspeed_config)\n",
+    },
+    "config.deepspeed-evaluates-first": {"ds.json": zero_file(2), "t.py": EVALUATES},
     "config.arguments-fp16-and-bf16": args("fp16=True, bf16=True"),
     "config.precision-overridden": args("bf16=True") | {"a.yaml": MULTI + "mixed_precision: fp16\n"},
     "config.fsdp-config-without-fsdp": args("fsdp_config={'version': 2}"),
@@ -406,6 +432,96 @@ def test_a_key_that_the_installed_version_still_takes_is_no_finding(tmp_path: Pa
     """An old name is silent with a version that reads it."""
     reading = read(tmp_path, args("evaluation_strategy='steps'"), {"transformers": "4.44.0"})
     assert not reading.observations
+
+
+OFFLOAD = '"offload_optimizer": {"device": "cpu"}'
+START = "import deepspeed\nfrom torch import optim\nfrom deepspeed.pipe import PipelineModule\n"
+ALLOWED: dict[str, Files] = {
+    "stage 3 without an optimizer": {
+        "ds.json": zero_file(3),
+        "t.py": START + "deepspeed.initialize(args=a, model=m)\n",
+    },
+    "the script completes what it read of the file": {
+        "ds.json": zero_file(2),
+        "t.py": START + "ds = json.load(open('ds.json'))\nds['optimizer'] = block\n"
+        "deepspeed.initialize(model=m, config=ds)\n",
+    },
+    "another file": {
+        "ds.json": zero_file(2),
+        "t.py": START + "deepspeed.initialize(model=m, config='other.json')\n",
+    },
+    "offload told to take any optimizer": {
+        "ds.json": zero_file(2, OFFLOAD, ', "zero_force_ds_cpu_optimizer": false'),
+        "t.py": START + "opt = optim.AdamW(ps)\ndeepspeed.initialize(a, m, opt, config='ds.json')\n",
+    },
+    "an optimizer for each case": {
+        "ds.json": zero_file(2, OFFLOAD),
+        "t.py": START + "if offload:\n    opt = DeepSpeedCPUAdam(ps)\nelse:\n    opt = optim.AdamW(ps)\n"
+        "deepspeed.initialize(a, m, opt, config='ds.json')\n",
+    },
+    "an optimizer that is exchanged": {
+        "ds.json": zero_file(2, OFFLOAD),
+        "t.py": START + "opt = optim.AdamW(ps)\nif offload:\n    opt = DeepSpeedCPUAdam(ps)\n"
+        "deepspeed.initialize(a, m, opt, config='ds.json')\n",
+    },
+    "stage 1 under a pipeline": {
+        "ds.json": zero_file(1),
+        "t.py": START + "net = PipelineModule(layers, num_stages=2)\n"
+        "deepspeed.initialize(args=a, model=net, optimizer=opt)\n",
+    },
+    "a pipeline only if asked for": {
+        "ds.json": zero_file(2),
+        "t.py": START + "net = build()\nif pipe:\n    net = PipelineModule(net.layers, num_stages=2)\n"
+        "deepspeed.initialize(args=a, model=net, optimizer=opt)\n",
+    },
+    "evaluation under stage 3": {"ds.json": zero_file(3), "t.py": EVALUATES},
+    "evaluation behind the training": {
+        "ds.json": zero_file(2),
+        "t.py": EVALUATES.replace(
+            "before = trainer.evaluate()\ntrainer.train()", "trainer.train()\ntrainer.evaluate()"
+        ),
+    },
+    "a trainer of the script's own": {
+        "ds.json": zero_file(2),
+        "t.py": EVALUATES.replace("import Trainer, TrainingArguments", "import TrainingArguments"),
+    },
+    "a file that nobody is given": {"ds.json": zero_file(2), "t.py": EVALUATES.replace("deepspeed='ds.json'", "")},
+}
+ENGINES = {identity for rule in rules_engines.RULES for identity in rule.ids}
+
+
+@pytest.mark.parametrize("files", ALLOWED.values(), ids=ALLOWED)
+def test_what_an_engine_takes_is_no_finding(tmp_path: Path, files: Files) -> None:
+    """An error is told only where nothing else can come of the script and the file."""
+    assert not {one.id for one in read(tmp_path, files, NEW).observations} & ENGINES
+
+
+def test_older_versions_offload_any_optimizer(tmp_path: Path) -> None:
+    """DeepSpeed refuses torch's optimizers under offload since 0.8.3."""
+    files = BAD["config.deepspeed-optimizer-not-for-host"]
+    assert not {one.id for one in read(tmp_path, files, {"deepspeed": "0.8.2"}).observations} & ENGINES
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.yaml": DS + "  zero_stage: 1\n", "t.py": EVALUATES.replace("deepspeed='ds.json'", "")},
+        {"t.py": EVALUATES.replace("'ds.json'", "{'zero_optimization': {'stage': 0}}")},
+        {
+            "ds.json": zero_file(2),
+            "run.sh": "deepspeed t.py --deepspeed conf/ds.json\n",
+            "t.py": EVALUATES.replace("TrainingArguments(deepspeed='ds.json')", "parse()"),
+        },
+        {
+            "ds.json": zero_file(2),
+            "t.py": EVALUATES.replace("trainer = Trainer", "class T(Trainer):\n    pass\ntrainer = T"),
+        },
+    ],
+)
+def test_an_evaluation_before_the_training_is_seen_however_the_stage_is_given(tmp_path: Path, files: Files) -> None:
+    """In a file of Accelerate, in the arguments, and on the command line; and of a trainer made out of another."""
+    found = {one.id for one in read(tmp_path, files, NEW).observations}
+    assert "config.deepspeed-evaluates-first" in found
 
 
 VALUES = ("null", "[]", "{}", "-1", '"x"', "true", '"auto"', "[1]", '{"a": 1}', "1e99", '""', "*a", "$X")

@@ -222,6 +222,17 @@ def _slots(part: ConfigPart) -> int | None:
     return sum(int(found[1]) for line in part.source.lines if (found := _SLOTS.match(line))) or None
 
 
+PIPELINE = "deepspeed.PipelineModule"
+_PIPE = re.compile(r"deepspeed\.(?:\w+\.)*pipe\b")
+
+
+def is_pipelined(job: ConfigContext) -> bool:
+    """Whether a script cuts the model into a pipeline of DeepSpeed's."""
+    if any(call.name == PIPELINE for call in job.of("call")):
+        return True
+    return any(_PIPE.match(name) for part in job.parts for name in part.extra.get("imports", ()))
+
+
 def is_on(part: ConfigPart, *names: str) -> bool:
     """Whether a value says yes."""
     return truth(part.value(*names)) is True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,14 +38,25 @@ _CALLS = frozenset(
         "MixedPrecision",
         "ShardedGradScaler",
         "deepspeed.initialize",
+        "trainer.evaluate",
+        "trainer.predict",
+        "trainer.train",
         "enable_wrap",
         "wrap",
     }
 )
+_KNOWN = {
+    "transformers.Trainer": (("transformers", "trl"), ("Trainer",)),
+    "deepspeed.PipelineModule": (("deepspeed",), (".PipelineModule", ".DualPipeVModule")),
+}
+"""Names for classes and what scripts derive from them: the packages they come from, and how their full names end."""
+_OPTIMIZER = re.compile(r"torch\.optim\.[A-Z]\w+")
+_ALWAYS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith)
+_NEVER = sys.maxsize
 _TRAINER = frozenset({"strategy", "devices", "num_nodes", "accelerator", "precision", "gpus", "replace_sampler_ddp"})
 """Arguments that only Lightning's Trainer has."""
 _HINT = re.compile(
-    r"\b(?:\w*TrainingArguments|\w*Strategy|Trainer|Accelerator|DeepSpeedPlugin|initialize|FSDP|MixedPrecision"
+    r"\b(?:\w*TrainingArguments|\w*Strategy|\w*Trainer|Accelerator|DeepSpeedPlugin|initialize|FSDP|MixedPrecision"
     r"|FullyShardedDataParallel\w*|\w*GradScaler|wrap|[A-Z]\w+Config)\s*\("
 )
 """Cheap test that comes before the parser."""
@@ -71,15 +83,74 @@ def read_python(source: Source, text: str) -> list[ConfigPart]:
         raise UnreadableConfigError("too-large-config", f"more than {10 * MAX_NODES} nodes")
     imports = frozenset(_imports(nodes))
     origins = {a.asname or a.name: n.module or "." for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
+    classes = _classes(nodes)
+    settled, stores, inside = _settled(tree), _stores(nodes), _inside(tree)
     calls = sorted(
         (node for node in nodes if isinstance(node, ast.Call)), key=lambda node: (node.lineno, node.col_offset)
     )
     parts: list[ConfigPart] = []
     for call in calls:
-        kind, name = _kind(call, origins)
+        kind, name = _kind(call, origins, classes)
         if kind is not None:
-            parts.append(_part(kind, name, call, source, imports))
+            line, targets = settled.get(id(call), (0, ()))
+            until = min((at for one, at in stores if one in targets and at > line), default=_NEVER)
+            extra = {"imports": imports, "inside": inside[id(call)], "targets": targets, "until": until}
+            parts.append(_part(kind, name, call, source, extra | {"typed": _name(call.func)}))
     return parts
+
+
+def _classes(nodes: list[ast.AST]) -> dict[str, str]:
+    """Return the full names of what a script imports, and for its own classes those of the classes they derive from."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            found |= {a.asname or a.name: f"{'.' * node.level}{node.module or ''}.{a.name}" for a in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {a.asname: a.name for a in node.names if a.asname}
+    for node in sorted((n for n in nodes if isinstance(n, ast.ClassDef)), key=lambda n: n.lineno):
+        known = (_known(_full(_name(base), found)) for base in node.bases)
+        found[node.name] = next((name for name in known if name in _KNOWN), None) or f".{node.name}"
+    return found
+
+
+def _full(name: str, classes: Mapping[str, str]) -> str:
+    head, dot, rest = name.partition(".")
+    return f"{classes.get(head, head)}{dot}{rest}"
+
+
+def _settled(tree: ast.Module) -> dict[int, tuple[int, tuple[str, ...]]]:
+    """Return the line and the names of what is assigned in no branch and in no loop, by the value."""
+    found: dict[int, tuple[int, tuple[str, ...]]] = {}
+    blocks: list[Any] = [tree]
+    for block in blocks:
+        for one in block.body:
+            if isinstance(one, ast.Assign):
+                found[id(one.value)] = one.lineno, tuple(_name(target) for target in one.targets)
+            elif isinstance(one, _ALWAYS) or (isinstance(one, ast.If) and _is_main(one.test)):
+                blocks.append(one)
+    return found
+
+
+def _is_main(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and _name(test.left) == "__name__"
+
+
+def _stores(nodes: list[ast.AST]) -> list[tuple[str, int]]:
+    """Return what gets a value, with the lines."""
+    names = (n for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Store))
+    return [(_name(name), name.lineno) for name in names]
+
+
+def _inside(tree: ast.Module) -> dict[int, int]:
+    """Return for each call the line of the innermost function around it, or 0."""
+    found: dict[int, int] = {}
+    queue: list[tuple[ast.AST, int]] = [(tree, 0)]
+    for node, line in queue:
+        if isinstance(node, ast.Call):
+            found[id(node)] = line
+        here = node.lineno if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) else line
+        queue.extend((child, here) for child in ast.iter_child_nodes(node))
+    return found
 
 
 def _imports(nodes: list[ast.AST]) -> list[str]:
@@ -103,7 +174,7 @@ def _name(node: ast.expr) -> str:
     return ".".join(reversed(parts))
 
 
-def _kind(call: ast.Call, origins: Mapping[str, str]) -> tuple[Kind | None, str]:
+def _kind(call: ast.Call, origins: Mapping[str, str], classes: Mapping[str, str]) -> tuple[Kind | None, str]:
     full = _name(call.func)
     name = full.rpartition(".")[2]
     if name.endswith(_ARGUMENTS):
@@ -118,10 +189,19 @@ def _kind(call: ast.Call, origins: Mapping[str, str]) -> tuple[Kind | None, str]
         return "lightning-trainer", name
     if name in _CALLS or full in _CALLS:
         return "call", full if full in _CALLS else name
-    return None, name
+    known = _known(_full(full, classes))
+    return ("call", known) if known else (None, name)
 
 
-def _part(kind: Kind, name: str, call: ast.Call, source: Source, imports: frozenset[str]) -> ConfigPart:
+def _known(whole: str) -> str | None:
+    """Return the name under which a call of a class is kept, by the class's full name."""
+    if whole in _KNOWN or _OPTIMIZER.fullmatch(whole):
+        return whole
+    package = whole.partition(".")[0]
+    return next((name for name, (roots, ends) in _KNOWN.items() if package in roots and whole.endswith(ends)), None)
+
+
+def _part(kind: Kind, name: str, call: ast.Call, source: Source, extra: dict[str, Any]) -> ConfigPart:
     root: dict[str, ConfigValue] = {}
     for keyword in call.keywords:
         key = keyword.arg or SPREAD
@@ -130,7 +210,7 @@ def _part(kind: Kind, name: str, call: ast.Call, source: Source, imports: frozen
     for index, argument in enumerate(call.args):
         key = SPREAD if isinstance(argument, ast.Starred) else f"#{index}"
         root[key] = _item(argument)
-    return ConfigPart(kind=kind, source=source, root=root, line=call.lineno, name=name, extra={"imports": imports})
+    return ConfigPart(kind=kind, source=source, root=root, line=call.lineno, name=name, extra=extra)
 
 
 def _item(node: ast.expr) -> ConfigValue:

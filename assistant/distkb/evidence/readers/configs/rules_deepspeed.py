@@ -8,7 +8,15 @@ from itertools import pairwise
 
 from distkb.evidence.readers.configs import known
 from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, number, truth, walk
-from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, short, world_size
+from distkb.evidence.readers.configs.job import (
+    ConfigContext,
+    ConfigFinding,
+    ConfigRule,
+    hit,
+    is_pipelined,
+    short,
+    world_size,
+)
 
 _MODEL_PARALLEL = re.compile(
     r"--?(?:\w+[-_])?(?:(?:model|tensor|pipeline|pipe|sequence|context)[-_]\w*parallel|tp|pp|sp|cp)\b"
@@ -58,7 +66,7 @@ def _is_given(item: ConfigValue | None) -> bool:
 def _is_model_parallel(job: ConfigContext) -> bool:
     """Whether a script is told to cut the model, so that fewer ranks than all share the batch."""
     words = [word.text for command in job.of("command") for word in command.words]
-    return any(_MODEL_PARALLEL.match(word) for word in words)
+    return is_pipelined(job) or any(_MODEL_PARALLEL.match(word) for word in words)
 
 
 def precision(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:

@@ -51,12 +51,18 @@ def in_eval(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     sites = list(job.sites())
     trains = any(last(site.node.func) == "backward" and site.where.loops for _, site in sites)
-    asleep = any(last(site.node.func) == "eval" for _, site in sites) or job.mentions("from_pretrained")
+    asleep = any(last(site.node.func) == "eval" or _loads_model(site.node) for _, site in sites)
     for function, site in sites if trains and asleep else ():
         func = site.node.func
         if isinstance(func, ast.Attribute) and func.attr == "gradient_checkpointing_enable":
             yield hit(_ASLEEP, function, site.node, call=shown(func))
             return
+
+
+def _loads_model(call: ast.Call) -> bool:
+    """Whether a call loads a model, which then is in eval mode; configurations and tokenizers are loaded alike."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    return last(call.func) == "from_pretrained" and not last(owner).endswith(("Config", "Tokenizer", "Processor"))
 
 
 def without_grad(job: ScriptContext) -> Iterator[ScriptFinding]:

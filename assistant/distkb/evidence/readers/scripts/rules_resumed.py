@@ -75,7 +75,7 @@ def over_nccl(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives over the gradients of an FSDP2 model in host memory, where the group has NCCL alone."""
     if not _has_nccl_alone(job):
         return
-    policy = next((c for f, s in job.sites() for c in _offloads(s.node, f, job)), None)
+    policy = next((c for f, s in job.sites() for c in offloads(s.node, f, job)), None)
     for function, site in job.sites() if policy is not None else ():
         call = site.node
         owner = next(iter(call.args), None)
@@ -98,7 +98,7 @@ def _has_nccl_alone(job: ScriptContext) -> bool:
     return bool(told) and all(one == "nccl" for one in told)
 
 
-def _offloads(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[ast.Call]:
+def offloads(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[ast.Call]:
     """Yield the policy by which `fully_shard` is told to keep the shards in host memory."""
     if last(call.func) != "fully_shard":
         return

@@ -1,0 +1,25 @@
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import CPUOffloadPolicy, fully_shard
+
+from nets import Net
+
+
+def main():
+    dist.init_process_group("cpu:gloo,cuda:nccl")
+    with torch.device("meta"):
+        model = Net()
+    policy = CPUOffloadPolicy()
+    for layer in model.layers:
+        fully_shard(layer, offload_policy=policy)
+    fully_shard(model, offload_policy=policy)
+    model.to_empty(device="cpu")
+    model.init_weights()
+    opt = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    for x in model.batches():
+        model(x).sum().backward()
+        opt.step()
+        opt.zero_grad()
+
+
+main()
