@@ -37,6 +37,9 @@ def same_rank(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     by_ssh = any(_starts_others(file) for file in files) or "use_deepspeed" in part.root
     if len(files) > 1 or (size.nodes or 1) < 2 or by_ssh or not _reaches_several(part, job):
         return
+    # Only the static rendezvous, which is the default, goes by the rank of a machine.
+    if any(one.value("rdzv_backend") not in {None, "static"} for one in (part, *files)):
+        return
     found = hit("config.accelerate-one-rank-for-all", part, part.line, machines=size.nodes,
                 starts=part.wrappers[0].name)  # fmt: skip
     if files:

@@ -14,7 +14,7 @@ _USUAL = 29500
 """The port that torchrun, Accelerate and DeepSpeed take unless told (torch 2, accelerate 1, deepspeed 0)."""
 _OPTIONS = {"accelerate": "main_process_port"}
 _WAITS = re.compile(r"(?:^|[;&\s])wait\b")
-_DONE = re.compile(r"\s*done\b")
+_DONE = re.compile(r"done\b")
 
 
 def shared(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
@@ -58,7 +58,7 @@ def _waits_in_loop(part: ConfigPart) -> bool:
     for line in part.source.lines[part.line - 1 :]:
         if _WAITS.search(line):
             return True
-        if _DONE.match(line):
+        if _DONE.match(line.lstrip()):
             return False
     return True
 
