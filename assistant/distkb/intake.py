@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,12 +16,17 @@ from distkb.evidence.implied import concluded_facts, implied_facts
 from distkb.evidence.observation import Evidence, Quote, Skipped
 from distkb.evidence.read import Progress, merge, read_evidence
 from distkb.evidence.readers.report.failure_text import without_lines
+from distkb.evidence.readers.scripts.source import Script
 from distkb.evidence.run.closeup import Wish
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.printed import written_kinds
 from distkb.evidence.walk import take_stock
 from distkb.likeness import RunLikeness, of_error, of_report, of_run
+from distkb.search.code_words import setting_words, tree_words
 from distkb.search.index import Index, build, load
+
+SETTINGS_BYTES = 100_000
+"""Bytes of a configuration of which the words count."""
 
 
 def read(  # noqa: PLR0913 - all that can be given
@@ -79,7 +85,7 @@ def read(  # noqa: PLR0913 - all that can be given
         return None if project is None else lacking(catalogue.entries, project, artifacts.settings)
 
     evidence = msgspec.structs.replace(evidence, printed={}, lacking=guarded(lacks, "script", failed))
-    if not said and (index is None or not kinds):
+    if not said and (index is None or (not kinds and project is None)):
         return fit_to_show(msgspec.structs.replace(evidence, skipped=(*evidence.skipped, *failed)))
     compared = index() if index is not None else load(build(catalogue))
 
@@ -95,9 +101,9 @@ def read(  # noqa: PLR0913 - all that can be given
             kind: Quote(text=quote_text(script.lines[number - 1]), path=script.name, line=number)
             for kind, (script, number) in written_kinds(lines).items()
         }
-        return of_run(compared, kinds, written)
+        return of_run(compared, kinds, written, _code_words(scripts, artifacts.settings))
 
-    alike = (guarded(likeness, "-", failed) if kinds else None) or RunLikeness()
+    alike = (guarded(likeness, "-", failed) if kinds or project is not None else None) or RunLikeness()
     found = msgspec.structs.replace(
         evidence,
         affinity=guarded(affinity, report_name or "-", failed) or {},
@@ -106,6 +112,18 @@ def read(  # noqa: PLR0913 - all that can be given
         skipped=(*evidence.skipped, *failed),
     )
     return fit_to_show(found)
+
+
+def _code_words(scripts: Sequence[Script], settings: Iterable[Path]) -> set[str]:
+    """Return what stands in the scripts and in the configurations beside them."""
+    found: set[str] = set()
+    for script in scripts:
+        found |= tree_words(script.tree)
+    for path in settings if scripts else ():
+        if path.suffix != ".py":
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                found |= setting_words(file.read(SETTINGS_BYTES).decode("utf-8", "replace"))
+    return found
 
 
 def own_words(catalogue: Catalogue, evidence: Evidence, report: str, report_name: str | None = None) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -18,6 +19,10 @@ from distkb.search.wording import WORDING, weights
 
 WRITTEN = 0.3
 """Weight of a script's words beside those of what the run printed: they say what was set up, and not what happened."""
+CODE = 5.0
+"""Weight of what stands in the code, divided by the root of how much that is, beside the words of the output."""
+CODE_ALONE = 12.0
+"""The same where the run printed nothing: then the code is all that tells."""
 QUOTED = 5
 """Causes of which the line is kept that is most alike."""
 
@@ -46,11 +51,13 @@ def of_error(index: Index, error: str) -> dict[str, float]:
     }
 
 
-def of_run(index: Index, printed: Mapping[str, Quote], written: Mapping[str, Quote]) -> RunLikeness:
+def of_run(
+    index: Index, printed: Mapping[str, Quote], written: Mapping[str, Quote], code_words: Collection[str] = ()
+) -> RunLikeness:
     """How well what a run printed, and by a part what its scripts say, fits each entry and each cause.
 
-    The entries by their texts, the less the less was printed; the causes by the runs that are told of them. Both are
-    kinds of lines, each with one of them.
+    The entries by their texts, the less the less was printed; the causes by the runs and the programs that are told of
+    them. `printed` and `written` are kinds of lines, each with one of them; `code_words` what stands in the code.
     """
     output, code = sentences(printed), sentences(written)
     said = damped_words(index, output)
@@ -62,9 +69,19 @@ def of_run(index: Index, printed: Mapping[str, Quote], written: Mapping[str, Quo
             found[entry] += WRITTEN * weight
         of_code = index.runs.weigh(damped_words(index, code))
         sums = [a + WRITTEN * b for a, b in zip(sums, of_code, strict=True)]
-    told = weights(dict(zip(index.runs.causes, sums, strict=True)))
+    told = weights(_with_code(index, dict(zip(index.runs.causes, sums, strict=True)), code_words, alone=not printed))
     found |= told
     return RunLikeness(weights=found, lines=_most_alike(index, found, {**written, **printed}))
+
+
+def _with_code(index: Index, sums: Mapping[str, float], words: Collection[str], *, alone: bool) -> dict[str, float]:
+    """Add to the log ratios of causes those of what stands in the code."""
+    known = [word for word in words if word in index.code.of_entries.words] if words else []
+    if not known:
+        return dict(sums)
+    share = (CODE_ALONE if alone else CODE) / math.sqrt(len(known))
+    own = dict(zip(index.code.causes, index.code.weigh(dict.fromkeys(known, share), level=alone), strict=True))
+    return {cause: sums.get(cause, 0.0) + own.get(cause, 0.0) for cause in {**sums, **own}}
 
 
 def _most_alike(index: Index, found: Mapping[str, float], kinds: Mapping[str, Quote]) -> dict[str, Quote]:

@@ -69,6 +69,26 @@ def test_what_is_wrong_with_runs_is_said_with_its_place(tmp_path: Path) -> None:
     assert not [problem for problem in problems if "X24-copy" in problem]
 
 
+PROJECT = "- cause: {cause}\n  files:\n    train.py: |\n      train()\n"
+PROJECT_FAULTS = {
+    "X21": (PROJECT.format(cause="X21.zz"), ":1:10: the entry beside it has no cause 'X21.zz'"),
+    "X22": ("projects: []\n", ":1:1: the file must hold a list of projects"),
+    "X23": ("- cause: X23.a\n  code: train()\n", ": missing field 'files'"),
+}
+
+
+def test_what_is_wrong_with_projects_is_said_with_its_place(tmp_path: Path) -> None:
+    """Every fault of a file of projects must be said with its file, and a sound file brings none."""
+    for name, (content, _) in PROJECT_FAULTS.items():
+        (copied(tmp_path, name) / "projects.yaml").write_text(content, encoding="utf-8")
+    (copied(tmp_path, "X24") / "projects.yaml").write_text(PROJECT.format(cause="X24.a"), encoding="utf-8")
+    problems = [str(problem) for problem in check_directories([KB, tmp_path]) if "projects.yaml" in str(problem)]
+    for name, (_, said) in PROJECT_FAULTS.items():
+        path, _, end = said.rpartition(": ")
+        assert any(f"{name}-copy/projects.yaml{path}" in p and end in p for p in problems), problems
+    assert not [problem for problem in problems if "X24-copy" in problem]
+
+
 def test_sound_accounts_are_quiet(overlay: Path) -> None:
     """A sound file must bring no problem of its own."""
     (overlay / "accounts.yaml").write_text(ACCOUNT.format(cause="X21.a", text=TEXT), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""How people tell a failure, and what runs that fail so print: `accounts.yaml` and `runs.yaml` beside `entry.yaml`.
+"""How people tell a failure, what runs that fail so print, and programs that do: files beside `entry.yaml`.
 
-The statistics of their words lead a report, or what a run prints, to the cause; no reader ever sees them.
+The statistics of their words lead a report, what a run prints, or a program to the cause; no reader ever sees them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from distkb.catalogue.records import Language, Record
 
 FILE: Final = "accounts.yaml"
 RUNS: Final = "runs.yaml"
+PROJECTS: Final = "projects.yaml"
 
 
 class Account(Record, frozen=True, kw_only=True):
@@ -40,3 +41,16 @@ class ExampleRun(Record, frozen=True, kw_only=True):
 
 RunFile = tuple[ExampleRun, ...]
 """The content of `runs.yaml`."""
+
+
+class ExampleProject(Record, frozen=True, kw_only=True):
+    """A whole program that fails for a cause, as it might be: made up, and never run."""
+
+    cause: str
+    """Id of the cause behind it; the cause belongs to the entry of the same folder."""
+    files: dict[str, str]
+    """By name: scripts, and what starts or configures them."""
+
+
+ProjectFile = tuple[ExampleProject, ...]
+"""The content of `projects.yaml`."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 PARTS = ("aliases", "signatures")
 """Fields of an entry that may stand in a file of their own beside it, `aliases.yaml`."""
-EXAMPLES = ("accounts", "runs")
+EXAMPLES = ("accounts", "projects", "runs")
 """Files beside an entry that hold made-up examples of it."""
 
 

@@ -45,6 +45,7 @@ Kind = Literal[
     "refusal",
     "account",
     "run",
+    "project",
     "messages",
     "trait",
 ]
@@ -95,6 +96,8 @@ class Loaded:
         """In the order of their files: no other record refers to them."""
         self.runs: list[Located] = []
         """The same for runs that fail."""
+        self.projects: list[Located] = []
+        """The same for programs that do."""
         self.messages: list[Located] = []
         """The same for what libraries print."""
         self.problems: list[Problem] = []
@@ -124,6 +127,7 @@ class Loaded:
             refusals=by_kind["refusal"],
             accounts=tuple(record.value for record in self.accounts),
             runs=tuple(record.value for record in self.runs),
+            projects=tuple(record.value for record in self.projects),
             messages=tuple(record.value for record in self.messages),
         )
 
@@ -202,6 +206,8 @@ def _take_file(loaded: Loaded, document: Document, relative: str, layer: int) ->
             loaded.accounts += _examples(loaded, document, "account", account.Account, layer)
         elif relative.endswith(account.RUNS):
             loaded.runs += _examples(loaded, document, "run", account.ExampleRun, layer)
+        elif relative.endswith(account.PROJECTS):
+            loaded.projects += _examples(loaded, document, "project", account.ExampleProject, layer)
         else:
             _take_entry(loaded, document, layer)
     elif relative.startswith("messages/"):
@@ -231,7 +237,7 @@ def _take_entry(loaded: Loaded, document: Document, layer: int) -> None:
 def _examples(
     loaded: Loaded, document: Document, kind: Kind, record: type[msgspec.Struct], layer: int
 ) -> Iterator[Located]:
-    """Yield the accounts or runs of a file; what is wrong with one is noted."""
+    """Yield the accounts, runs or projects of a file; what is wrong with one is noted."""
     if not isinstance(document.value, list):
         loaded.problems.append(document.problem((), f"the file must hold a list of {kind}s"))
         return

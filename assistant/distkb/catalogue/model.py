@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from distkb.catalogue.account import Account, ExampleRun
+from distkb.catalogue.account import Account, ExampleProject, ExampleRun
 from distkb.catalogue.message import LibraryMessages
 from distkb.catalogue.records import (
     LANGUAGES,
@@ -497,6 +497,8 @@ class Catalogue(Record, frozen=True, kw_only=True):
     accounts: tuple[Account, ...] = ()
     """Only in a catalogue read from its sources: compiled, their statistics are part of the search index."""
     runs: tuple[ExampleRun, ...] = ()
+    """The same."""
+    projects: tuple[ExampleProject, ...] = ()
     """The same."""
     messages: tuple[LibraryMessages, ...] = ()
     """The same."""

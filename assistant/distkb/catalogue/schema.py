@@ -18,6 +18,7 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 FILES: Final[dict[str, tuple[Any, str]]] = {
     "entry.schema.json": (model.Entry, "An entry of the distkb knowledge base"),
     "accounts.schema.json": (account.AccountFile, "Accounts of an entry of the distkb knowledge base"),
+    "projects.schema.json": (account.ProjectFile, "Programs that fail as an entry of the distkb knowledge base says"),
     "runs.schema.json": (account.RunFile, "Runs that fail as an entry of the distkb knowledge base says"),
     "messages.schema.json": (message.LibraryMessages, "Messages of a library that the distkb knowledge base knows"),
     "observations.schema.json": (model.ObservationFile, "Observations of the distkb knowledge base"),

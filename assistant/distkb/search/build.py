@@ -91,6 +91,7 @@ def payload_of(catalogue: Catalogue) -> Payload:
         related=_related(catalogue.entries),
         wording=msgspec.Raw(msgspec.msgpack.encode(wording.build(catalogue, words_of))),
         runs=msgspec.Raw(msgspec.msgpack.encode(runs.build(catalogue, words_of))),
+        code=msgspec.Raw(msgspec.msgpack.encode(runs.build_code(catalogue))),
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from distkb.search.runs import RunWording
     from distkb.search.wording import Wording
 
-FORMAT = 8
+FORMAT = 9
 """Raised whenever the layout or the tokens change; `load` refuses any other number."""
 
 MESSAGE = "message"
@@ -64,6 +64,8 @@ class Payload(msgspec.Struct, array_like=True, frozen=True):
     """See `Wording`."""
     runs: msgspec.Raw
     """See `RunWording`."""
+    code: msgspec.Raw
+    """The same, of what stands in code."""
 
 
 class Term:
@@ -102,6 +104,7 @@ class Index:
         self._packed = payload.terms
         self._wording = payload.wording
         self._runs = payload.runs
+        self._code = payload.code
         self._terms: dict[str, dict[str, bytes]] = {}
         self._latin_words = payload.latin_words
         self._hangul_words = payload.hangul_words
@@ -125,10 +128,17 @@ class Index:
 
     @cached_property
     def runs(self) -> RunWording:
-        """Statistics of what runs print that fail for each cause, and of how their scripts are written."""
+        """Statistics of what runs print that fail for each cause, and of the words of their scripts."""
         from distkb.search.runs import RunWording
 
         return msgspec.msgpack.decode(self._runs, type=RunWording)
+
+    @cached_property
+    def code(self) -> RunWording:
+        """Statistics of what stands in the code of programs that fail for each cause."""
+        from distkb.search.runs import RunWording
+
+        return msgspec.msgpack.decode(self._code, type=RunWording)
 
     def __contains__(self, word: str) -> bool:
         return self._postings(word) is not None

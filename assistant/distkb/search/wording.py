@@ -47,8 +47,14 @@ class Wording(msgspec.Struct, array_like=True, frozen=True):
     words: dict[str, bytes]
     """Word → pairs of an entry's number and by how much the log ratio is above the base, in units of 1/4096."""
 
-    def weigh(self, words: Mapping[str, float]) -> list[float]:
-        """Sum the log ratios of weighted words, by entry; words that no text has count nothing."""
+    def weigh(self, words: Mapping[str, float], *, level: bool = False) -> list[float]:
+        """Sum the log ratios of weighted words, by entry; words that no text has count nothing.
+
+        `level`: what an entry's texts do not have tells against it at least as against the average one. Otherwise the
+        entry of which least is told gains by every word of a long text that no entry has much of.
+        """
+        usual = sum(self.bases) / len(self.bases) if level and self.bases else 0.0
+        bases = [min(base, usual) for base in self.bases]
         total = 0.0
         sums = [0.0] * len(self.bases)
         for word, weight in words.items():
@@ -58,7 +64,7 @@ class Wording(msgspec.Struct, array_like=True, frozen=True):
             total += weight
             for number, above in _PAIR.iter_unpack(packed):
                 sums[number] += weight * above * UNIT
-        return [total * base + above for base, above in zip(self.bases, sums, strict=True)]
+        return [total * base + above for base, above in zip(bases, sums, strict=True)]
 
 
 def build(catalogue: Catalogue, weighted: Callable[[str], Iterable[tuple[str, float]]]) -> Wording:
@@ -81,10 +87,10 @@ def counted(texts: Iterable[tuple[int, Mapping[str, float]]], size: int) -> Coun
     return counts
 
 
-def against_all(counts: Counts) -> Wording:
+def against_all(counts: Counts, smoothing: float = SMOOTHING) -> Wording:
     """Compare the words of each with those of all together."""
-    expected = {word: SMOOTHING * share for word, share in shares(counts).items()}
-    return compared(counts, [expected] * len(counts), SMOOTHING)
+    expected = {word: smoothing * share for word, share in shares(counts).items()}
+    return compared(counts, [expected] * len(counts), smoothing)
 
 
 def shares(counts: Counts) -> dict[str, float]:

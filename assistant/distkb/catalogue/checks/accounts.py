@@ -1,4 +1,4 @@
-"""Accounts and runs belong to the entry beside them, are long enough to tell something, and accounts are no copies."""
+"""What is told of an entry belongs to it; accounts are long enough to tell something, and no copies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_accounts(loaded: Loaded) -> Iterator[Problem]:
         if own and record.value.status != "draft" and record.document.path.parent not in told:
             yield record.problem("there is no accounts.yaml beside the entry: without it, it is a draft", "status")
     runs: dict[tuple[str, ...], str] = {}
-    for record in (*loaded.accounts, *loaded.runs):
+    for record in (*loaded.accounts, *loaded.runs, *loaded.projects):
         known = causes.get(record.document.path.parent, [])
         if known and record.value.cause not in known:
             hint = did_you_mean(record.value.cause, known)
