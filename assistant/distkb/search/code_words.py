@@ -11,6 +11,7 @@ import ast
 import contextlib
 import re
 import textwrap
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +46,10 @@ def setting_words(text: str) -> set[str]:
     return found | {"option:" + word.replace(" ", "=") for word in _OPTION.findall(text)}
 
 
-def file_words(name: str, text: str) -> set[str]:
+@cache  # the examples of a catalogue are the same however often it is built
+def file_words(name: str, text: str) -> frozenset[str]:
     """Return the words of a file, by what its name says that it is."""
-    return code_words(text) if name.endswith(".py") else setting_words(text)
+    return frozenset(code_words(text) if name.endswith(".py") else setting_words(text))
 
 
 def tree_words(tree: ast.Module) -> set[str]:

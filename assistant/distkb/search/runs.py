@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.search.affinity import damp
-from distkb.search.code_words import code_words, file_words
+from distkb.search.code_words import file_words
 from distkb.search.wording import SMOOTHING, Wording, against_all, compared, counted, shares
 
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ def build(catalogue: Catalogue, weighted: Callable[[str], Iterable[tuple[str, fl
 
 def build_code(catalogue: Catalogue) -> RunWording:
     """Count what stands in the code of every cause's example runs and projects; see `code_words`."""
-    found = [(run.cause, code_words(run.code)) for run in catalogue.runs]
-    found += [(one.cause, set().union(*map(file_words, one.files, one.files.values()))) for one in catalogue.projects]
+    made = [(run.cause, {"run.py": run.code}) for run in catalogue.runs]
+    made += [(project.cause, project.files) for project in catalogue.projects]
+    found = [(cause, frozenset().union(*map(file_words, files, files.values()))) for cause, files in made]
     return _counted(catalogue, [(cause, [dict.fromkeys(words, 1.0)]) for cause, words in found], CODE_SMOOTHING)
 
 
