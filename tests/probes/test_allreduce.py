@@ -132,7 +132,7 @@ def test_a_rank_that_nobody_started_is_named(tmp_path: Path) -> None:
 def test_a_master_that_does_not_answer_is_the_finding(tmp_path: Path) -> None:
     """A rank whose MASTER_ADDR and MASTER_PORT lead nowhere says that, not that everything hangs."""
     alone = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    command = [sys.executable, str(PROBES), "allreduce", json.dumps({"inside": True, "deadline_s": 10})]
+    command = [sys.executable, str(PROBES), "allreduce", json.dumps({"inside": True, "deadline_s": 30})]
     printed = subprocess.run(
         command, env={**environment(tmp_path), **alone}, check=True, timeout=WAIT_S, capture_output=True
     ).stdout
