@@ -105,8 +105,12 @@ class _Serving:
             self._through_torch()
             return
         self._listener = listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._placed(lambda new: listener.bind(str(new)))
-        listener.listen(16)
+
+        def bind(new: Path) -> None:
+            listener.bind(str(new))
+            listener.listen(16)
+
+        self._placed(bind)
         listener.settimeout(_LOOK_S)
         threading.Thread(target=self._answer_all, args=(listener,), name="distkb-serve", daemon=True).start()
 

@@ -93,6 +93,15 @@ def test_a_run_without_an_error_gets_what_it_could_be_with_its_first_repair() ->
         assert "If so:" in page
 
 
+@pytest.mark.parametrize(("coverage", "said"), [(0.0, "If its run ends in an error"), (0.5, "If it is slow")])
+def test_of_a_run_without_output_no_end_is_ruled_out(coverage: float, said: str) -> None:
+    """Where only code was read its run may end in any way; beside output that ends well it is slow or wrong at most."""
+    nothing = diagnosis("no-evidence")
+    evidence = msgspec.structs.replace(nothing.evidence, log_coverage=coverage, bytes_read=10)
+    page = text.write(msgspec.structs.replace(nothing, evidence=evidence), MEANINGS, Say("en"))
+    assert said in " ".join(page.split())
+
+
 @pytest.mark.parametrize("lang", ["en", "ko"])
 def test_log_text_is_never_interpreted(lang: Language) -> None:
     """No writer lets an escape sequence, a control character or a reordering mark of a log through."""

@@ -29,8 +29,8 @@ for batch in loader:
 
 
 @given(st.text(max_size=200))
-def test_any_text_has_words(text: str) -> None:
-    """No text is refused: what is no Python is taken by its settings."""
+def test_no_text_is_refused(text: str) -> None:
+    """What is no Python is taken by its settings, and no word is empty."""
     assert all(code_words(text))
     assert all(setting_words(text))
 

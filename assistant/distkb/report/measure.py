@@ -62,7 +62,12 @@ def could_be(diagnosis: Diagnosis) -> tuple[RankedCause, ...]:
 
 
 def supposition(diagnosis: Diagnosis) -> str:
-    """Return the key of the words that stand before what it could be: the run may stand still where its output ends."""
+    """Return the key of the words that stand before what it could be.
+
+    The run may stand still where its output ends; of one of which no output was read, nothing is known.
+    """
+    if not diagnosis.evidence.log_coverage:
+        return "report.if-it-fails"
     return "report.if-it-hangs" if _may_hang(diagnosis) else "report.if-it-is-wrong"
 
 
