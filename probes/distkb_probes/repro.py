@@ -37,6 +37,9 @@ _BUSY, _BUSY_FACTOR = 0.2, 2.0
 """CPU share from which a rank works rather than waits: then a silence has to last longer to count."""
 _BURST_S = 1.0
 _ERROR = re.compile(rb"(?i)traceback|error|exception|timed? ?out|terminat|abort|kill|signal|fail")
+_GLOG = re.compile(rb"[IWEF]\d{4} |\[(?:rank\d+\]:)?\[?[IWEF]\d{4} ")
+"""How a line of torch's own logs begins, behind torchrun's label: a warning may come between a silence and the error that ends it."""
+_LABEL = re.compile(rb"^\[[\w-]{1,40}\]:")
 _IMPORTS = "<frozen importlib"
 
 
@@ -160,7 +163,7 @@ class _Watch:
         """Of how many ranks there are stacks."""
 
     def heard(self, data: bytes) -> None:
-        """Note what the run has printed. A hang ends with an error; whatever else follows was a slow moment."""
+        """Note what the run has printed. A hang ends with an error; what goes on first was at a slow moment."""
         self._last = time.monotonic()
         if not self.ranks:
             return
@@ -174,9 +177,9 @@ class _Watch:
         self._decide(over=True)
 
     def _decide(self, *, over: bool = False) -> None:
-        """Drop the stacks if a second after the silence no error is among what was printed."""
+        """Drop the stacks if what was printed in the second after the silence does not begin with an error."""
         resumed = self._resumed
-        if resumed is None or (not over and time.monotonic() - resumed <= _BURST_S) or _ERROR.search(self._burst):
+        if resumed is None or (not over and time.monotonic() - resumed <= _BURST_S) or _ended(self._burst):
             return
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -219,6 +222,16 @@ class _Watch:
             host = re.sub(r"[^\w.-]", "_", str(dump["host"]))[:80]
             whose = f"pid{dump['pid']}" if dump["rank"] is None else f"rank{dump['rank']}-{host}-{dump['pid']}"
             (self._folder / f"{whose}.json").write_text(json.dumps(dump), encoding="utf-8")
+
+
+def _ended(printed: bytes) -> bool:
+    """Whether a silence ended with an error, and not with lines of a program that goes on."""
+    for line in printed.splitlines():
+        if _ERROR.search(line):
+            return True
+        if line.strip() and not _GLOG.match(_LABEL.sub(b"", line)):
+            return False
+    return False
 
 
 def _still_starting(dumps: Sequence[Mapping[str, Any]]) -> bool:

@@ -73,3 +73,15 @@ def test_the_numbers_of_ranks_in_tables_are_laid_side_by_side(tmp_path: Path) ->
     assert "agrees-in-groups.weights" in seen
     assert "weight_norm" in seen["agrees-in-groups.weights"].quotes[0].text
     assert all("load.csv" not in (q.path or "") for o in found.observations for q in o.quotes)
+
+
+def test_records_of_a_run_are_output_and_examples_of_a_data_set_are_not(tmp_path: Path) -> None:
+    """A file of JSON lines is read where its records count or measure the training."""
+    for rank in range(2):
+        rows = (f'{{"step": {n}, "loss": 0.{n}{rank}41, "neg_pop": 0.7{n}064}}\n' for n in range(1, 9))
+        (tmp_path / f"train_rank{rank}.jsonl").write_text("".join(rows))
+    (tmp_path / "corpus.jsonl").write_text('{"text": "step 1 of 2: error: try again", "label": 3}\n' * 9)
+    found = intake.read(built_in.catalogue(), [tmp_path], cache_dir=cache_directory())
+    seen = {o.id: o for o in found.observations if o.present}
+    assert "agrees.drawn" in seen
+    assert all("corpus" not in (q.path or "") for o in found.observations for q in o.quotes)

@@ -132,9 +132,10 @@ def test_when_a_run_goes_quiet_the_stacks_of_its_ranks_are_taken(tmp_path: Path)
 
 
 @needs_spy
-def test_the_stacks_of_a_slow_moment_are_dropped(tmp_path: Path) -> None:
-    """If the run simply goes on after a silence, nobody would have kept its stacks."""
-    inside = "print('step 2 loss 0.4', flush=True)"
+@pytest.mark.parametrize("end", ["", f"; sys.exit('RuntimeError: {LOST}')"], ids=["well", "of-an-error"])
+def test_the_stacks_of_a_slow_moment_are_dropped(end: str, tmp_path: Path) -> None:
+    """If the run goes on after a silence, nobody would have kept its stacks, however soon it ends of something else."""
+    inside = f"print('step 2 loss 0.4', flush=True){end}"
     left = run(program(tmp_path, TWO_RANKS.format(inside=inside)), tmp_path)
     assert left.stacks == 0
     assert not (left.artifacts / "stacks").exists()

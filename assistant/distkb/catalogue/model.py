@@ -114,7 +114,7 @@ Role = Literal["primary", "collateral", "context"]
 Place = Literal[
     "log", "report", "frame", "stack", "asleep", "alone", "unequal", "last", "last-differs", "last-renamed",
     "other-word", "differs", "agrees", "constant", "ends-at-zero", "stands-out", "drifts", "starts-over", "rises-again",
-    "takes-most", "slows", "on-both-sides",
+    "takes-most", "slows", "on-both-sides", "left-behind", "changes",
     "falls-behind", "far-apart", "settles-early", "grows", "ends-alone-at-zero", "agrees-in-groups", "unexplained",
 ]  # fmt: skip
 """Where a pattern is looked for: program output, a person's words, the user's frames of a traceback or stack, all
@@ -123,7 +123,7 @@ frame below it, in a call that is no Python (`asleep`); in the ranks' output sid
 lines that only a few ranks printed, `unequal`, that some printed more often, `last`, the last words of ranks that
 left no failure, `last- differs`, last words that name different things, `other-word`, each of the words that ranks
 say otherwise in a line of which they say all else alike; and in the words around a number, which `§` stands for,
-where the ranks differ in it, all agree, it never changes, falls to zero, is several times as large on one, begins
+where the ranks differ in it, all agree, it `changes` once or never, as `left-behind` beside one of its name that does, falls to zero, is several times as large on one, begins
 alike on all and goes apart, goes through its first values once more, comes back after it had fallen to nothing,
 falls behind another number of its lines, or is the same within groups of ranks only; `on-both-sides`, that of two
 numbers, its groups `value` and `bound`, the first is the smaller one on some ranks only. `unexplained`, beside `log`:

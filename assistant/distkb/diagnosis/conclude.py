@@ -12,9 +12,9 @@ from distkb.evidence.observation import Evidence, Observation, Source
 
 NAMED = 0.70
 """Least probability of an entry whose cause is stated as the cause."""
-LEADING = 0.55
-"""Least probability of an entry that is put forward with the request to check it: below, less than three in four of
-those put forward were right."""
+LEADING = 0.75
+"""Least probability of an entry that is put forward with the request to check it ("probably"): of those between one in
+two and this, half were right."""
 UNWORDED = 0.20
 """Least probability of such an entry without what the words of a run say: they alone put nothing forward."""
 CLEAR = 0.50

@@ -90,6 +90,10 @@ _LOG_CONTENT = re.compile(
     rb"|(?i:\bstep\b|\bepoch\b|error:)"
 )
 
+_RECORDS = (".jsonl", ".ndjson")
+_MEASURED = re.compile(rb'(?m)^\{[^\n]{0,400}?"(?:\w{0,20}step|epoch|iter(?:ation)?|(?:\w{1,20}[_/])?loss|lr)": ?-?\d')
+"""A record that counts the training or measures it, which an example of a data set does not."""
+
 
 def discover(stock: Stock, others: Collection[Path] = ()) -> Found:
     """Find the logs in what was given; `others` are files of another kind, whose readers are elsewhere.
@@ -139,6 +143,7 @@ def _classified(file: File) -> tuple[Literal["log", "error", "document"], LogFil
     if name.lower().endswith(".json") and is_probe_document(file.start(HEAD_BYTES)):
         return "document", LogFile(path=file.path, name=path)
     is_table = name.lower().endswith(TABLE) and bool(columns(file.start(HEAD_BYTES)))
+    is_table |= name.lower().endswith(_RECORDS) and len(_MEASURED.findall(file.start(_SNIFF))) > 1
     if not (file.given or is_table or looks_like_log(name)) and (_is_other(name) or not _reads_like_log(file)):
         return None
     group = str(file.path.parent)

@@ -110,6 +110,22 @@ def test_what_begins_alike_and_goes_apart_drifts(mine: str, theirs: str, drifts:
     assert RELATIONS["drifts"](column("norm", said)) is drifts
 
 
+@pytest.mark.parametrize(("sizes", "changes"), [("4 3", True), ("4 4", False), ("4 3 4", False), ("4 4 2 2", True)])
+def test_a_number_that_is_another_from_some_line_on_changes(sizes: str, changes: bool) -> None:
+    """A job that was started again with other ranks says another world size from then on."""
+    assert RELATIONS["changes"](column("world", {0: [f"world {one}, starting" for one in sizes.split()]})) is changes
+
+
+@pytest.mark.parametrize(
+    ("trained", "behind"), [("0.41 0.29 0.24 0.22", True), ("0.41 0.43 0.42 0.40", False), ("0.41 0.41 0.41 0.41", False)]
+)
+def test_what_never_changes_beside_its_like_that_learns_is_left_behind(trained: str, behind: bool) -> None:
+    """An average of the weights that is not kept up stays where it was while the model learns; else nothing learns."""
+    said = {0: [f"epoch {n} | val mse {one} | ema mse 1.2508 | took {n}.5s" for n, one in enumerate(trained.split())]}
+    one = column("ema mse", said)
+    assert (RELATIONS["left-behind"](one), RELATIONS["constant"](one)) == (behind, not behind)
+
+
 @pytest.mark.parametrize(
     ("updates", "behind"),
     [([8, 16, 24, 32], False), ([8, 16, 24, 31], True), ([4, 8, 12, 16], False), ([8, 16, 24, 12], False)],

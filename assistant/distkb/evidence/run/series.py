@@ -40,6 +40,10 @@ MOST_COMPARED = 256
 """Ranks that are looked at where they all should do the same."""
 FAR = 0.9
 """A number that is less than this share of another is far from it."""
+MOVED = 0.8
+"""A number that ends below this share of what it was first has moved: from batch to batch it differs by less."""
+_NAME = re.compile(r"(?i)([a-z]\w*)[ =:]+§")
+"""The word right before a number."""
 PRECISE = 4
 """Digits from which equal numbers are no accident."""
 
@@ -233,6 +237,13 @@ class Column:
         return all(other - one > 1 for _, places in self._spoken for one, other in pairwise(places))
 
     @cached_property
+    def overtaken(self) -> bool:
+        """Whether another number of the same lines that has the same name left the value with which it began."""
+        name = _NAME.search(self._words)
+        same = [one for one in self.others if name and (found := _NAME.search(one._words)) and found[1] == name[1]]
+        return any(_left(cells.values()) for column in same for _, cells in column.ranks)
+
+    @cached_property
     def behind(self) -> bool:
         """Whether it was equal to another number of its lines and fell behind it later."""
         for talk, places in self._spoken:
@@ -258,6 +269,15 @@ def columns(spoken: Iterable[Talk], wanted: Callable[[str], object] = bool) -> t
     tables = (Table(template, rows) for template, rows in found.items())
     every = (Column(table, index) for table in tables for index in range(table.template.count("#")))
     return tuple(column for column in every if wanted(column.context) and column.ranks)
+
+
+def _left(values: Sequence[float]) -> bool:
+    """Whether a number went away from where it began, stayed away, and is far from there in the end."""
+    first, rest, last = values[0], values[1:], values[-1]
+    if len(rest) < LEAST_ROWS - 2 or first <= 0:
+        return False
+    fell, rose = max(rest) < FAR * first and last < MOVED * first, min(rest) > first / FAR and last > first / MOVED
+    return fell or rose
 
 
 def _fell_behind(leader: Sequence[Cell], cells: Sequence[Cell]) -> bool:
@@ -352,6 +372,25 @@ def _apart(row: Sequence[str]) -> bool:
 
 def constant(column: Column) -> bool:
     """Whether a precise number never changes although others of the same lines do, or other lines came in between."""
+    return _never_changes(column) and not column.overtaken
+
+
+def changes(column: Column) -> bool:
+    """Whether a rank printed a whole number as one value, and from some line on as another."""
+    for _, cells in column.ranks:
+        texts = [cell.text for cell in cells[: MOST_COMPARED]]
+        turns = sum(one != other for one, other in pairwise(texts))
+        if 0 < turns == len(set(texts)) - 1 and all(map(str.isdecimal, texts)):
+            return True
+    return False
+
+
+def left_behind(column: Column) -> bool:
+    """Whether a precise number never changes although another of the same name in its lines has moved for good."""
+    return _never_changes(column) and column.overtaken
+
+
+def _never_changes(column: Column) -> bool:
     text = column.ranks[0][1][0].text
     digits = text.lstrip("-0.").replace(".", "")
     return (
@@ -472,7 +511,9 @@ RELATIONS: Mapping[str, Callable[[Column], bool]] = {
     "agrees": agrees,
     "agrees-in-groups": agrees_in_groups,
     "drifts": drifts,
+    "changes": changes,
     "constant": constant,
+    "left-behind": left_behind,
     "ends-at-zero": _of_one_run(ends_at_zero),
     "settles-early": _of_one_run(settles_early),
     "grows": _of_one_run(grows),

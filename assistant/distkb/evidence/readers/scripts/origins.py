@@ -24,6 +24,7 @@ from distkb.evidence.readers.scripts.outside import (
     MEASURED,
     MEASURES,
     PLACES,
+    READERS,
     SAME,
     Origin,
     Reason,
@@ -180,6 +181,7 @@ class Origins:
         else:
             receiver = (node.func.value,) if isinstance(node.func, ast.Attribute) else ()
             found = self.values((*receiver, *given), function, depth + 1)
+            found = _as_part(found) if READERS.match(full) else found  # a file of its own holds what the rank had
             yield from _as_measure(found, node, function) if MEASURES.search(name) else found
 
     def _outside(self, origin: Origin, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:

@@ -27,6 +27,8 @@ def without_optimizer(job: ScriptContext) -> Iterator[ScriptFinding]:
     loads = [(function, site) for function, site in calls if last(site.node.func) == "load_state_dict"]
     if not loads or any(_is_optimizer(function, site, job) for function, site in loads) or not _counts_on(job):
         return
+    if any(_puts_state(node) for script in job.project.scripts for node in script.nodes):
+        return
     for function, site in calls:
         call = site.node
         if kinds.kind_of(call, function, job.project, call.lineno) == kinds.OPTIMIZER and _has_state(call):
@@ -39,6 +41,13 @@ def _is_optimizer(function: Function, site: Site, job: ScriptContext) -> bool:
     name = last(owner).lower()
     kind = kinds.kind_of(owner, function, job.project, site.node.lineno)
     return "opt" in name or kind == kinds.OPTIMIZER or isinstance(owner, ast.Subscript) or _is_open(owner)
+
+
+def _puts_state(node: ast.AST) -> bool:
+    """`optimizer.state[p] = …`: the state comes back piece by piece."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
+        return False
+    return isinstance(node.value, ast.Attribute) and node.value.attr == "state"
 
 
 def _is_open(owner: ast.expr) -> bool:
