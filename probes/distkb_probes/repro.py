@@ -38,7 +38,8 @@ _BUSY, _BUSY_FACTOR = 0.2, 2.0
 _BURST_S = 1.0
 _ERROR = re.compile(rb"(?i)traceback|error|exception|timed? ?out|terminat|abort|kill|signal|fail")
 _GLOG = re.compile(rb"[IWEF]\d{4} |\[(?:rank\d+\]:)?\[?[IWEF]\d{4} ")
-"""How a line of torch's own logs begins, behind torchrun's label: a warning may come between a silence and the error that ends it."""
+"""How a line of torch's own logs begins, behind torchrun's label: such a warning may come before the error that ends a
+silence."""
 _LABEL = re.compile(rb"^\[[\w-]{1,40}\]:")
 _IMPORTS = "<frozen importlib"
 

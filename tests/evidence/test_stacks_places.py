@@ -67,8 +67,8 @@ ELSEWHERE: dict[str, tuple[tuple[Row, ...], str, str]] = {
     ),
     "dataset": (
         (("__getitem__", "/job/data.py", 9), ("fetch", SITE + "torch/utils/data/_utils/fetch.py", 50), TRAIN, MAIN),
-        "dataloader",
-        "stacks.rank-in-dataloader",
+        "user",
+        "stacks.one-rank-elsewhere",
     ),
     "barrier": (reduce_at(op="barrier"), "barrier", "stacks.rank-in-barrier"),
     "other-collective": (reduce_at(op="all_gather"), "collective", "stacks.ranks-split"),

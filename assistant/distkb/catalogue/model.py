@@ -118,16 +118,16 @@ Place = Literal[
     "falls-behind", "far-apart", "settles-early", "grows", "ends-alone-at-zero", "agrees-in-groups", "unexplained",
 ]  # fmt: skip
 """Where a pattern is looked for: program output, a person's words, the user's frames of a traceback or stack, all
-frames of where a rank stood or failed, the libraries' too (`stack`), the user's frame in which a thread sleeps with no
-frame below it, in a call that is no Python (`asleep`); in the ranks' output side by side: `alone`,
-lines that only a few ranks printed, `unequal`, that some printed more often, `last`, the last words of ranks that
-left no failure, `last- differs`, last words that name different things, `other-word`, each of the words that ranks
-say otherwise in a line of which they say all else alike; and in the words around a number, which `§` stands for,
-where the ranks differ in it, all agree, it `changes` once or never, as `left-behind` beside one of its name that does, falls to zero, is several times as large on one, begins
-alike on all and goes apart, goes through its first values once more, comes back after it had fallen to nothing,
-falls behind another number of its lines, or is the same within groups of ranks only; `on-both-sides`, that of two
-numbers, its groups `value` and `bound`, the first is the smaller one on some ranks only. `unexplained`, beside `log`:
-only in lines of which no other signature says what failed."""
+frames of where a rank stood or failed, the libraries' too (`stack`), the user's frame in which a thread sleeps with
+no frame below it, in a call that is no Python (`asleep`); in the ranks' output side by side: `alone`, lines that only
+a few ranks printed, `unequal`, that some printed more often, `last`, the last words of ranks that left no failure,
+`last-differs`, last words that name different things, `other-word`, each of the words that ranks say otherwise in a
+line of which they say all else alike; and in the words around a number, which `§` stands for, where the ranks differ
+in it, all agree, it `changes` once or never, as `left-behind` beside one of its name that does, falls to zero, is
+several times as large on one, begins alike on all and goes apart, goes through its first values once more, comes back
+after it had fallen to nothing, falls behind another number of its lines, or is the same within groups of ranks only;
+`on-both-sides`, that of two numbers, its groups `value` and `bound`, the first is the smaller one on some ranks only.
+`unexplained`, beside `log`: only in lines of which no other signature says what failed."""
 Severity = Literal["error", "warning", "note"]
 """`error`: the run cannot work like this. `warning`: it may fail or misbehave. `note`: worth knowing, nothing wrong."""
 Cost = Literal["seconds", "edit", "rerun", "reinstall", "admin"]

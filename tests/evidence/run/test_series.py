@@ -117,7 +117,8 @@ def test_a_number_that_is_another_from_some_line_on_changes(sizes: str, changes:
 
 
 @pytest.mark.parametrize(
-    ("trained", "behind"), [("0.41 0.29 0.24 0.22", True), ("0.41 0.43 0.42 0.40", False), ("0.41 0.41 0.41 0.41", False)]
+    ("trained", "behind"),
+    [("0.41 0.29 0.24 0.22", True), ("0.41 0.43 0.42 0.40", False), ("0.41 0.41 0.41 0.41", False)],
 )
 def test_what_never_changes_beside_its_like_that_learns_is_left_behind(trained: str, behind: bool) -> None:
     """An average of the weights that is not kept up stays where it was while the model learns; else nothing learns."""

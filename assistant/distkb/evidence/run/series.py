@@ -239,8 +239,8 @@ class Column:
     @cached_property
     def overtaken(self) -> bool:
         """Whether another number of the same lines that has the same name left the value with which it began."""
-        name = _NAME.search(self._words)
-        same = [one for one in self.others if name and (found := _NAME.search(one._words)) and found[1] == name[1]]
+        name = _NAME.search(self.context)
+        same = [one for one in self.others if name and (found := _NAME.search(one.context)) and found[1] == name[1]]
         return any(_left(cells.values()) for column in same for _, cells in column.ranks)
 
     @cached_property
@@ -378,7 +378,7 @@ def constant(column: Column) -> bool:
 def changes(column: Column) -> bool:
     """Whether a rank printed a whole number as one value, and from some line on as another."""
     for _, cells in column.ranks:
-        texts = [cell.text for cell in cells[: MOST_COMPARED]]
+        texts = [cell.text for cell in cells[:MOST_COMPARED]]
         turns = sum(one != other for one, other in pairwise(texts))
         if 0 < turns == len(set(texts)) - 1 and all(map(str.isdecimal, texts)):
             return True

@@ -97,6 +97,7 @@ from distkb.evidence.readers.scripts import (
     rules_unused,
     rules_updates,
     rules_visible,
+    rules_whole,
     rules_widths,
     rules_workers,
     rules_wrapped,
@@ -203,4 +204,5 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_stores.RULES,
     *rules_methods.RULES,
     *rules_maps.RULES,
+    *rules_whole.RULES,
 )

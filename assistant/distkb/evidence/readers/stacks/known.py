@@ -135,6 +135,9 @@ IN_C_CALLS = {
 """Functions that call a collective in C++, so that it has no frame in distributed_c10d. `_pre_forward` of DDP's agrees
 on its buckets in the second step (reducer.cpp, sync_bucket_indices)."""
 
+FETCHES = re.compile(r"torch/utils/data/_utils/fetch\.py$")
+"""What a loader without workers calls the user's data set from: the rank works there, and waits for no worker."""
+
 SOURCE_SYNC = re.compile(
     r"\.(?:item|cpu|tolist|numpy)\(\)|cuda\.synchronize\(|\.to\(\s*['\"]cpu['\"]|\bbool\(\w+\)|torch\.isnan\(.*\)\.any\(\)"
 )

@@ -165,7 +165,8 @@ def _kind(frames: Sequence[Frame]) -> Kind:
         kind = _rule(frame)
         inside = inside and known.is_library(frame.path)
         if found is None and kind is not None and (inside or kind in known.AROUND):
-            found = kind
+            fetches = kind == "dataloader" and not inside and known.FETCHES.search(frame.path.replace("\\", "/"))
+            found = "user" if fetches else kind
         if found == "thread" and inside and kind is not None and kind != "thread":
             return kind  # a library's thread
         if kind == "dataloader" and found == "io":
