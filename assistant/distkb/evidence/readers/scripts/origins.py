@@ -181,7 +181,8 @@ class Origins:
         else:
             receiver = (node.func.value,) if isinstance(node.func, ast.Attribute) else ()
             found = self.values((*receiver, *given), function, depth + 1)
-            found = _as_part(found) if READERS.match(full) else found  # a file of its own holds what the rank had
+            if READERS.match(full):  # what a rank saved itself is no matter of its number
+                found = (reason for reason in found if reason.origin != "rank")
             yield from _as_measure(found, node, function) if MEASURES.search(name) else found
 
     def _outside(self, origin: Origin, node: ast.Call, function: Function, depth: int) -> Iterator[Reason]:

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Assignment, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
 _EARLY, _LIST = "script.optimizer-before-sharding", "script.parameters-listed-before-sharding"
+_KEPT = "script.parameters-kept-before-sharding"
 _LISTS = frozenset({"list", "tuple", "dict", "sorted", "set"})
 """Calls that go through an iterator at once."""
 
@@ -57,7 +58,7 @@ def listed_first(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         walk = job.project.walk(function)
         for made in walk.assignments:
-            model = _listed(made.value) if made.index is None else None
+            model = next(_listed(made.value), None) if made.index is None else None
             if model is None or kinds.kind_of(model, function, job.project, made.line) in {kinds.FSDP1, kinds.FSDP2}:
                 continue
             use = next((one for one in walk.sites if _uses(one, made, function, job)), None)
@@ -67,15 +68,51 @@ def listed_first(job: ScriptContext) -> Iterator[ScriptFinding]:
             yield hit(_LIST, function, made.value, use_line=str(use.node.lineno), **values)
 
 
-def _listed(value: ast.expr) -> ast.expr | None:
-    """Return the model whose parameters a list is made of at once; a generator would go through them later."""
+def kept_first(job: ScriptContext) -> Iterator[ScriptFinding]:
+    """Yield objects that keep the parameters of a model from before it is sharded, and are used after it."""
+    for function in job.project.functions if job.project.has_sharded else ():
+        walk = job.project.walk(function)
+        for made in walk.assignments:
+            call = made.value
+            if made.index is not None or not isinstance(call, ast.Call) or not made.target:
+                continue
+            model = _kept(call, function, job)
+            if model is None or kinds.kind_of(model, function, job.project, made.line) in {kinds.FSDP1, kinds.FSDP2}:
+                continue
+            use = next((s.node for s in walk.sites if s.node.lineno > made.line and _of(s.node) == made.target), None)
+            if use is None or not _is_replaced(model, function, use.lineno, job):
+                continue
+            values = {"object": made.target, "model": shown(model), "use": shown(use.func)}
+            yield hit(_KEPT, function, call, use_line=str(use.lineno), **values)
+
+
+def _of(call: ast.Call) -> str:
+    """Return the object of which a method is called."""
+    return dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+
+
+def _kept(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | None:
+    """Return the model that is given to a class of the project whose constructor lists its parameters in an attribute."""
+    cls = job.project.class_named(call.func, function.script)
+    init = job.project.method(cls, "__init__") if cls is not None else None
+    for made in job.project.walk(init).assignments if init is not None else ():
+        names = map(dotted, _listed(made.value)) if made.target.startswith("self.") else ()
+        name = next((name for name in names if init is not None and name in init.parameters), None)
+        if init is not None and name is not None:
+            at = init.parameters.index(name) - 1
+            given = keyword(call, name) or next(iter(call.args[at : at + 1]), None)
+            return given if given is not None and dotted(given) else None
+    return None
+
+
+def _listed(value: ast.expr) -> Iterator[ast.expr]:
+    """Yield the models whose parameters a list is made of at once; a generator would go through them later."""
     at_once = isinstance(value, (ast.ListComp, ast.DictComp, ast.SetComp))
     at_once |= isinstance(value, ast.Call) and dotted(value.func) in _LISTS
     for part in nodes(value) if at_once else ():
         named = part.func if isinstance(part, ast.Call) else None
-        if isinstance(named, ast.Attribute) and named.attr in {"parameters", "named_parameters"}:
-            return named.value if dotted(named.value) else None
-    return None
+        if isinstance(named, ast.Attribute) and named.attr in {"parameters", "named_parameters"} and dotted(named.value):
+            yield named.value
 
 
 def _uses(site: Site, made: Assignment, function: Function, job: ScriptContext) -> bool:
@@ -112,4 +149,5 @@ def _names_objects(node: ast.AST) -> bool:
 RULES = (
     ScriptRule(ids=(_EARLY,), check=optimizer_first, follows=True),
     ScriptRule(ids=(_LIST,), check=listed_first),
+    ScriptRule(ids=(_KEPT,), check=kept_first),
 )

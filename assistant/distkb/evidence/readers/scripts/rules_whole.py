@@ -16,7 +16,7 @@ _READS = re.compile(
 )
 _MAPS = ("mmap_mode", "mmap", "chunksize", "iterator", "memory_map")
 """Arguments by which a file is not read at once."""
-_LINES = frozenset({"readlines", "splitlines", "read_text", "read_bytes"})
+_LINES = frozenset({"readlines", "read_text", "read_bytes"})
 
 
 def in_memory(job: ScriptContext) -> Iterator[ScriptFinding]:
