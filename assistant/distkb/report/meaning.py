@@ -79,7 +79,8 @@ class Meanings:
             return put_in(say.text(self._says[observation.id]), observation.values)
         meaning = self.sentence(observation.id, say)
         if observation.id in self._values:
-            return say("report.derived", meaning=meaning)
+            of_files = observation.source == "probe" and not observation.quotes
+            return say("report.derived.files" if of_files else "report.derived", meaning=meaning)
         return meaning if observation.present else say("report.absent", meaning=meaning)
 
     def remedy(self, observation: Observation | None, say: Say) -> str:
