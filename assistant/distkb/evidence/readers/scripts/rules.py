@@ -76,6 +76,7 @@ from distkb.evidence.readers.scripts import (
     rules_restored,
     rules_resume,
     rules_resumed,
+    rules_saved,
     rules_scaling,
     rules_schedule,
     rules_schedulers,
@@ -108,6 +109,7 @@ from distkb.evidence.readers.scripts.hit import ScriptRule
 
 RULES: tuple[ScriptRule, ...] = (
     *rules_branches.RULES,
+    *rules_saved.RULES,
     *rules_decisions.RULES,
     *rules_decoding.RULES,
     *rules_order.RULES,
