@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -59,6 +60,47 @@ def test_the_modules_of_the_project_that_a_script_imports_are_read_with_it(
     alone = read_scripts([tmp_path / "src/train.py"]).project
     assert alone is not None
     assert len(alone.scripts) == 1
+
+
+LOADS = """
+import yaml
+from transformers import AutoModelForCausalLM
+
+cfg = yaml.safe_load(open("conf/run.yaml"))
+model = AutoModelForCausalLM.from_pretrained(cfg["model"]["path"], **cfg["model"]["given"])
+model(cfg).loss.backward()
+"""
+SPREAD = "model:\n  path: m\n  given: {device_map: balanced}\n"
+
+
+def _found(folder: Path, files: dict[str, str]) -> set[str]:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return {found.id for found in read_scripts([folder / "run.py"], follow=True).observations}
+
+
+def test_settings_files_beside_a_script_say_what_it_reads_from_them(tmp_path: Path) -> None:
+    """A value counts where the script reads such files and all of them agree on it."""
+    turns = "script.layers-take-turns"
+    named = LOADS.replace('**cfg["model"]["given"]', 'device_map=cfg["model"]["given"]["device_map"]')
+    quantised = SPREAD.replace("balanced", "balanced, load_in_4bit: true")
+    assert turns in _found(tmp_path / "one", {"run.py": LOADS, "conf/run.yaml": SPREAD})
+    assert turns in _found(tmp_path / "named", {"run.py": named, "conf/run.yaml": SPREAD})
+    assert turns not in _found(tmp_path / "small", {"run.py": LOADS, "conf/run.yaml": quantised})
+    other = {"run.py": LOADS, "conf/run.yaml": SPREAD, "conf/other.yml": SPREAD.replace("balanced", "null")}
+    assert turns not in _found(tmp_path / "two", other)
+    assert turns not in _found(tmp_path / "broken", {"run.py": LOADS, "conf/run.yaml": SPREAD + " ]"})
+    unread = LOADS.replace("import yaml", "").replace("yaml.safe_load", "")
+    assert turns not in _found(tmp_path / "unread", {"run.py": unread, "conf/run.yaml": SPREAD})
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has no reader of TOML")
+def test_settings_in_toml(tmp_path: Path) -> None:
+    """They count like those in YAML."""
+    reads = LOADS.replace("yaml", "tomllib")
+    text = '[model]\npath = "m"\ngiven = { device_map = "auto" }\n'
+    assert "script.layers-take-turns" in _found(tmp_path, {"run.py": reads, "conf/run.toml": text})
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from distkb.evidence.readers.scripts.imported import with_imported
 from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.rules import RULES
 from distkb.evidence.readers.scripts.scripts_reader import MAX_FILES
+from distkb.evidence.readers.scripts.settings import settings_of
 from distkb.evidence.readers.scripts.source import Script, load_script
 from distkb.evidence.text.clean import quote_text
 
@@ -43,7 +44,7 @@ def analyse(paths: Sequence[Path], *, follow: bool, spread: str = "") -> Artifac
         skipped.append(Skipped(path=str(given[MAX_FILES]), code="too-many", detail=str(MAX_FILES)))
     if follow:
         scripts = with_imported(scripts)
-    job = ScriptContext(Project(scripts, spread))
+    job = ScriptContext(Project(scripts, spread, settings_of(scripts) if follow else None))
     hits = _check(job, RULES) if _is_distributed(job) else []
     found = {hit.id for hit in hits}
     whole = [rule for rule in RULES if not (rule.follows and job.interpreter.is_cut)] if _is_distributed(job) else []

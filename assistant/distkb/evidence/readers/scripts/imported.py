@@ -48,7 +48,7 @@ def _imported(script: Script) -> Iterator[Path]:
     for target in dict.fromkeys((*script.imports.values(), *whole, *script.stars)):
         level = len(target) - len(target.lstrip("."))
         parts = [part for part in target.lstrip(".").split(".") if part.isidentifier()]
-        for base in _above(script.path.parent, level - 1) if level else _roots(script.path.parent):
+        for base in _above(script.path.parent, level - 1) if level else roots(script.path.parent):
             module = _module(base, parts)
             if module is not None:
                 yield module
@@ -61,7 +61,7 @@ def _above(folder: Path, levels: int) -> list[Path]:
     return [folder]
 
 
-def _roots(folder: Path) -> Iterator[Path]:
+def roots(folder: Path) -> Iterator[Path]:
     """Yield the folders from which a script of this folder may import: its own, and the one of its project."""
     yield folder
     package = folder

@@ -12,6 +12,7 @@ import msgspec
 from distkb.evidence.readers.scripts.flow import NO_LINE, Assignment, Guard, Site, Walk, Where, gate
 from distkb.evidence.readers.scripts.names import canonical, dotted
 from distkb.evidence.readers.scripts.nodes import children
+from distkb.evidence.readers.scripts.settings import Settings
 from distkb.evidence.readers.scripts.source import Script
 from distkb.evidence.readers.scripts.values import FunctionNode, attributes, plain_values
 
@@ -75,8 +76,9 @@ class Function(msgspec.Struct, frozen=True, eq=False):
 class Project:
     """All scripts, with what is asked of them again and again kept."""
 
-    def __init__(self, scripts: list[Script], spread: str = "") -> None:
+    def __init__(self, scripts: list[Script], spread: str = "", settings: Settings | None = None) -> None:
         self.scripts = scripts
+        self.settings = settings or Settings()
         self.spread = spread
         """How configurations say that the model is spread over the ranks, as the fact `parallelism` names it."""
         self.functions: list[Function] = []

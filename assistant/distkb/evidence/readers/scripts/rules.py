@@ -17,6 +17,7 @@ from distkb.evidence.readers.scripts import (
     rules_bypass,
     rules_caches,
     rules_checkpoints,
+    rules_clips,
     rules_compiled,
     rules_cores,
     rules_data,
@@ -75,6 +76,7 @@ from distkb.evidence.readers.scripts import (
     rules_restored,
     rules_resume,
     rules_resumed,
+    rules_saved,
     rules_scaling,
     rules_schedule,
     rules_schedulers,
@@ -107,6 +109,7 @@ from distkb.evidence.readers.scripts.hit import ScriptRule
 
 RULES: tuple[ScriptRule, ...] = (
     *rules_branches.RULES,
+    *rules_saved.RULES,
     *rules_decisions.RULES,
     *rules_decoding.RULES,
     *rules_order.RULES,
@@ -126,6 +129,7 @@ RULES: tuple[ScriptRule, ...] = (
     *rules_twice.RULES,
     *rules_engine.RULES,
     *rules_sharding.RULES,
+    *rules_clips.RULES,
     *rules_backwards.RULES,
     *rules_early.RULES,
     *rules_optimizers.RULES,

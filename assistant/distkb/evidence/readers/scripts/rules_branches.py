@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import Implied, implied
 from distkb.evidence.readers.scripts.flow import Guard, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
-from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
 
 _IDS = {
@@ -191,31 +189,8 @@ def _inside(call: ast.Call, function: Function, job: ScriptContext, depth: int =
     return ()
 
 
-def shards_on_main(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield rank 0 saving its own shard of a model under fully_shard as if it were the model."""
-    if job.mentions("full_tensor", "get_model_state_dict", "get_state_dict", "full_state_dict"):
-        return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if site.where.side != "main" or canonical(site.node.func, function.script) != "torch.save":
-                continue
-            for call in _state_dicts(site.node):
-                owner = call.value
-                if kinds.kind_of(owner, function, job.project, site.node.lineno) == kinds.FSDP2:
-                    yield hit("script.shards-saved-on-main", function, site.node, model=dotted(owner))
-
-
-def _state_dicts(save: ast.Call) -> Iterator[ast.Attribute]:
-    """Yield the `model.state_dict` of `torch.save(model.state_dict(), …)`."""
-    for argument in save.args[:1]:
-        for part in nodes(argument):
-            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "state_dict":
-                yield part.func
-
-
 RULES = (
     ScriptRule(ids=(*_IDS.values(), _LEFT), check=on_some_ranks),
     ScriptRule(ids=(_FIRST, _LOCKED), check=in_main_first),
     ScriptRule(ids=(_MEMBERS,), check=other_members),
-    ScriptRule(ids=("script.shards-saved-on-main",), check=shards_on_main),
 )

@@ -25,19 +25,32 @@ _SHARDS = ("deepspeed", "fsdp", "fully_shard", "FullyShardedDataParallel")
 def maps(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models to be trained that are loaded with a map which is made for one process."""
     trains = job.mentions("backward") or any(word.endswith("Trainer") for word in job.vocabulary)
-    if not trains or not job.mentions("device_map") or job.mentions(*_SHARDS):
+    if not trains or not _says("device_map", job=job) or _says(*_SHARDS, job=job):
         return
     several = job.mentions(*_OF_SEVERAL)
     for function, site in job.sites():
-        given = setting(site.node, "device_map", function, job.project)
-        if last(site.node.func) != "from_pretrained" or given is None or not _is_trained(site.statement):
+        if last(site.node.func) != "from_pretrained" or not _is_trained(site.statement):
             continue
-        place = _place(given, function, job)
-        if place in _OVER:
-            if not several and not job.mentions(*_QUANTISED):
-                yield hit(_TURNS, function, site.node, map=shown(given))
-        elif place in _FIRST and several:
+        given = setting(site.node, "device_map", function, job.project) or _configured(site.node, job)
+        place = None if given is None else _place(given, function, job)
+        if given is not None and place in _OVER and not several and not _says(*_QUANTISED, job=job):
+            yield hit(_TURNS, function, site.node, map=shown(given))
+        elif given is not None and place in _FIRST and several:
             yield hit(_ONE, function, site.node, map=shown(given))
+
+
+def _says(*names: str, job: ScriptContext) -> bool:
+    """Whether a script, or a settings file of the project, has one of these names."""
+    return job.mentions(*names) or any(name in job.project.settings for name in names)
+
+
+def _configured(call: ast.Call, job: ScriptContext) -> ast.expr | None:
+    """Return the map among the settings in a file that are spread over a call."""
+    for word in call.keywords:
+        found = job.project.settings.agreed(word.value, "device_map") if word.arg is None else None
+        if isinstance(found, (str, int)):
+            return ast.Constant(found)
+    return None
 
 
 def _is_trained(statement: ast.stmt) -> bool:
@@ -49,6 +62,9 @@ def _is_trained(statement: ast.stmt) -> bool:
 
 def _place(node: ast.expr, function: Function, job: ScriptContext) -> object:
     """Return where a map puts the whole model: a device, or the word for several of them; None where it is open."""
+    written = job.project.settings.agreed(node)
+    if isinstance(written, (str, int)) and not isinstance(written, bool):
+        return written
     found = [value for value, _ in meanings(node, function, job.project)]
     value = found[0] if len(found) == 1 else None
     if isinstance(value, ast.Dict) and len(value.keys) == 1 and constant(value.keys[0]) == "":

@@ -17,7 +17,6 @@ from distkb.evidence.readers.scripts.things import Event, Thing
 
 _ROOT = "script.fully-shard-root-only"
 _PARTS, _EXCHANGED = "script.root-not-sharded", "script.optimizer-before-exchange"
-_CLIPS = "script.clips-own-shards"
 _ONE = "script.loaded-by-one-before-sharding"
 _CHOSEN, _CHANCE = "script.chosen-after-fsdp", "script.model-by-chance"
 
@@ -154,26 +153,6 @@ def _shards_returned(model: str, function: Function, job: ScriptContext) -> int:
     return 0
 
 
-def clips_shards(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield torch's clipping by norm of a model under FSDP1: it takes the norm of the rank's own shards."""
-    if job.mentions("NO_SHARD"):
-        return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            owner = _parameters_of(call.args[0]) if call.args else None
-            full = canonical(call.func, function.script)
-            clips = full.startswith("torch.nn.") and full.endswith(".clip_grad_norm_")
-            if clips and owner and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.FSDP1:
-                yield hit(_CLIPS, function, call, model=shown(owner))
-
-
-def _parameters_of(node: ast.expr) -> ast.expr | None:
-    """Return the model of `model.parameters()`."""
-    named = node.func if isinstance(node, ast.Call) else None
-    return named.value if isinstance(named, ast.Attribute) and named.attr == "parameters" else None
-
-
 def chosen(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield parameters that are chosen by name or shape from an FSDP1 model that has only flat ones."""
     if job.mentions("use_orig_params"):
@@ -258,7 +237,6 @@ def by_chance(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 RULES = (
     ScriptRule(ids=(_PARTS,), check=parts_only, follows=True),
-    ScriptRule(ids=(_CLIPS,), check=clips_shards),
     ScriptRule(ids=(_ONE,), check=loaded_by_one),
     ScriptRule(ids=(_ROOT,), check=root_only),
     ScriptRule(ids=(_EXCHANGED,), check=exchanged, follows=True),
