@@ -436,6 +436,22 @@ def test_a_key_that_the_installed_version_still_takes_is_no_finding(tmp_path: Pa
 
 OFFLOAD = '"offload_optimizer": {"device": "cpu"}'
 START = "import deepspeed\nfrom torch import optim\nfrom deepspeed.pipe import PipelineModule\n"
+HELPER = """from torch import optim
+def stepper(net, rate):
+    groups = [p for p in net.parameters() if p.requires_grad]
+    return optim.AdamW(groups, lr=rate)
+"""
+HELPED = """import deepspeed
+import json
+from steps import stepper
+def settings(path='conf/ds.json'):
+    with open(path) as file:
+        ds = json.load(file)
+    ds['train_micro_batch_size_per_gpu'] = 4
+    return ds
+def main(net):
+    engine, *_ = deepspeed.initialize(model=net, optimizer=stepper(net, 1e-4), config=settings())
+"""
 ALLOWED: dict[str, Files] = {
     "stage 3 without an optimizer": {
         "ds.json": zero_file(3),
@@ -463,6 +479,31 @@ ALLOWED: dict[str, Files] = {
         "ds.json": zero_file(2, OFFLOAD),
         "t.py": START + "opt = optim.AdamW(ps)\nif offload:\n    opt = DeepSpeedCPUAdam(ps)\n"
         "deepspeed.initialize(a, m, opt, config='ds.json')\n",
+    },
+    "a helper that gives back an optimizer for each case": {
+        "ds.json": zero_file(2, OFFLOAD),
+        "steps.py": HELPER.replace("    return", "    if on_host:\n        return HostAdam(groups)\n    return"),
+        "t.py": HELPED,
+    },
+    "a helper of another module": {
+        "ds.json": zero_file(2, OFFLOAD),
+        "steps.py": HELPER,
+        "t.py": HELPED.replace("from steps", "from host.steppers"),
+    },
+    "a script that may take the offload out of what it read": {
+        "ds.json": zero_file(2, OFFLOAD),
+        "steps.py": HELPER,
+        "t.py": HELPED.replace("ds['train", "ds['zero_optimization'].pop('offload_optimizer')\n    ds['train"),
+    },
+    "what was read is merged with something else": {
+        "ds.json": zero_file(2, OFFLOAD),
+        "steps.py": HELPER,
+        "t.py": HELPED.replace("ds['train", "ds.update(more)\n    ds['train"),
+    },
+    "a file that the script does not name": {
+        "ds.json": zero_file(2, OFFLOAD),
+        "steps.py": HELPER,
+        "t.py": HELPED.replace("ds.json", "other.json"),
     },
     "stage 1 under a pipeline": {
         "ds.json": zero_file(1),
@@ -494,6 +535,33 @@ ENGINES = {identity for rule in rules_engines.RULES for identity in rule.ids}
 def test_what_an_engine_takes_is_no_finding(tmp_path: Path, files: Files) -> None:
     """An error is told only where nothing else can come of the script and the file."""
     assert not {one.id for one in read(tmp_path, files, NEW).observations} & ENGINES
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"steps.py": HELPER, "t.py": HELPED},
+        {"steps.py": HELPER.replace("return", "made =") + "    return made\n", "t.py": HELPED},
+        {"t.py": HELPER + HELPED.replace("from steps import stepper\n", "")},
+        {
+            "steps.py": HELPER,
+            "t.py": HELPED.replace("stepper(net, 1e-4)", "steps").replace(
+                "    engine", "    steps = stepper(net, 1e-4)\n    engine"
+            ),
+        },
+        {
+            "steps.py": HELPER,
+            "t.py": HELPED.replace("config=settings()", "config=read").replace(
+                "    engine", "    read = settings()\n    engine"
+            ),
+        },
+        {"steps.py": HELPER, "t.py": HELPED.replace("config=settings()", "config='conf/ds.json'")},
+    ],
+)
+def test_an_optimizer_that_a_helper_makes_is_seen(tmp_path: Path, files: Files) -> None:
+    """Also where the script completes what it reads of the file, but for the offload."""
+    found = read(tmp_path, files | {"ds.json": zero_file(2, OFFLOAD)}, NEW).observations
+    assert [one.id for one in found if one.id in ENGINES] == ["config.deepspeed-optimizer-not-for-host"]
 
 
 def test_older_versions_offload_any_optimizer(tmp_path: Path) -> None:

@@ -58,8 +58,10 @@ _TRAINER = frozenset({"strategy", "devices", "num_nodes", "accelerator", "precis
 _HINT = re.compile(
     r"\b(?:\w*TrainingArguments|\w*Strategy|\w*Trainer|Accelerator|DeepSpeedPlugin|initialize|FSDP|MixedPrecision"
     r"|FullyShardedDataParallel\w*|\w*GradScaler|wrap|[A-Z]\w+Config)\s*\("
+    r"|\breturn\b[^\n]*\boptim\.[A-Z]|\boptim\.[A-Z]\w*\s*\(|\bfrom torch\.optim import\b"
 )
 """Cheap test that comes before the parser."""
+_Settled = Mapping[int, tuple[int, tuple[str, ...]]]
 SPREAD = "**"
 """Name under which `**kwargs` is kept: other arguments may be hidden in it."""
 
@@ -85,6 +87,7 @@ def read_python(source: Source, text: str) -> list[ConfigPart]:
     origins = {a.asname or a.name: n.module or "." for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names}
     classes = _classes(nodes)
     settled, stores, inside = _settled(tree), _stores(nodes), _inside(tree)
+    given_back = _given_back(nodes, settled, stores)
     calls = sorted(
         (node for node in nodes if isinstance(node, ast.Call)), key=lambda node: (node.lineno, node.col_offset)
     )
@@ -95,7 +98,10 @@ def read_python(source: Source, text: str) -> list[ConfigPart]:
             line, targets = settled.get(id(call), (0, ()))
             until = min((at for one, at in stores if one in targets and at > line), default=_NEVER)
             extra = {"imports": imports, "inside": inside[id(call)], "targets": targets, "until": until}
-            parts.append(_part(kind, name, call, source, extra | {"typed": _name(call.func)}))
+            extra |= {"typed": _name(call.func), "gives": given_back.get(id(call), ""), "origins": origins}
+            if name == "deepspeed.initialize":
+                extra["made"] = _made_above(call, calls, settled, stores, inside)
+            parts.append(_part(kind, name, call, source, extra))
     return parts
 
 
@@ -128,6 +134,39 @@ def _settled(tree: ast.Module) -> dict[int, tuple[int, tuple[str, ...]]]:
                 found[id(one.value)] = one.lineno, tuple(_name(target) for target in one.targets)
             elif isinstance(one, _ALWAYS) or (isinstance(one, ast.If) and _is_main(one.test)):
                 blocks.append(one)
+    return found
+
+
+def _given_back(nodes: list[ast.AST], settled: _Settled, stores: list[tuple[str, int]]) -> dict[int, str]:
+    """Return the names of the functions that give back nothing but what one call makes, by the call."""
+    found: dict[int, str] = {}
+    for function in (node for node in nodes if isinstance(node, ast.FunctionDef)):
+        below = list(ast.walk(function))
+        ends = [node for node in below if isinstance(node, ast.Return)]
+        value = ends[0].value if len(ends) == 1 and ends[0] is function.body[-1] else None
+        if isinstance(value, ast.Call):
+            found[id(value)] = function.name
+        elif isinstance(value, ast.Name):
+            made = [one for one in below if isinstance(one, ast.Call) and value.id in settled.get(id(one), (0, ()))[1]]
+            kept = sum(name == value.id and function.lineno <= line <= value.lineno for name, line in stores) == 1
+            found |= {id(one): function.name for one in made if kept}
+    return found
+
+
+def _made_above(
+    call: ast.Call,
+    calls: list[ast.Call],
+    settled: _Settled,
+    stores: list[tuple[str, int]],
+    inside: Mapping[int, int],
+) -> dict[str, str]:
+    """Return what is called for each name that a call of the same function gave its value, and that has it still."""
+    found: dict[str, str] = {}
+    for one in calls:
+        line, targets = settled.get(id(one), (0, ()))
+        for name in targets if line < call.lineno and inside[id(one)] == inside[id(call)] else ():
+            if not any(other == name and line < at < call.lineno for other, at in stores):
+                found[name] = _name(one.func)
     return found
 
 

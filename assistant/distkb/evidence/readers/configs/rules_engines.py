@@ -1,11 +1,13 @@
 """What the calls of a script and DeepSpeed's file do not allow together: optimizers, offload, pipelines, evaluation.
 
 Read in deepspeed 0.19.8 and transformers 5.24.0, and run with them on the CPU. Only what is written out counts: a file
-that the script reads, and may change, before it hands it over is left alone, and so is a name that a branch sets.
+that the script reads, and may change, before it hands it over is left alone where it matters what is changed, and so is
+a name that a branch sets.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -16,6 +18,10 @@ from distkb.evidence.readers.configs.rules_deepspeed import stage_of
 
 _NONE, _HOST = "config.deepspeed-no-optimizer", "config.deepspeed-optimizer-not-for-host"
 _PIPE, _EVALUATES = "config.deepspeed-stage-under-pipeline", "config.deepspeed-evaluates-first"
+_READS = re.compile(r"\bjson\.loads?\(")
+_OFFLOADS = re.compile(r"offload|zero_optimization|zero_force|CPUAdam")
+_MERGES = re.compile(r"(?:ds|conf|config|cfg)\w*\.update\(|\bmerge\w*\(")
+"""What may change more of a file that is read than is to be seen."""
 _STEPS = frozenset({"trainer.evaluate", "trainer.predict", "trainer.train"})
 
 
@@ -44,6 +50,47 @@ def _is_path(given: ConfigValue | None, part: ConfigPart) -> bool:
     return isinstance(named, str) and named.replace("\\", "/").rpartition("/")[2] == part.source.base
 
 
+def _completed(part: ConfigPart, job: ConfigContext) -> ConfigPart | None:
+    """Return the one call that makes an engine where the script completes the file, but nothing about the offload."""
+    calls = [call for call in job.of("call") if call.name == "deepspeed.initialize"]
+    files = [one for one in job.of("deepspeed") if one.root]
+    if len(calls) != 1 or files != [part] or part.owner or SPREAD in calls[0].root:
+        return None
+    given = calls[0].first("config", "config_params", "#10", "#12")
+    texts = {one.source.name: "\n".join(one.source.lines) for one in job.of("call")}
+    reader = _reader(given, calls[0], list(texts.values()))
+    whole = "\n".join(texts.values())
+    is_read = reader and part.source.base in whole and _READS.search(reader) is not None
+    return calls[0] if is_read and _OFFLOADS.search(whole) is None and _MERGES.search(reader) is None else None
+
+
+def _reader(given: ConfigValue | None, call: ConfigPart, texts: list[str]) -> str:
+    """Return the script in which the value that an engine gets as its configuration is read from a file."""
+    if given is None or given.value is not UNKNOWN or _is_option(given.text):
+        return ""
+    name = given.text.partition("(")[0] if given.text.endswith(")") else call.extra["made"].get(given.text, "")
+    own = "\n".join(call.source.lines)
+    if name in {"json.load", "json.loads"} or not name.isidentifier():
+        return own if name.startswith("json.") else ""
+    found = [text for text in texts if re.search(rf"^[ \t]*def {name}\(", text, re.MULTILINE)]
+    return found[0] if len(found) == 1 else ""
+
+
+def _given_back(given: ConfigValue | None, call: ConfigPart, ones: list[ConfigPart]) -> ConfigPart | None:
+    """Return the call that makes what a function of the project gives back, from which another call gets its value."""
+    if given is None:
+        return None
+    called = given.text.partition("(")[0] if given.value is UNKNOWN and "(" in given.text else ""
+    called = called or call.extra["made"].get(given.text, "")
+    owner, _, name = called.rpartition(".")
+    for one in ones if name and owner in {"", "self"} else ():
+        module = call.extra["origins"].get(name, "").rpartition(".")[2] if not owner else ""
+        beside = module == one.source.base.removesuffix(".py") if module else one.source == call.source
+        if one.extra["gives"] == name and beside:
+            return one
+    return None
+
+
 def _made(given: ConfigValue | None, call: ConfigPart, ones: list[ConfigPart]) -> ConfigPart | None:
     """Return the call that made what another one is given, where no other value is possible."""
     if given is None:
@@ -67,18 +114,20 @@ def _place(call: ConfigPart) -> tuple[int, int]:
 
 def optimizers(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Stages 1 and 2 need an optimizer; one that stays on the host must be DeepSpeed's for the CPU."""
-    call, item = _begun(part, job), part.get("zero_optimization", "stage")
+    begun, item = _begun(part, job), part.get("zero_optimization", "stage")
+    call = begun or _completed(part, job)
     if call is None or item is None or stage_of(part) not in {1, 2, 3}:
         return
     given = call.first("optimizer", "#2")
     is_given = given is not None and given.value is not None
-    if not is_given and part.get("optimizer") is None and stage_of(part) != 3:
+    if begun is not None and not is_given and part.get("optimizer") is None and stage_of(part) != 3:
         yield also(hit(_NONE, part, item, stage=stage_of(part), line=call.line), call, call.line)
     device = part.get("zero_optimization", "offload_optimizer", "device")
     forced = part.value("zero_force_ds_cpu_optimizer")
     if device is None or device.value not in ("cpu", "nvme") or forced not in (None, True):
         return
-    made = _made(given, call, [one for one in job.of("call") if one.name.startswith("torch.optim.")])
+    ones = [one for one in job.of("call") if one.name.startswith("torch.optim.")]
+    made = _made(given, call, ones) or _given_back(given, call, ones)
     if made is not None and job.since("deepspeed", "0.8.3") is not False:
         found = hit(_HOST, part, device, device=device.value, optimizer=made.name, line=made.line)
         yield also(found, made, made.line)

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.names import canonical, dotted, last
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last
+from distkb.evidence.readers.scripts.names import walk as below
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Class, Function, Project
 
@@ -18,6 +19,8 @@ _NO_GRAPH = ENDS_GRAPH | {
     "ones_like", "zeros_like", "full_like", "empty_like", "rand_like", "randn_like",
 }  # fmt: skip
 """Methods, functions and attributes whose result has no graph."""
+_STAYS = frozenset({"float", "cpu"})
+"""Of these names the methods of tensors, whose result keeps the graph: `x.float()`, but not `float(x)`."""
 _QUIET = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 _MODELS = re.compile(
     r"(?i)^(?:ddp_?|fsdp_?)?(?:model|net|network|module|engine|policy|encoder|decoder|backbone|student)(?:_?\w*)$"
@@ -34,6 +37,7 @@ class Graphs:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._without: dict[int, set[int]] = {}
+        self._filled: dict[int, dict[str, list[tuple[int, ast.expr]]]] = {}
 
     def carries(self, node: ast.expr, function: Function, depth: int = 0) -> bool:
         """Whether a value was made by a forward, with nothing between that ends its graph."""
@@ -50,6 +54,10 @@ class Graphs:
 
     def _named(self, node: ast.Name, function: Function, depth: int) -> bool:
         made = self._project.walk(function).assigned(node.id, before=node.lineno)
+        since = made[-1].line if made else 0
+        put = [value for line, value in self._pieces(function).get(node.id, ()) if since <= line < node.lineno]
+        if self._any_carries(((value, function) for value in put), depth):
+            return True
         if not made:
             given = self._project.given(node.id, function) if node.id in function.parameters else ()
             return self._any_carries(given, depth)
@@ -60,7 +68,7 @@ class Graphs:
 
     def _called(self, call: ast.Call, function: Function, depth: int) -> bool:
         name, full = last(call.func), canonical(call.func, function.script)
-        if name in _NO_GRAPH:
+        if name in _NO_GRAPH and not (name in _STAYS and isinstance(call.func, ast.Attribute)):
             return False
         if self._is_forward(call, function):
             return True
@@ -71,6 +79,21 @@ class Graphs:
         if self._project.target(call, function) is not None:
             return self._any_carries(self._project.returned(call, function), depth)
         return isinstance(call.func, ast.Attribute) and self.carries(call.func.value, function, depth)
+
+    def _pieces(self, function: Function) -> dict[str, list[tuple[int, ast.expr]]]:
+        """Return what a function adds to a name or puts into it piece by piece, with the lines."""
+        if id(function) not in self._filled:
+            walk, found = self._project.walk(function), dict[str, list[tuple[int, ast.expr]]]()
+            for name, added in walk.changes.items():
+                found.setdefault(name, []).extend((one.line, one.value) for one in added)
+            for name, sites in walk.puts.items():
+                found.setdefault(name, []).extend((site.node.lineno, site.node.args[0]) for site in sites)
+            for node in below(function.node):
+                if isinstance(node, (ast.Assign, ast.AugAssign)):
+                    for name in _filled_by(node):
+                        found.setdefault(name, []).append((node.lineno, node.value))
+            self._filled[id(function)] = found
+        return self._filled[id(function)]
 
     def _any_carries(self, values: Iterable[tuple[ast.expr, Function]], depth: int) -> bool:
         return any(self.carries(value, scope, depth) for value, scope in values)
@@ -112,6 +135,13 @@ def is_model(owner: Class) -> bool:
     return "forward" in owner.methods or any(last(base).endswith("Module") for base in owner.node.bases)
 
 
+def _filled_by(node: ast.Assign | ast.AugAssign) -> list[str]:
+    """Return the names of which a statement fills a part, but for one under a key that is written out."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    parts = [one for one in targets if isinstance(one, ast.Subscript) and not isinstance(constant(one.slice), str)]
+    return [dotted(one.value) for one in parts if isinstance(one.value, ast.Name)]
+
+
 def _turns_off(node: ast.AST) -> bool:
     return isinstance(node, (ast.With, ast.AsyncWith)) and any(_is_quiet(item.context_expr) for item in node.items)
 
@@ -129,6 +159,8 @@ def _parts(node: ast.expr) -> list[ast.expr | None]:
             return [inner]
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
             return list(parts)
+        case ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner):
+            return [inner]
         case ast.IfExp(body=one, orelse=other):
             return [one, other]
     return []
