@@ -92,7 +92,7 @@ def _of(call: ast.Call) -> str:
 
 
 def _kept(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | None:
-    """Return the model that is given to a class of the project whose constructor lists its parameters in an attribute."""
+    """Return the model given to a class of the project whose constructor lists its parameters in an attribute."""
     cls = job.project.class_named(call.func, function.script)
     init = job.project.method(cls, "__init__") if cls is not None else None
     for made in job.project.walk(init).assignments if init is not None else ():
@@ -111,7 +111,11 @@ def _listed(value: ast.expr) -> Iterator[ast.expr]:
     at_once |= isinstance(value, ast.Call) and dotted(value.func) in _LISTS
     for part in nodes(value) if at_once else ():
         named = part.func if isinstance(part, ast.Call) else None
-        if isinstance(named, ast.Attribute) and named.attr in {"parameters", "named_parameters"} and dotted(named.value):
+        if (
+            isinstance(named, ast.Attribute)
+            and named.attr in {"parameters", "named_parameters"}
+            and dotted(named.value)
+        ):
             yield named.value
 
 
