@@ -103,6 +103,32 @@ def test_settings_in_toml(tmp_path: Path) -> None:
     assert "script.layers-take-turns" in _found(tmp_path, {"run.py": reads, "conf/run.toml": text})
 
 
+GIVEN_ON = {
+    "train.py": "from engine import Place, number_of\nimport torch\nimport engine\n"
+    "torch.device('cuda', Place.of_launcher().number)\n"
+    "def on_gpu(net):\n    return net.to(engine.number_of())\n",
+    "engine/__init__.py": "from .inner import *\nfrom engine.inner.place import Place\n",
+    "engine/inner/__init__.py": "from .place import number_of\n",
+    "engine/inner/place.py": "import os\nfrom dataclasses import dataclass\nimport torch.distributed as dist\n"
+    "@dataclass\nclass Place:\n    number: int\n    @classmethod\n    def of_launcher(cls):\n"
+    "        return cls(int(os.environ['RANK']))\n"
+    "def number_of():\n    return dist.get_rank()\n",
+}
+
+
+def test_what_a_package_gives_on_from_its_files_is_found_there(tmp_path: Path) -> None:
+    """Classes and functions are followed through the `__init__.py` that imports them; a circle of imports ends."""
+    files = {**GIVEN_ON, "a.py": "from b import x\nx()\n", "b.py": "from a import x\nx()\n"}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    reading = read_scripts([tmp_path / name for name in files])
+    assert [(o.id, o.quotes[0].line) for o in reading.observations if o.source == "probe"] == [
+        ("script.device-from-global-rank", 4),
+        ("script.device-from-global-rank", 6),
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", ["asyncio", "email", "unittest", "multiprocessing", "json", "concurrent", "."])
 def test_the_standard_library_holds_no_finding(folder: str) -> None:

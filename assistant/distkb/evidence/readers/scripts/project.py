@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import PurePath
+from typing import TypeVar
 
 import msgspec
 
@@ -27,6 +28,9 @@ _SHARDING = frozenset(
     }
 )  # fmt: skip
 _OF_KEYS = ("__getitem__", "__setitem__")
+_EXPORTS = 3
+"""Files that give on what another one defines."""
+_T = TypeVar("_T")
 _MOST = 8
 """Calls, or assignments, that are asked of which class an object is."""
 
@@ -308,16 +312,30 @@ class Project:
         name = canonical(node, script)
         own = self._classes[id(script)].get(name)
         if own is not None or "." not in name:
-            return own or self._starred_class(name, script)
+            return own or self._defined(name, script, self._classes_of)
         module, _, final = name.rpartition(".")
         target = self.module_named(module, script)
-        return None if target is None else self._classes[id(target)].get(final)
+        return None if target is None else self._defined(final, target, self._classes_of)
 
-    def _starred_class(self, name: str, script: Script) -> Class | None:
-        for module in script.stars:
-            target = self.module_named(module, script)
-            if target is not None and name in self._classes[id(target)]:
-                return self._classes[id(target)][name]
+    def _classes_of(self, script: Script) -> dict[str, Class]:
+        return self._classes[id(script)]
+
+    def _functions_of(self, script: Script) -> dict[str, Function]:
+        return self.modules[id(script)].inner
+
+    def _defined(
+        self, name: str, script: Script, defined: Callable[[Script], dict[str, _T]], depth: int = 0
+    ) -> _T | None:
+        """Return what a file defines under a name, or has from another file of the project, as a package often does."""
+        table = defined(script)
+        if name in table or depth > _EXPORTS:
+            return table.get(name)
+        module, dot, final = script.imports.get(name, "").rpartition(".")
+        for source, wanted in [(module or ".", final)] if dot else [(star, name) for star in script.stars]:
+            other = self.module_named(source, script)
+            found = self._defined(wanted, other, defined, depth + 1) if other not in {None, script} else None
+            if found is not None:
+                return found
         return None
 
     def module_named(self, name: str, script: Script) -> Script | None:
@@ -388,7 +406,7 @@ class Project:
         module, _, final = resolved.rpartition(".")
         target = self.module_named(module, function.script)
         if target is not None:
-            return self.modules[id(target)].inner.get(final)
+            return self._defined(final, target, self._functions_of)
         named = self.class_named(call.func.value, function.script) if isinstance(call.func, ast.Attribute) else None
         return None if named is None else self.method(named, method)
 
@@ -408,12 +426,8 @@ class Project:
         module, dot, final = resolved.rpartition(".")
         if dot:
             target = self.module_named(module or ".", function.script)
-            return None if target is None else self.modules[id(target)].inner.get(final)
-        for star in function.script.stars:
-            target = self.module_named(star, function.script)
-            if target is not None and name in self.modules[id(target)].inner:
-                return self.modules[id(target)].inner[name]
-        return None
+            return None if target is None else self._defined(final, target, self._functions_of)
+        return self._defined(name, function.script, self._functions_of)
 
     def _called_object(self, node: ast.expr, function: Function) -> Function | None:
         """Return the `__call__` of an object of the project's that is called like a function."""
@@ -448,7 +462,8 @@ class Project:
 
     def _class_of(self, node: ast.expr, function: Function) -> Class | None:
         if isinstance(node, ast.Call):
-            return self.class_named(node.func, function.script) or self._returned_class(node, function)
+            own = self.owner_of(function) if dotted(node.func) == "cls" else None
+            return own or self.class_named(node.func, function.script) or self._returned_class(node, function)
         if isinstance(node, ast.Attribute):
             return self._class_of_attribute(node, function)
         if isinstance(node, ast.Subscript):

@@ -6,26 +6,33 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, shown, walk
+from distkb.evidence.readers.scripts.plain import Wanted, plainly
 from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _ID, _RANK = "script.device-from-global-rank", "script.rank-from-local"
-_DEPTH = 4
-_RANKS = frozenset({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
-_CALLS = frozenset({"torch.distributed.get_rank", "deepspeed.comm.get_rank"})
-_LOCAL = frozenset({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"})
+_GLOBAL = Wanted(
+    variables=frozenset({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}),
+    calls=frozenset({"torch.distributed.get_rank", "deepspeed.comm.get_rank"}),
+)
+_SETTERS = frozenset({"torch.cuda.set_device", "torch.xpu.set_device", "torch.accelerator.set_device_index"})
+_WRAPPERS = frozenset(
+    {"torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"}
+)
+_FORMS = ("cuda:%d", "cuda:%s", "cuda:%i")
+_LOCAL = Wanted(variables=frozenset({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}))
 
 
 def device_from_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield `set_device`, `torch.device` and `.to` that are given the global rank as it is.
+    """Yield `set_device`, `torch.device`, `.to` and `device_ids` that are given the global rank as it is.
 
     On one machine global and local rank are the same number, so this shows with the second one only.
     """
     for function in job.project.functions:
         for site in job.project.walk(function).sites:
             number = _index(site.node, function)
-            source = None if number is None else plainly(number, function, job, _RANKS, _CALLS)
+            source = None if number is None else plainly(number, function, job, _GLOBAL)
             if number is not None and source is not None:
                 yield hit(_ID, function, site.node, call=shown(site.node), source=source)
                 break
@@ -33,45 +40,29 @@ def device_from_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _index(call: ast.Call, function: Function) -> ast.expr | None:
     """Return the expression that gives the number of the GPU."""
-    full = canonical(call.func, function.script)
-    if full in {"torch.cuda.set_device", "torch.xpu.set_device"} and call.args:
-        return _numbered(call.args[0]) or call.args[0]
-    if full == "torch.device" and call.args:
-        return call.args[1] if len(call.args) > 1 else _numbered(call.args[0])
-    if isinstance(call.func, ast.Attribute) and call.func.attr in {"to", "cuda"} and len(call.args) == 1:
-        return _numbered(call.args[0]) or (call.args[0] if isinstance(call.args[0], ast.Name) else None)
+    full, first = canonical(call.func, function.script), next(iter(call.args), None)
+    if full == "torch.device":
+        second = call.args[1] if len(call.args) > 1 else None
+        return keyword(call, "index") or second or (None if first is None else _numbered(first))
+    if full in _WRAPPERS:
+        ids = keyword(call, "device_ids")
+        return ids.elts[0] if isinstance(ids, (ast.List, ast.Tuple)) and len(ids.elts) == 1 else None
+    if full in _SETTERS or (isinstance(call.func, ast.Attribute) and call.func.attr in {"to", "cuda"}):
+        device = keyword(call, "device") or first
+        return None if device is None else _numbered(device) or device
     return None
 
 
 def _numbered(node: ast.expr) -> ast.expr | None:
-    """Return `rank` of `f"cuda:{rank}"` and of `"cuda:" + str(rank)`."""
+    """Return `rank` of `f"cuda:{rank}"`, `"cuda:" + str(rank)`, `"cuda:%d" % rank` and `"cuda:{}".format(rank)`."""
     if isinstance(node, ast.JoinedStr) and len(node.values) == 2:
         start, value = node.values
-        if isinstance(start, ast.Constant) and start.value == "cuda:" and isinstance(value, ast.FormattedValue):
-            return value.value
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.left, ast.Constant):
-        return node.right if node.left.value == "cuda:" else None
-    return None
-
-
-def plainly(
-    node: ast.expr, function: Function, job: ScriptContext, variables: frozenset[str], calls: frozenset[str]
-) -> str | None:
-    """Return the variable of the launcher, or the call, that a number is and nothing else; None where it is not."""
-    for _ in range(_DEPTH + 1):
-        if environment(node) in variables:
-            return shown(node)
-        inner: ast.expr | None = None
-        if isinstance(node, ast.Call):
-            full = canonical(node.func, function.script)
-            if full in calls and not node.args and not node.keywords:
-                return shown(node)
-            inner = node.args[0] if last(node.func) in {"int", "str"} and len(node.args) == 1 else None
-        elif dotted(node):
-            inner = job.project.single(node, function)
-        if inner is None:
-            return None
-        node = inner
+        return value.value if constant(start) == "cuda:" and isinstance(value, ast.FormattedValue) else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
+        form = constant(node.left)
+        return node.right if form == "cuda:" or (isinstance(node.op, ast.Mod) and form in _FORMS) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        return node.args[0] if node.func.attr == "format" and constant(node.func.value) == "cuda:{}" else None
     return None
 
 
@@ -80,7 +71,7 @@ def rank_from_local(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         for node in walk(function.node):
             for value in _ranks_given(node, function):
-                source = plainly(value, function, job, _LOCAL, frozenset())
+                source = plainly(value, function, job, _LOCAL)
                 if source is not None and isinstance(node, (ast.Call, ast.Assign)):
                     yield hit(_RANK, function, node, source=source)
 

@@ -7,45 +7,112 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
+from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.project import Function
-from distkb.evidence.readers.scripts.rules_processes import surely_called
 from distkb.evidence.readers.scripts.rules_workers import tried
 from distkb.evidence.readers.scripts.source import Script
 
 _TWICE, _BEGUN = "script.start-method-twice", "script.begun-before-notebook"
 _SETS = frozenset({"multiprocessing.set_start_method", "torch.multiprocessing.set_start_method"})
-_IMPORTS = 3
-"""Imports in one another that are followed."""
+Run = tuple[Function, Site]
+"""A call, and the function in which it stands."""
+Way = tuple[Run, ...]
+"""Calls of which each runs the function in which the next one stands."""
+_IMPORTS, _DEEPEST, _TWO = 3, 4, 2
+"""Imports in one another, and calls in one another, that are followed; rounds that make a loop."""
+_ONCE = frozenset({"cache", "lru_cache", "cached_property"})
+_TESTED = frozenset({"get_start_method", "start_method", "platform", "system", "os.name"})
 _ASKS = frozenset({"is_available", "device_count", "is_bf16_supported", "manual_seed", "manual_seed_all"})
 """Functions of torch.cuda that do not begin CUDA, or that others call before a fork without harm."""
 
 
 def set_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield a second `set_start_method` that surely runs in the process of the first, and is not told to force it."""
+    """Yield a second `set_start_method` of one process: of another place, or the first that is run once more."""
     for script in job.project.scripts if job.mentions("set_start_method") else ():
-        made = list({id(site.node): (f, site) for f, site in _of_start(script, job, 0)}.values())
-        if len(made) > 1:
-            function, second = made[-1]
-            first = made[0][1].node
-            values = {"call": shown(second.node), "first": f"{made[0][0].script.path.name}:{first.lineno}"}
-            yield hit(_TWICE, function, second.node, **values)
+        made = list({id(way[-1][1].node): way for way in _of_start(script, job, 0)}.values())
+        found = (made[-1], made[0][-1]) if len(made) > 1 else None
+        for way in made if found is None else ():
+            before = _run_again(way, job)
+            found = found or (None if before is None else (way, before))
+        if found is not None:
+            (function, second), (earlier, first) = found[0][-1], found[1]
+            place = f"{earlier.script.path.name}:{first.node.lineno}"
+            yield hit(_TWICE, function, second.node, call=shown(second.node), first=place)
             return
 
 
-def _of_start(script: Script, job: ScriptContext, depth: int) -> Iterator[tuple[Function, Site]]:
-    """Yield the calls that a script makes when it starts: those of the files that it imports, then its own."""
+def _of_start(script: Script, job: ScriptContext, depth: int) -> Iterator[Way]:
+    """Yield the ways to what a script sets when it starts: in the files that it imports, then in its own."""
     for name in script.imports.values() if depth < _IMPORTS else ():
         other = job.project.module_named(name, script) or job.project.module_named(name.rpartition(".")[0], script)
         if other is not None and other is not script:
-            yield from (one for one in _of_start(other, job, depth + 1) if one[1].where.tests == ())
+            ways = _of_start(other, job, depth + 1)
+            yield from (way for way in ways if all(one.where.tests == () for _, one in way))
     top = job.project.modules[id(script)]
-    for site in job.project.walk(top).sites:
-        if site.where.certain and not site.where.loops:
-            for function, one in surely_called(site, top, job, _SETS):
-                force = keyword(one.node, "force") or next(iter(one.node.args[1:2]), None)
-                if constant(force) is not True and id(one.node) not in tried(function):
-                    yield function, one
+    for way in _ways_from(top, (), job):
+        _, one = way[-1]
+        force = keyword(one.node, "force") or next(iter(one.node.args[1:2]), None)
+        if constant(force) is not True and not any(id(site.node) in tried(scope) for scope, site in way):
+            yield way
+
+
+def _ways_from(function: Function, before: Way, job: ScriptContext) -> Iterator[Way]:
+    """Yield the calls, from the outermost on, by which a function surely comes to set the start method."""
+    for site in job.project.walk(function).sites if len(before) <= _DEEPEST else ():
+        if not site.where.certain or (site.where.loops and not _repeats(site)):
+            continue
+        way = (*before, (function, site))
+        target = job.project.target(site.node, function)
+        if canonical(site.node.func, function.script) in _SETS:
+            yield way
+        elif target is not None and all(target is not scope for scope, _ in way):
+            yield from _ways_from(target, way, job)
+
+
+def _repeats(site: Site) -> bool:
+    """Whether a call stands in a loop over several things that nothing leaves early."""
+    loop = site.where.loops[-1] if site.where.loops else None
+    if not isinstance(loop, ast.For) or len(getattr(loop.iter, "elts", (1, 2))) < _TWO:
+        return False
+    return not any(isinstance(node, (ast.Break, ast.Return, ast.Try)) for node in nodes(loop))
+
+
+def _run_again(way: Way, job: ScriptContext) -> Run | None:
+    """Return the first call by which a way enters a function, or a loop's body, that the process enters again."""
+    reached = _reached(way[0][0], job)
+    for at, (function, site) in enumerate(way):
+        entered = way[at + 1][0] if at + 1 < len(way) else None
+        if entered is not None and _runs_once(entered):
+            return None
+        calls = job.project.callers(entered) if entered is not None else []
+        again = (one for one in calls if one[1].node is not site.node and one[0] is not entered)
+        if _repeats(site) or any(id(caller) in reached and not _asks_first(one) for caller, one in again):
+            return function, site
+    return None
+
+
+def _reached(top: Function, job: ScriptContext) -> set[int]:
+    """Return the functions that the top level of a file may come to, by identity."""
+    found, open_ends = {id(top)}, [top]
+    while open_ends:
+        here = open_ends.pop()
+        targets = (job.project.target(site.node, here) for site in job.project.walk(here).sites)
+        new = {id(one): one for one in targets if one is not None and id(one) not in found}
+        found |= new.keys()
+        open_ends += new.values()
+    return found
+
+
+def _runs_once(function: Function) -> bool:
+    """Whether a decorator keeps what a function gave the first time."""
+    made = getattr(function.node, "decorator_list", [])
+    return any(last(getattr(one, "func", one)) in _ONCE for one in made)
+
+
+def _asks_first(site: Site) -> bool:
+    """Whether a call is made by a test of the start method, or where the system is another."""
+    return any(_TESTED & words(test) for test in site.where.decided)
 
 
 def before_notebook(job: ScriptContext) -> Iterator[ScriptFinding]:
