@@ -266,7 +266,7 @@ BAD: dict[str, Files] = {
         "run.sh": "torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=h:1 --node-rank=1 --nproc-per-node=8 t.py\n"
     },
     "config.torchrun-one-process": {"run.sh": "CUDA_VISIBLE_DEVICES=0,1 torchrun t.py\n"},
-    "config.deepspeed-visible-ignored": {"run.sh": "CUDA_VISIBLE_DEVICES=0,1 deepspeed --num_gpus 2 t.py\n"},
+    "config.deepspeed-visible-ignored": {"run.sh": "CUDA_VISIBLE_DEVICES=2,3 deepspeed --num_gpus 2 t.py\n"},
     "config.launch-too-few-gpus": {"run.sh": "export CUDA_VISIBLE_DEVICES=0,1\ntorchrun --nproc_per_node=4 t.py\n"},
     "config.launcher-option-after-script": {"run.sh": "accelerate launch t.py --num_processes 4\n"},
     "config.two-launchers": {"run.sh": "accelerate launch --num_processes 2 torchrun --nproc-per-node 2 t.py\n"},

@@ -110,7 +110,9 @@ def processes(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
         chosen = [name for name in ("include", "exclude", "num_gpus") if name in part.root]
         if (number(part.value("num_nodes")) or 0) > 1:
             chosen.append("num_nodes")
-        if chosen and "hostfile" not in part.root:
+        first = [str(gpu) for gpu in range(number(part.value("num_gpus")) or 0)]
+        same = chosen == ["num_gpus"] and [word.strip() for word in ids] == first
+        if chosen and not same and "hostfile" not in part.root:
             yield hit("config.deepspeed-visible-ignored", part, visible, *(part.get(name) for name in chosen),
                       value=short(visible.shown), flags=", ".join("--" + name for name in chosen))  # fmt: skip
     elif size.per_node is not None and ids and size.per_node > len(ids) and ids != ["-1"]:

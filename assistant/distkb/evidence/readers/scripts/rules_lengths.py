@@ -76,7 +76,7 @@ def divided_and_prepared(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function, call, made, _ in _stepped(job):
         length = _length_of(made) if made.prepared else None
         source = None if length is None else _division(length, made.function, job, 0)
-        if source is not None:
+        if source is not None and length is not None and not _is_multiplied(length, made.function, job, 0):
             yield hit("script.schedule-of-divided-length", function, call, length=shown(source))
 
 
@@ -107,6 +107,21 @@ def _division(node: ast.expr, function: Function, job: ScriptContext, depth: int
             if found is not None:
                 return found
     return None
+
+
+def _is_multiplied(node: ast.expr, function: Function, job: ScriptContext, depth: int) -> bool:
+    """Whether the number of processes itself is a factor of a value, or of what its names stand for."""
+    if isinstance(node, ast.Name):
+        value = job.project.single(node, function) if depth < _FOLLOWED else None
+        return value is not None and _is_multiplied(value, function, job, depth + 1)
+    if isinstance(node, ast.Call):
+        return any(_is_multiplied(part, function, job, depth) for part in node.args)
+    if not isinstance(node, ast.BinOp):
+        return False
+    if isinstance(node.op, ast.Mult) and not {last(node.left), last(node.right)}.isdisjoint(AWARE):
+        return True
+    sides = (node.left,) if isinstance(node.op, (ast.Div, ast.FloorDiv)) else (node.left, node.right)
+    return any(_is_multiplied(side, function, job, depth) for side in sides)
 
 
 def _counts_processes(node: ast.expr, function: Function, job: ScriptContext) -> bool:
