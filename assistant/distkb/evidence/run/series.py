@@ -42,7 +42,7 @@ FAR = 0.9
 """A number that is less than this share of another is far from it."""
 MOVED = 0.8
 """A number that ends below this share of what it was first has moved: from batch to batch it differs by less."""
-_NAME = re.compile(r"(?i)([a-z]\w*)[ =:]+§")
+_NAME = re.compile(r"(?i)\b([a-z]\w{0,31})[ =:]{1,8}§")
 """The word right before a number."""
 PRECISE = 4
 """Digits from which equal numbers are no accident."""

@@ -20,7 +20,7 @@ _NONE, _HOST = "config.deepspeed-no-optimizer", "config.deepspeed-optimizer-not-
 _PIPE, _EVALUATES = "config.deepspeed-stage-under-pipeline", "config.deepspeed-evaluates-first"
 _READS = re.compile(r"\bjson\.loads?\(")
 _OFFLOADS = re.compile(r"offload|zero_optimization|zero_force|CPUAdam")
-_MERGES = re.compile(r"(?:ds|conf|config|cfg)\w*\.update\(|\bmerge\w*\(")
+_MERGES = re.compile(r"(?:ds|conf|config|cfg)\w{0,24}\.update\(|\bmerge\w{0,24}\(")
 """What may change more of a file that is read than is to be seen."""
 _STEPS = frozenset({"trainer.evaluate", "trainer.predict", "trainer.train"})
 
