@@ -153,14 +153,14 @@ class Compiled:
             refusals=self.refusals(),
         )
 
-    def search_index(self) -> bytes:
+    def search_index(self) -> memoryview:
         """Return the bytes that were stored as `search`."""
         return self.extra("search")  # noqa: S610 - no Django here
 
-    def extra(self, name: str) -> bytes:
+    def extra(self, name: str) -> memoryview:
         """Return bytes that the caller stored under `name`; `KeyError` where it stored none."""
         start, length = self._header.extra[name]
-        return bytes(self._body[start : start + length])
+        return self._body[start : start + length]
 
     def _section(self, name: str, kind: type[Item]) -> Item:
         return self._decoded(name, self._header.sections[name], kind)

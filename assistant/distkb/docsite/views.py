@@ -35,7 +35,7 @@ class Library:
     catalogue: Catalogue
     guides: tuple[GuideText, ...]
     meanings: Meanings
-    search: bytes = b""
+    search: bytes | memoryview = b""
     """The search index as it is stored with the catalogue; where it is empty, it is built."""
     incidents: tuple[StoredIncident, ...] = ()
 

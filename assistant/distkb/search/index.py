@@ -165,7 +165,7 @@ def build(catalogue: Catalogue) -> bytes:
     return msgspec.msgpack.encode(payload_of(catalogue))
 
 
-def load(data: bytes) -> Index:
+def load(data: bytes | memoryview) -> Index:
     """Read an index.
 
     Raises:
