@@ -142,9 +142,9 @@ def _classified(file: File) -> tuple[Literal["log", "error", "document"], LogFil
     name = file.path.name
     if name.lower().endswith(".json") and is_probe_document(file.start(HEAD_BYTES)):
         return "document", LogFile(path=file.path, name=path)
-    is_table = name.lower().endswith(TABLE) and bool(columns(file.start(HEAD_BYTES)))
-    is_table |= name.lower().endswith(_RECORDS) and len(_MEASURED.findall(file.start(_SNIFF))) > 1
-    if not (file.given or is_table or looks_like_log(name)) and (_is_other(name) or not _reads_like_log(file)):
+    measures = name.lower().endswith(TABLE) and bool(columns(file.start(HEAD_BYTES)))
+    measures |= name.lower().endswith(_RECORDS) and len(_MEASURED.findall(file.start(_SNIFF))) > 1
+    if not (file.given or measures or looks_like_log(name)) and (_is_other(name) or not _reads_like_log(file)):
         return None
     group = str(file.path.parent)
     return "log", LogFile(path=file.path, name=path, rank=rank_of(name), group=group, stream=stream_of(name))

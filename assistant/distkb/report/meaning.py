@@ -79,8 +79,7 @@ class Meanings:
             return put_in(say.text(self._says[observation.id]), observation.values)
         meaning = self.sentence(observation.id, say)
         if observation.id in self._values:
-            of_files = observation.source == "probe" and not observation.quotes
-            return say("report.derived.files" if of_files else "report.derived", meaning=meaning)
+            return say("report.concluded" if observation.source == "probe" else "report.derived", meaning=meaning)
         return meaning if observation.present else say("report.absent", meaning=meaning)
 
     def remedy(self, observation: Observation | None, say: Say) -> str:

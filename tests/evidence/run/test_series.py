@@ -122,9 +122,12 @@ def test_a_number_that_is_another_from_some_line_on_changes(sizes: str, changes:
 )
 def test_what_never_changes_beside_its_like_that_learns_is_left_behind(trained: str, behind: bool) -> None:
     """An average of the weights that is not kept up stays where it was while the model learns; else nothing learns."""
-    said = {0: [f"epoch {n} | val mse {one} | ema mse 1.2508 | took {n}.5s" for n, one in enumerate(trained.split())]}
-    one = column("ema mse", said)
-    assert (RELATIONS["left-behind"](one), RELATIONS["constant"](one)) == (behind, not behind)
+    for line, name in (
+        ("epoch {} | val mse {} | ema mse 1.2508 | took {}.5s", "ema mse"),
+        ('{{"epoch": {}, "val_mse": {}, "ema_mse": 1.2508, "took": {}.5}}', "ema_mse"),
+    ):
+        one = column(name, {0: [line.format(n, said, n) for n, said in enumerate(trained.split())]})
+        assert (RELATIONS["left-behind"](one), RELATIONS["constant"](one)) == (behind, not behind)
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ FAR = 0.9
 """A number that is less than this share of another is far from it."""
 MOVED = 0.8
 """A number that ends below this share of what it was first has moved: from batch to batch it differs by less."""
-_NAME = re.compile(r"(?i)\b([a-z]\w{0,31})[ =:]{1,8}§")
-"""The word right before a number."""
+_NAME = re.compile(r"(?i)(?:^|[^a-z0-9])([a-z][a-z0-9]{0,31})[ =:]{1,8}§")
+"""The last word of a number's name: `mse` of `val_mse` and of `ema mse`."""
 PRECISE = 4
 """Digits from which equal numbers are no accident."""
 
@@ -378,9 +378,9 @@ def constant(column: Column) -> bool:
 def changes(column: Column) -> bool:
     """Whether a rank printed a whole number as one value, and from some line on as another."""
     for _, cells in column.ranks:
-        texts = [cell.text for cell in cells[:MOST_COMPARED]]
-        turns = sum(one != other for one, other in pairwise(texts))
-        if 0 < turns == len(set(texts)) - 1 and all(map(str.isdecimal, texts)):
+        values = cells.values()
+        turns = sum(one != other for one, other in pairwise(values))
+        if 0 < turns == len(set(values)) - 1 and all(map(float.is_integer, values)):
             return True
     return False
 

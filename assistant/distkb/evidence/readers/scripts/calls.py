@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.readers.scripts.names import canonical, last, words
+from distkb.evidence.readers.scripts.names import canonical, has_spread, last, words
 from distkb.evidence.readers.scripts.things import OF_ITS_OWN, EventKind, Mark, Thing
 
 if TYPE_CHECKING:
@@ -235,7 +235,8 @@ def _step(call: Call) -> None:
 
 def _sampler(call: Call) -> Thing:
     told = call.given[1] if len(call.given) > 1 else call.words.get("num_replicas", Thing(value=None))
-    call.note("sampler", value=told.value is None or told.kind == "world")
+    is_hidden = "num_replicas" not in call.words and has_spread(call.node)
+    call.note("sampler", value=not is_hidden and (told.value is None or told.kind == "world"))
     return Thing(kind="sampler")
 
 

@@ -257,8 +257,7 @@ def over_world(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     told: set[int] = set()
     for event in (event for events in job.episodes for event in events if event.kind == "sampler"):
-        hidden = isinstance(event.node, ast.Call) and has_spread(event.node)
-        if event.value is True and not hidden and id(event.node) not in told:
+        if event.value is True and id(event.node) not in told:
             told.add(id(event.node))
             yield hit("script.sampler-over-world", event.function, event.node, call=shown(event.node))
 

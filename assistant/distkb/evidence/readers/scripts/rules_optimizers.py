@@ -95,10 +95,12 @@ def _kept(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | 
     """Return the model given to a class of the project whose constructor lists its parameters in an attribute."""
     cls = job.project.class_named(call.func, function.script)
     init = job.project.method(cls, "__init__") if cls is not None else None
-    for made in job.project.walk(init).assignments if init is not None else ():
+    if init is None:
+        return None
+    for made in job.project.walk(init).assignments:
         names = map(dotted, _listed(made.value)) if made.target.startswith("self.") else ()
-        name = next((name for name in names if init is not None and name in init.parameters), None)
-        if init is not None and name is not None:
+        name = next((name for name in names if name in init.parameters), None)
+        if name is not None:
             at = init.parameters.index(name) - 1
             given = keyword(call, name) or next(iter(call.args[at : at + 1]), None)
             return given if given is not None and dotted(given) else None
