@@ -48,14 +48,14 @@ class RankState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunState(msgspec.Struct, frozen=True, kw_only=True):
-    """One of several runs whose logs lie in one folder."""
+    """One of several runs whose logs lie in one folder or follow one another in one file."""
 
     name: str
-    """The folder that torchrun made for it, or the job's name and number."""
+    """The folder that torchrun made for it, the job's name and number, or a file with its first and last line."""
     files: int
-    start: float
-    """First and last time that its lines say, in seconds."""
-    end: float
+    start: float | None
+    """First and last time that its lines say, in seconds; None where they say none."""
+    end: float | None
     diagnosed: bool
     """True for the newest; the others were not read further."""
 

@@ -16,11 +16,12 @@ from distkb.evidence.observation import Evidence, Observation, Quote, Skipped
 from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
 from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
 from distkb.evidence.readers.report.report_reader import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
-from distkb.evidence.run.derive import Derived, derive
+from distkb.evidence.run.derive import Before, Derived, derive
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.findings import FROZEN
 from distkb.evidence.run.launches import newest
 from distkb.evidence.run.overcome import without_overcome
+from distkb.evidence.run.starts import older_runs, runs_in, states
 from distkb.evidence.run.timeline import waited
 from distkb.evidence.run.unexplained import first_unexplained, general, without_explained, without_raised
 from distkb.evidence.scanner.scan import FileScan, LineMatch, Scanner, hit_quote
@@ -58,6 +59,8 @@ class Logs(msgspec.Struct, frozen=True, kw_only=True):
     error_files: tuple[tuple[LogFile, ErrorFile], ...] = ()
     probed: tuple[Observation, ...] = ()
     """What saved answers of probes say."""
+    older: tuple[tuple[FileScan, ...], ...] = ()
+    """The runs that stand before the newest one in the same file, for each file that holds several."""
     documents: int = 0
     """Bytes of those answers."""
     skipped: tuple[Skipped, ...] = ()
@@ -100,6 +103,9 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         groups = {scan.file.group for scan in scanned}
         kept = tuple(one for one in logs.error_files if one[0].group in groups)
         logs = msgspec.structs.replace(logs, scans=scanned, error_files=kept)
+    older = older_runs(logs.older, logs.scans)
+    runs = (*runs, *states(older, logs.scans))
+    before = Before(apart=earlier, in_files=older)
     skipped = [*logs.skipped, *put_together]
     words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
     words = [o for o in words if o.id.partition("=")[0] not in given]
@@ -111,13 +117,15 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         (),
         standing,
     )
-    scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging, earlier=earlier, wish=wish)
+    scans, result = _derived(logs, signatures, standing, skipped, hanging=hanging, before=before, wish=wish)
     endings = {signature.id for signature in signatures if signature.ending}
     failures = {signature.id for signature in signatures if signature.role != "context"}
     errors = failures - endings
 
     def told() -> list[Observation]:
         kept = without_raised(scans, general(signatures), result.timeline)
+        if not result.troubled:  # then what there is to tell is how the run before was ended
+            kept = [*kept, *(_only(scan, endings) for pieces in older[-1:] for scan in pieces)]
         return _consequences(signature_observations(kept, result, endings), errors, result.first)
 
     seen = guarded(told, "-", skipped) or []
@@ -125,7 +133,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     whole = [*result.observations, *_in_code(result, project, beside, near, skipped)]
     supposed: list[Observation] = []
     if result.open_end and not said:
-        _, if_so = _derived(logs, signatures, standing, [], hanging=True, earlier=earlier, wish=None)
+        _, if_so = _derived(logs, signatures, standing, [], hanging=True, before=before, wish=None)
         supposed = _supposed(whole, [*if_so.observations, *_in_code(if_so, project, beside, near, [])])
     closeup = result.closeup
     if closeup is not None:
@@ -221,7 +229,7 @@ def _derived(
     skipped: list[Skipped],
     *,
     hanging: bool,
-    earlier: Sequence[FileScan],
+    before: Before,
     wish: Wish | None,
 ) -> tuple[Sequence[FileScan], Derived]:
     """What the logs show together, and the scans that it is of: those that cannot be put together are left out."""
@@ -229,7 +237,7 @@ def _derived(
     def put(given: Sequence[FileScan]) -> tuple[Sequence[FileScan], Derived]:
         scans = without_explained(before_endings(given, signatures), signatures)
         scans = without_overcome(scans, signatures)
-        return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging, earlier=earlier, wish=wish)
+        return scans, derive(scans, logs.error_files, signatures, standing, hanging=hanging, before=before, wish=wish)
 
     found = guarded_together(put, logs.scans, lambda scan: scan.file.name, skipped)
     return found or ((), derive((), (), signatures, standing, hanging=hanging, wish=wish))
@@ -299,11 +307,13 @@ def read_logs(
             scans.append(scan)
             if scan.damage:
                 skipped.append(Skipped(path=file.name, code=scan.damage, detail=str(scan.lines)))
+    runs = [guarded(partial(runs_in, scan, scanner), scan.file.name, skipped) or (scan,) for scan in scans]
     error_files = _error_files(found, skipped)
     skipped += _all_empty(stock, scans, error_files)
     probed, size = _probed(found, skipped)
     return Logs(
-        scans=tuple(scans),
+        scans=tuple(newest for *_, newest in runs),
+        older=tuple(tuple(older) for *older, _ in runs if older),
         error_files=tuple(error_files),
         probed=tuple(probed),
         documents=size,
@@ -395,6 +405,13 @@ def _bytes(file: LogFile, most: int) -> bytes | Skipped:
     except OSError as error:
         code, detail = reason(error)
         return Skipped(path=file.name, code=code, detail=detail)
+
+
+def _only(scan: FileScan, names: Collection[str]) -> FileScan:
+    """A file with the hits of some signatures alone."""
+    hits = [hit for hit in scan.hits if hit.signature in names]
+    counts = {name: count for name, count in scan.counts.items() if name in names}
+    return msgspec.structs.replace(scan, hits=hits, counts=counts)
 
 
 def signature_observations(

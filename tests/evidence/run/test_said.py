@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from run_samples import TEXTS, lines, observed, scan, signatures
 
-from distkb.evidence.run.derive import derive
+from distkb.evidence.run.derive import Before, derive
 from distkb.evidence.run.said import limit_of, resumed_behind
 from distkb.evidence.run.timeline import Times
 
@@ -90,7 +90,7 @@ def test_a_second_run_goes_on_from_an_older_checkpoint_than_the_first_had_saved(
 def test_what_an_earlier_run_saved_counts_where_only_the_newest_is_diagnosed() -> None:
     """The logs of runs before this one are read for their checkpoints alone."""
     now = scan("08:10:00 resumed from runs/a/step_900.pt\n08:10:01 step 910 loss 0.4\n", "train.2.log")
-    found = derive([now], [], signatures(), earlier=[scan(SAVED, "train.1.log")])
+    found = derive([now], [], signatures(), before=Before(apart=[scan(SAVED, "train.1.log")]))
     assert "run.resumed-behind" in {one.id for one in found.observations}
 
 

@@ -52,6 +52,15 @@ if TYPE_CHECKING:
     from distkb.evidence.scanner.scan import FileScan
 
 
+class Before(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs before the newest one."""
+
+    apart: Sequence[FileScan] = ()
+    """Files of runs that have files of their own."""
+    in_files: Sequence[Sequence[FileScan]] = ()
+    """Runs that stand before it in the same files, oldest first."""
+
+
 class Parted(msgspec.Struct, frozen=True, kw_only=True):
     """Where the ranks stood, as far as positions and last lines tell it."""
 
@@ -71,6 +80,8 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
     timeline: Timeline
     ranks: tuple[RankState, ...] = ()
     """The roll call."""
+    troubled: bool = False
+    """Whether anything says that the run failed, froze or was ended."""
     open_end: bool = False
     """Whether the output ends and nothing in it says how: nothing failed, and nobody said that it was done."""
     first: int | None = None
@@ -94,12 +105,12 @@ def derive(
     standing: Sequence[Standing] = (),
     *,
     hanging: bool = False,
-    earlier: Sequence[FileScan] = (),
+    before: Before | None = None,
     wish: Wish | None = None,
 ) -> Derived:
     """Put all files and stack dumps together.
 
-    `hanging`: the user says that the run freezes. `earlier` are the files of runs before this one.
+    `hanging`: the user says that the run freezes. `before` are the runs before this one.
     """
     run = assemble(scans)
     unexplained = general(signatures)
@@ -128,7 +139,12 @@ def derive(
     in_frames = frames(run, places, signatures)
     goes = going(run, timeline, work, signatures)
     tries = _tries(scans, roles)
-    before = cache(lambda: _words(earlier, roles))
+    before = before or Before()
+    told = [_words(older, roles) for older in before.in_files]
+    through = _joined([*told, said])
+    earlier = cache(lambda: _joined([_words(before.apart, roles), *told]))
+    # A run that was launched anew and fails has another fault than that it began from the start.
+    again = ([] if troubled else [*told, said]) if told else _restarts(said)
     late = {o.quotes[0].rank for o in shown if o.id == findings.STILL_WORKING}
     met = [place for place in places if place.rank not in late]
     waits = [place for place in met if not (goes and place.how == "interrupt")]
@@ -141,16 +157,17 @@ def derive(
         troubled=troubled,
         last=last_words(run, timeline, said) if troubled else (),
         completed=done,
-        started_over=started_over([words for words, _ in tries] or _restarts(said)),
+        started_over=started_over([words for words, _ in tries] or again),
         stuck_again=stuck_again(tries[0][0], tries[-1][0]) if tries and not tries[-1][1].events else None,
         read_before_written=read_before_written(said, timeline) if len(run.ranked) > 1 else None,
         began_apart=began_apart(spoken),
         versions_apart=versions_apart(run.ranked, said),
-        resumed_behind=resumed_behind(said, before, timeline.times),
+        resumed_behind=resumed_behind(through, earlier, timeline.times),
         divided=divided(said, world),
         shorter_limit=shorter_limit(said, timeline),
         quiet=quiet(run, timeline, work, signatures),
         going=goes,
+        through=talks(run.ranked, through) or talks(run.processes, through) if told else (),
     )
     events: dict[str, list[Event]] = defaultdict(list)
     for event in timeline.events:
@@ -162,8 +179,8 @@ def derive(
         "run.ends-in-question": questions(scans),
         "run.all-wait": _all_waiting(waits, world),
         "run.own-threads-asleep": tuple(place.quote for place in places if place.beside is not None),
-        "run.worked-before": _steps_of(before(), timeline)
-        if earlier and not any(one.id == STEPS for one in shown)
+        "run.worked-before": _steps_of(earlier(), timeline)
+        if (before.apart or told) and not any(one.id == STEPS for one in shown)
         else (),
         "run.fails-anew": _failed_anew(tries[0][1], tries[-1][1]) if tries else (),
         "logs.exception-in-library": uncaught,
@@ -182,6 +199,7 @@ def derive(
         coverage=findings.coverage(run, timeline),
         run=run,
         timeline=timeline,
+        troubled=troubled,
         open_end=not troubled and any(own.values()) and not any(ends_run(line.text) for line in _ends(own)),
         ranks=roll_call(run.ranked, timeline, met, own, world, open_lines=nobodys, done=bool(done)),
         first=None if first is None else first.rank,
@@ -223,6 +241,12 @@ def _words(scans: Sequence[FileScan], roles: Mapping[str, str]) -> Mapping[str, 
     """What the processes of another run printed of their own work."""
     run = assemble(scans)
     return own_words(run, work_of(run, build(run, [], roles), warnings=True))
+
+
+def _joined(runs: Sequence[Mapping[str, Sequence[Line]]]) -> Mapping[str, Lines]:
+    """What each process printed in one run after another."""
+    keys = dict.fromkeys(key for words in runs for key in words)
+    return {key: Lines(part for words in runs for part in Lines.given(words.get(key, ())).parts) for key in keys}
 
 
 def _role(signature: Signature) -> str:

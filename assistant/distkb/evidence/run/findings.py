@@ -379,7 +379,7 @@ def _only_rank_zero(run: Run) -> Observation | None:
         return None
     quotes: list[Quote] = []
     for scan in run.scans:
-        for number, line in enumerate(scan.start.split("\n"), 1):
+        for number, line in enumerate(scan.start.split("\n"), scan.first_line):
             if (found := _ALONE.search(line[:400])) is not None:
                 begin = head(line)
                 text = quote_text(line, *found.span())

@@ -157,7 +157,7 @@ def _one_after_another(scans: Iterable[FileScan], named: Sequence[_Launch]) -> l
             found.append(_Launch(name=part[0].file.name, scans=list(part), start=start, end=end))
     if len(found) < 2:
         return []
-    spoken = [{rank for scan in launch.scans for rank in _ranks(scan)} for launch in found]
+    spoken = [{rank for scan in launch.scans for rank in ranks_of(scan)} for launch in found]
     begun = [{words for scan in launch.scans for words in _openings(scan)} for launch in found]
     speak = all(before & after for before, after in pairwise(spoken))
     return found if speak and all(before & after for before, after in pairwise(begun)) else []
@@ -171,8 +171,8 @@ def _openings(scan: FileScan) -> Iterator[str]:
         yield " ".join(_DIGITS.sub("#", line[at : at + _BEGINNING]).split()[:_WORDS])
 
 
-def _ranks(scan: FileScan) -> Iterator[int]:
-    """The ranks of which a file's name or lines speak; a local rank may be of any machine."""
+def ranks_of(scan: FileScan) -> Iterator[int]:
+    """Yield the ranks of which a file's name or lines speak; a local rank may be of any machine."""
     if scan.file.rank is not None and not scan.file.local:
         yield scan.file.rank
     for line in (*_first(scan), *_last(scan)):
@@ -204,6 +204,12 @@ def _timed(launches: Sequence[_Launch], *, dated: bool) -> bool:
         launch.start, launch.end = min(times), max(times)
     span = max(launch.end for launch in launches) - min(launch.start for launch in launches)
     return dated or span < _ONE_SITTING
+
+
+def span(scan: FileScan, *, dated: bool) -> tuple[float, float] | None:
+    """Return the first and the last time that a file's lines say, with a date or without; None where they say none."""
+    times = _ends(scan, dated=dated)
+    return (times[0], times[-1]) if times else None
 
 
 def _ends(scan: FileScan, *, dated: bool) -> list[float]:

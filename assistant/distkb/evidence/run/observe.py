@@ -25,7 +25,7 @@ from distkb.evidence.run.sayings import (
     say,
     unequal,
 )
-from distkb.evidence.run.series import IN_TROUBLE, RELATIONS, Cell, Column, columns
+from distkb.evidence.run.series import IN_TROUBLE, RELATIONS, THROUGH_RUNS, Cell, Column, columns
 from distkb.evidence.run.steps import counts_on
 from distkb.evidence.run.timeline import line_quote, plain_quote, quote
 from distkb.evidence.scanner.needs import Sought
@@ -90,6 +90,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """How often the data was divided over the ranks where that is not once, and the lines that show it."""
     shorter_limit: tuple[Line, Event] | None = None
     """A time limit that the run stated, and a wait that ended long before it."""
+    through: tuple[Talk, ...] = ()
+    """What each rank said in the runs before it in the same file and then in this one, where there are such."""
 
 
 def first_failure(timeline: Timeline, failed_first: bool) -> Event | None:
@@ -133,25 +135,19 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         if (template := say(line).template) not in everyone
         or ((model.quiet is not None or ends[template] == 1) and _ends_with(process, line, model))
     ]
-    counting = [(process, line) for process, line in words[-1:] if counts_on(bare(line))]
     related = [one.pattern for one in signatures if not RELATIONS.keys().isdisjoint(one.where)]
     sought = Sought([one.pattern for one in signatures if not _PLACES.isdisjoint(one.where)])
-    numbers = [
-        one
-        for side in sides
-        for one in columns(side, lambda context: any(sought.finds(pattern, context) for pattern in related))
-    ]
+    numbers = [one for side in sides for one in _related(side, related, sought)]
+    through = [one for talk in model.through for one in _related((talk,), related, sought)]
     differing = last_differ(compared) if model.troubled else ()
     uneven = unequal(compared) if model.troubled else ()
     found = [*_parted(model.parting), *_first(model, timeline), *_alone(few, timeline), *_ended(model, timeline)]
     found += _members(compared, timeline) if model.troubled else []
-    if counting:
-        quotes = tuple(line_quote(line, process, timeline) for process, line in counting)
-        found.append(Observation(id="run.still-counting", source="log", quotes=quotes))
+    found += _lines("run.still-counting", [one for one in words[-1:] if counts_on(bare(one[1]))], timeline)
     spoken_for: dict[tuple[str | None, str, int], str] = {}
     for signature in sorted(signatures, key=lambda one: -one.precedence):
         places = set(signature.where) - (set() if model.troubled else IN_TROUBLE)
-        relations = [relation for place, relation in RELATIONS.items() if place in places]
+        relations = [(place, relation) for place, relation in RELATIONS.items() if place in places]
         if not relations and places.isdisjoint(LINES):
             continue
         mine = partial(_speaks, signature, spoken_for, sought)
@@ -172,10 +168,9 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
         if apart and all(sought.finds(signature.pattern, line.text) for _, line in apart):
             quotes = tuple(line_quote(line, process, timeline) for process, line in apart[:QUOTES])
             found.append(Observation(id=signature.id, source="log", quotes=quotes))
-        for relation in relations:
-            shown = [
-                column for column in numbers if sought.finds(signature.pattern, column.context) and relation(column)
-            ]
+        for place, relation in relations:
+            asked = [*through, *numbers] if place in THROUGH_RUNS else numbers
+            shown = [column for column in asked if sought.finds(signature.pattern, column.context) and relation(column)]
             found += [_side_by_side(signature.id, column, timeline) for column in shown[:1]]
     for name, otherwise in _OTHERWISE.items():
         found += _lines(name, otherwise(compared), timeline)
@@ -187,6 +182,11 @@ def observe(model: Model, signatures: Sequence[Signature], timeline: Timeline) -
     if not model.completed:
         found += _lines("run.decided-apart", decided_apart(compared), timeline)
     return _quieted(found, model, signatures, spoken_for, timeline)
+
+
+def _related(side: Sequence[Talk], patterns: Sequence[str], sought: Sought) -> tuple[Column, ...]:
+    """The columns of numbers of which a signature asks something."""
+    return columns(side, lambda context: any(sought.finds(pattern, context) for pattern in patterns))
 
 
 def _quieted(

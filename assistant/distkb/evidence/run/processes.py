@@ -202,12 +202,12 @@ def _tails(scan: FileScan, owner: Owner, process: Callable[[str, int | None], Pr
         said = one.tail + found
         one.opening = (one.opening + said[:-TAIL])[:OPENING]
         one.tail = said[-TAIL:]
-    first += scan.end_line
-    if first > 1:
+    before = first + scan.end_line - scan.first_line
+    if before:
         start = scan.first
         stop = len(start) - 1 if _overlap(scan) else len(start)
         stop = stop if owner.console else min(stop, OPENING + 1)
-        for key, rank, found in _by_writer(scan, owner, start, 1, range(min(stop, first - 1))):
+        for key, rank, found in _by_writer(scan, owner, start, scan.first_line, range(min(stop, before))):
             one = process(key, rank)
             one.opening = (found + one.opening)[:OPENING]
 
@@ -239,7 +239,12 @@ def _by_writer(
 
 
 def _is_printed(text: str) -> bool:
-    return bool(text.strip()) and not _SCHEDULER.match(text, body_of(text))
+    return bool(text.strip()) and not is_scheduler(text)
+
+
+def is_scheduler(text: str) -> bool:
+    """Whether Slurm prints such lines beside the ranks."""
+    return _SCHEDULER.match(text, body_of(text)) is not None
 
 
 def _is_torn(text: str) -> bool:

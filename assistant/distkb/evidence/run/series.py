@@ -528,3 +528,5 @@ RELATIONS: Mapping[str, Callable[[Column], bool]] = {
 """What can be asked of a column, by the place in which a signature looks."""
 IN_TROUBLE = frozenset({"ends-alone-at-zero"})
 """Relations that mean nothing where the run shows no sign of trouble."""
+THROUGH_RUNS = frozenset({"changes"})
+"""Relations that are asked of the runs before it in the same file too."""

@@ -88,10 +88,12 @@ class FilePass:
         regex: Callable[[int], re.Pattern[bytes]],
         shapes: Shapes,
         files: int = 1,
+        first_line: int = 1,
     ) -> None:
         """Take the file to be read; `regex` gives the confirming expression of a signature or anchor.
 
-        `shapes` are those of the lines of all files, `files` is how many there are.
+        `shapes` are those of the lines of all files, `files` is how many there are, `first_line` the number of the
+        first line that will be read.
         """
         self._shapes = shapes
         self._kept_end = max(LEAST_END, min(END, ALL_ENDS // files))
@@ -111,7 +113,7 @@ class FilePass:
         self._start = b""
         self._end = bytearray()
         self._before = b""
-        self._line = 1
+        self._line = self._first_line = first_line
         self._size = 0
         self._blank = False
         """Whether anything was read, NULs if nothing else."""
@@ -280,7 +282,8 @@ class FilePass:
             last=last,
             end_line=max(1, self._line - end.count(b"\n")),
             end_offset=self._size - len(end),
-            lines=self._line - (not end or end.endswith(b"\n")),
+            first_line=self._first_line,
+            lines=self._line - self._first_line + 1 - (not end or end.endswith(b"\n")),
             size=self._size,
             damage=damage or ("holes" if self._blank and not self._size else ""),
         )

@@ -97,6 +97,8 @@ class FileScan(msgspec.Struct, kw_only=True):
     """Number of the first of those."""
     end_offset: int = 0
     """Bytes before them."""
+    first_line: int = 1
+    """Number of its first line, where only a part of the file was read."""
     lines: int = 0
     size: int = 0
     damage: str = ""
@@ -159,11 +161,16 @@ class Scanner:
             compiled = self._compiled[index] = re.compile(bounded(pattern, LOG_REPEAT).encode(), re.MULTILINE)
         return compiled
 
-    def scan(self, file: LogFile, stream: Readable, progress: Callable[[int], None] | None = None) -> FileScan:
-        """Read a whole stream; memory does not grow with its length. `progress` is told how many bytes were read."""
+    def scan(
+        self, file: LogFile, stream: Readable, progress: Callable[[int], None] | None = None, first_line: int = 1
+    ) -> FileScan:
+        """Read a whole stream; memory does not grow with its length. `progress` is told how many bytes were read.
+
+        `first_line` is the number that its first line has in the file.
+        """
         from distkb.evidence.scanner.reading import FilePass
 
-        reading = FilePass(file, self.signatures, self.regex, self._shapes, self._files)
+        reading = FilePass(file, self.signatures, self.regex, self._shapes, self._files, first_line)
         for block, located in self._located(file.path, stream):
             reading.take(block, located)
             if progress is not None:

@@ -173,6 +173,43 @@ class Recoded:
         return b""
 
 
+class SomeLines:
+    """A reader of some of the lines that another reader gives."""
+
+    def __init__(self, inner: Readable, first: int, stop: int | None = None) -> None:
+        """Take a reader at its first line, and the numbers of the first line to give and of the first one after."""
+        self._inner = inner
+        self._skip = first - 1
+        self._left = None if stop is None else stop - first
+
+    @property
+    def damage(self) -> str:
+        """Why the data ended early; empty where it did not."""
+        return str(getattr(self._inner, "damage", ""))
+
+    def read(self, size: int, /) -> bytes:
+        """Next bytes, as many as the other reader gives at most; empty at the end only."""
+        while self._left != 0 and (data := self._inner.read(size)):
+            feeds = data.count(b"\n")
+            if self._skip > feeds:
+                self._skip -= feeds
+                continue
+            wanted = _behind(data, self._skip)
+            self._skip = 0
+            if self._left is not None:
+                feeds = min(wanted.count(b"\n"), self._left)
+                self._left -= feeds
+                wanted = wanted[: len(wanted) - len(_behind(wanted, feeds))] if not self._left else wanted
+            if wanted:
+                return wanted
+        return b""
+
+
+def _behind(data: bytes, feeds: int) -> bytes:
+    """What stands behind so many line feeds."""
+    return data.split(b"\n", feeds)[feeds] if feeds else data
+
+
 def _encoding(start: bytes) -> tuple[str | None, int]:
     """Encoding to convert from (None for UTF-8 and its relatives) and length of the byte order mark."""
     if start[:3] == codecs.BOM_UTF8:

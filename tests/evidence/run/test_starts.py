@@ -1,0 +1,134 @@
+"""Runs that follow one another in one file are told apart, and only the newest is diagnosed."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import built_in
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from distkb.catalogue.places import cache_directory
+from distkb.evidence.text.opening import SomeLines
+from distkb.intake import read
+
+CATALOGUE = built_in.catalogue()
+JOBS = Path(__file__).parents[2] / "slurm" / "jobs"
+OPENING = "loading 12 shards\nworld size 4, 96 batches\n"
+PREEMPTED = "slurmstepd: error: *** JOB 7 ON node1 CANCELLED AT 2026-11-20T09:49:11 DUE TO PREEMPTION ***\n"
+RAISED = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    go()\nValueError: no\n'
+TABLE = f"""torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+{"=" * 60}
+train.py FAILED
+{"-" * 60}
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-20_09:36:49
+  rank      : 3 (local_rank: 1)
+  exitcode  : 1 (pid: 835)
+{"=" * 60}
+"""
+
+
+def steps(first: int, last: int) -> str:
+    """The lines of some steps."""
+    return "".join(f"step {step} loss {1 / (step + 1):.4f}\n" for step in range(first, last))
+
+
+def runs(root: Path, *texts: str) -> list[str]:
+    """The runs that are told of where files with these texts are given."""
+    for number, text in enumerate(texts):
+        (root / f"{number}.log").write_text(text)
+    return [Path(run.name).name for run in read(CATALOGUE, [root], cache_dir=cache_directory()).runs]
+
+
+def observed(root: Path) -> set[str]:
+    """What is observed in a folder."""
+    return {one.id for one in read(CATALOGUE, [root], cache_dir=cache_directory()).observations if one.present}
+
+
+def test_a_requeued_job_that_appends_to_its_file_is_two_runs(tmp_path: Path) -> None:
+    """The older one's end says nothing of the newer one."""
+    assert runs(tmp_path, OPENING + steps(0, 9) + PREEMPTED + OPENING + steps(5, 8) + RAISED) == [
+        "0.log:1-12",
+        "0.log:13-21",
+    ]
+    seen = observed(tmp_path)
+    assert "ending.preempted" not in seen
+    evidence = read(CATALOGUE, [tmp_path], cache_dir=cache_directory())
+    assert {quote.line for one in evidence.observations for quote in one.quotes if quote.path} <= set(range(13, 22))
+
+
+def test_a_run_that_only_ended_is_one(tmp_path: Path) -> None:
+    """What a launcher and dying ranks still print after an end begins no run."""
+    assert runs(tmp_path, OPENING + steps(0, 9) + PREEMPTED + steps(8, 10) + RAISED) == []
+
+
+def test_counts_that_fall_back_after_an_end_begin_a_run(tmp_path: Path) -> None:
+    """Also where the first lines differ, since it went on from a checkpoint."""
+    text = OPENING + steps(0, 60) + PREEMPTED + "resuming from step 40\n" + steps(40, 50)
+    assert runs(tmp_path, text) == ["0.log:1-63", "0.log:64-74"]
+
+
+def test_a_second_launch_after_torchruns_table_begins_a_run(tmp_path: Path) -> None:
+    """It begins behind the table, of which every launch prints its own."""
+    text = OPENING + steps(0, 9) + RAISED + TABLE
+    assert runs(tmp_path, text + text) == ["0.log:1-25", "0.log:26-50"]
+
+
+def test_torchruns_restarts_are_one_run(tmp_path: Path) -> None:
+    """The agent starts the ranks again without having ended."""
+    agent = (
+        "E1120 11:20:41.003000 912 torch/distributed/elastic/multiprocessing/api.py:1002]"
+        " failed (exitcode: 1) local_rank: 0 (pid: 930) of binary: /usr/bin/python3\n"
+    )
+    text = OPENING + steps(0, 9) + RAISED
+    assert runs(tmp_path, text + agent + text + TABLE) == []
+
+
+@pytest.mark.parametrize(("later", "count"), [("09:30", 2), ("09:10", 0)])
+def test_without_a_launcher_times_tell_a_run_from_another_ranks_output(tmp_path: Path, later: str, count: int) -> None:
+    """The outputs of ranks that were put into one file overlap in time."""
+
+    def stamped(minute: str) -> str:
+        lines = (OPENING + steps(0, 9)).splitlines()
+        return "".join(f"2026-11-20 {minute}:{second:02}  {line}\n" for second, line in enumerate(lines)) + RAISED
+
+    assert len(runs(tmp_path, stamped("09:10") + stamped(later))) == count
+
+
+def test_the_tables_of_several_nodes_are_one_run() -> None:
+    """Each node's agent prints one, one behind the other."""
+    for job in ("35-gated-evaluation", "11-scancel-training", "22-port-per-task", "50-host-memory-killed"):
+        assert not read(CATALOGUE, [JOBS / job / "artifacts"], cache_dir=cache_directory()).runs
+
+
+@pytest.mark.parametrize(("job", "over"), [("14-requeue-resumes", False), ("15-requeue-from-scratch", True)])
+def test_a_real_requeue_that_goes_on_is_told_from_one_that_starts_over(job: str, over: bool) -> None:
+    """What the older run reached is held against where the newer one began."""
+    evidence = read(CATALOGUE, [JOBS / job / "artifacts"], cache_dir=cache_directory())
+    assert [run.diagnosed for run in evidence.runs] == [False, True]
+    assert ("run.started-over" in {one.id for one in evidence.observations if one.present}) is over
+
+
+def test_another_world_size_than_before_is_told(tmp_path: Path) -> None:
+    """The runs before the newest are looked at for it."""
+    after = (OPENING + steps(0, 9)).replace("world size 4", "world size 2")
+    runs(tmp_path, OPENING + steps(0, 9) + PREEMPTED + after)
+    assert "changes.world-size" in observed(tmp_path)
+
+
+@given(st.lists(st.binary(max_size=9), max_size=8), st.integers(1, 9), st.none() | st.integers(0, 9), st.integers(1, 7))
+def test_some_lines_are_those_of_the_text(lines: list[bytes], first: int, more: int | None, size: int) -> None:
+    """However the bytes come in."""
+    text = b"\n".join(line.replace(b"\n", b"") for line in lines)
+    stop = None if more is None else first + more
+    reader = SomeLines(io.BytesIO(text), first, stop)
+    got = b""
+    while part := reader.read(size):
+        got += part
+    kept = [part + b"\n" for part in text.split(b"\n")]
+    kept[-1] = kept[-1][:-1]
+    assert got == b"".join(kept[first - 1 : None if stop is None else stop - 1])
