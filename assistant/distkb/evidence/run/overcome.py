@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.evidence.run.lines import Lines
 from distkb.evidence.run.processes import assemble
-from distkb.evidence.run.reached import learnt
+from distkb.evidence.run.reached import is_learning
+from distkb.evidence.run.steps import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,10 +36,10 @@ def without_overcome(scans: Sequence[FileScan], signatures: Iterable[Signature])
     gone: dict[str, set[str]] = {}
     run = assemble(hindered)
     own = {process.key: _steps([process]) for process in run.processes}
-    every = _steps(run.processes)
+    every = cache(lambda: _steps(run.processes))
     for process in run.processes:
         # A rank that prints no steps goes on with those of the others, which wait for it in every step.
-        steps = own[process.key] or every
+        steps = own[process.key] or every()
         for scan, hit in process.hits:
             if hit.signature in names:
                 over = _went_on(hit.line, steps.get(scan.file.name, ()))
@@ -50,8 +52,9 @@ def _steps(processes: Sequence[Process]) -> Mapping[str, Sequence[Step]]:
     found: dict[str, list[Step]] = {}
     for process in processes:
         for lines in (process.opening, process.tail):
-            for count, line in learnt(Lines.given(lines)):
-                found.setdefault(line.path, []).append((line.number, count))
+            for count, part, at in counted(Lines.given(lines).where(is_learning)):
+                path, number = part.place(at)
+                found.setdefault(path, []).append((number, count))
     return {path: sorted(steps) for path, steps in found.items()}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import defaultdict
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -103,10 +104,13 @@ def assemble(scans: Sequence[FileScan], attempt: int | None = None) -> Run:
     processes: dict[str, Process] = {}
     everyone = cache(lambda: own_numbers(chosen))
     owners = [Owner(scan, collide=collide, apart=apart, everyone=everyone) for scan in chosen]
+    named: dict[int | None, list[FileScan]] = defaultdict(list)
     for scan, owner in zip(chosen, owners, strict=True):
-        owner.console = owner.console or any(
-            _is_repeat(scan, owner, other, its) for other, its in zip(chosen, owners, strict=True)
-        )
+        if scan.file.rank is not None and scan.size:
+            named[owner.rank].append(scan)
+    for scan, owner in zip(chosen, owners, strict=True):
+        if scan.file.rank is None and owner.rank is not None and not owner.console:
+            owner.console = any(_is_repeat(scan, other) for other in named.get(owner.rank, ()))
     for scan, owner in zip(chosen, owners, strict=True):
         _sort(scan, run, processes, owner)
     run.processes = [process for process in processes.values() if process.key != "launcher"]
@@ -115,12 +119,8 @@ def assemble(scans: Sequence[FileScan], attempt: int | None = None) -> Run:
     return run
 
 
-def _is_repeat(scan: FileScan, owner: Owner, other: FileScan, its: Owner) -> bool:
+def _is_repeat(scan: FileScan, other: FileScan) -> bool:
     """Whether a file without a rank in its name holds what is in the rank's own file too."""
-    if scan is other or scan.file.rank is not None or owner.rank is None or its.rank != owner.rank:
-        return False
-    if other.file.rank is None or not other.size:
-        return False
     said = _messages(scan.last)
     return len(said) >= FEW and len(said & _messages(other.last)) > len(said) / 2
 

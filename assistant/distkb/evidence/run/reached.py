@@ -79,10 +79,10 @@ def steps_made(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Obser
     return None
 
 
-def learnt(lines: Lines, row: int = 1) -> Iterator[tuple[tuple[int, int], Line]]:
+def learnt(lines: Lines, row: int) -> Iterator[tuple[tuple[int, int], Line]]:
     """Yield epoch and step of the lines that tell of one step after another, from the first row of this length on."""
     made: list[tuple[tuple[int, int], Line]] = []
-    for count, part, at in counted(lines.where(_is_learning)):
+    for count, part, at in counted(lines.where(is_learning)):
         if made and made[-1][0] >= count:
             made = []
         made.append((count, part.line(at)))
@@ -90,7 +90,8 @@ def learnt(lines: Lines, row: int = 1) -> Iterator[tuple[tuple[int, int], Line]]
             yield from made if len(made) == row else made[-1:]
 
 
-def _is_learning(text: str) -> bool:
+def is_learning(text: str) -> bool:
+    """Whether a line tells what was learnt in a step; bars of what is prepared before or beside the steps do not."""
     return _LEARNS.search(text) is not None and not (_BAR.search(text) and _PREPARES.search(text))
 
 
