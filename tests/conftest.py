@@ -53,9 +53,10 @@ TOGETHER: Final = {
     "probes/test_fsdp_model_truth.py": "models on real ranks",
     "probes/test_live_jobs.py": "jobs with live checks",
     "replay/test_programs.py": "diagnoses of recorded programs",
-    "repro/test_repro_command.py": "compiled sample entry",
+    "repro/test_repro_command.py": "sample entry of the command",
     "truth/test_behaviour.py": "programs that show what torch does",
     "tui/test_tui_live.py": "hanging job",
+    "tui/test_tui_repro.py": "sample entry on the screen",
 }
 """Files whose tests share what takes long to make: one worker runs all that share it, so that it is made once."""
 
