@@ -10,6 +10,7 @@ from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 from distkb.catalogue import source
 from distkb.catalogue.places import builtin
@@ -17,6 +18,8 @@ from distkb.catalogue.places import builtin
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from xdist.remote import Producer
 
     from distkb.catalogue.problem import Problem
     from distkb.catalogue.source import Document
@@ -36,6 +39,26 @@ FEWER: Final = 8
 LANGUAGES: Final = ("en", "ko")
 LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "chromium", "tmux")
 """What no test of the quick tier starts: named by a word of the command."""
+TOGETHER: Final = {
+    "docsite/test_browser_search.py": "served site",
+    "docsite/test_browser_tasks.py": "served site",
+    "docsite/test_browser_weight.py": "served site",
+    "docsite/test_pages_browser.py": "served site",
+    "docsite/test_site_markup.py": "served site",
+    "docsite/test_advise_parity.py": "advice of page and program",
+    "docsite/test_diagnose_engine.py": "diagnoses of page and program",
+    "docsite/test_page_advise.py": "pages of advice",
+    "docsite/test_search_parity.py": "answers of page and program",
+    "probes/test_fsdp_model.py": "models in a pretended world",
+    "probes/test_fsdp_model_truth.py": "models on real ranks",
+    "probes/test_live_jobs.py": "jobs with live checks",
+    "replay/test_programs.py": "diagnoses of recorded programs",
+    "repro/test_repro_command.py": "sample entry of the command",
+    "truth/test_behaviour.py": "programs that show what torch does",
+    "tui/test_tui_live.py": "hanging job",
+    "tui/test_tui_repro.py": "sample entry on the screen",
+}
+"""Files whose tests share what takes long to make: one worker runs all that share it, so that it is made once."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,6 +74,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Start one worker more than there are processors: the screen and the programs wait more than they compute."""
     return (os.cpu_count() or 1) + 1
+
+
+class Together(LoadScopeScheduling):  # type: ignore[misc] # pytest-xdist has no types
+    """Hands each worker one test after another, and those of `TOGETHER` all at once, the most tests first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0].rpartition("tests/")[2]
+        return TOGETHER.get(file, nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together | None:
+    """Keep together what shares something; the many small tests of the quick tier are spread as the options say.
+
+    It takes no mark: `--dist loadgroup` of pytest-xdist 3.8 groups nothing under pytest 9.2 (pytest-xdist#1386).
+    """
+    return None if tier_of(config) == "quick" else Together(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sample_entry import ENTRY, LOST, overlay
+from sample_entry import ENTRY, LOST, overlay, with_program
 
 from distkb.locale import Say
 
@@ -27,6 +27,7 @@ if "--fixed" not in sys.argv:
     sys.exit(1)
 open("settings.txt", "w").write("left by the program")
 """
+HARDWARE = 'kind: hw\nhardware: {en: "Two GPUs.", ko: "GPU 두 개."}'
 MARK = "DISTKB_TEST_MARK"
 
 
@@ -44,9 +45,21 @@ def repro(*args: str, kb: Path, **environ: str) -> subprocess.CompletedProcess[s
     )
 
 
-def test_a_failure_is_shown_live_kept_and_recognised(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A knowledge base with the sample entry, for any program; the first command that reads it compiles it for all."""
+    return overlay(tmp_path_factory.mktemp("base"), "")
+
+
+@pytest.fixture(scope="module")
+def on_hardware(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One in which it needs hardware, with what was recorded there."""
+    return overlay(tmp_path_factory.mktemp("hardware"), "", HARDWARE, recorded=f"step 1 loss 0.5\n{LOST}\n")
+
+
+def test_a_failure_is_shown_live_kept_and_recognised(base: Path, tmp_path: Path) -> None:
     """The program's output is on stderr, the answer on stdout; its artifacts are kept and hold no program."""
-    kb = overlay(tmp_path, SAYS_IT)
+    kb = with_program(base, SAYS_IT)
     done = repro("run", ENTRY, "--keep", str(tmp_path / "kept"), kb=kb)
     assert done.returncode == 0, done.stderr
     assert f"| {LOST}" in done.stderr
@@ -56,9 +69,9 @@ def test_a_failure_is_shown_live_kept_and_recognised(tmp_path: Path) -> None:
     assert kept == {"console.log", ".distkb-repro.json"}
 
 
-def test_the_answer_for_programs_says_what_was_promised_and_what_came(tmp_path: Path) -> None:
+def test_the_answer_for_programs_says_what_was_promised_and_what_came(base: Path) -> None:
     """The document has the rank, the verdict, what was seen and how the run ended; stderr is silent."""
-    kb = overlay(tmp_path, SAYS_IT)
+    kb = with_program(base, SAYS_IT)
     done = repro("run", ENTRY, "--json", kb=kb)
     answer = json.loads(done.stdout)
     assert answer["schema"] == "distkb.repro/1"
@@ -69,9 +82,9 @@ def test_the_answer_for_programs_says_what_was_promised_and_what_came(tmp_path: 
     assert done.stderr == ""
 
 
-def test_with_the_fix_it_ends_well_and_what_it_left_is_kept(tmp_path: Path) -> None:
+def test_with_the_fix_it_ends_well_and_what_it_left_is_kept(base: Path, tmp_path: Path) -> None:
     """`--fixed` gives the program its switch; what it writes is in its working directory among the artifacts."""
-    kb = overlay(tmp_path, SAYS_IT)
+    kb = with_program(base, SAYS_IT)
     kept = tmp_path / "kept"
     done = repro("run", ENTRY, "--fixed", "--keep", str(kept), kb=kb)
     assert done.returncode == 0, done.stderr + done.stdout
@@ -90,10 +103,10 @@ def test_with_the_fix_it_ends_well_and_what_it_left_is_kept(tmp_path: Path) -> N
     ],
 )
 def test_a_program_that_does_not_do_as_its_entry_says_is_complained_about(
-    tmp_path: Path, program: str, args: tuple[str, ...], complaint: str
+    base: Path, program: str, args: tuple[str, ...], complaint: str
 ) -> None:
     """Nothing shown, no clean end with the fix, something found in spite of it: exit code 1, and it says which."""
-    done = repro("run", ENTRY, *args, "--json", kb=overlay(tmp_path, program))
+    done = repro("run", ENTRY, *args, "--json", kb=with_program(base, program))
     assert done.returncode == 1
     assert complaint in json.loads(done.stdout)["complaints"]
 
@@ -110,46 +123,43 @@ def test_a_program_that_never_ends_is_ended(tmp_path: Path) -> None:
     assert 1 < run["seconds"] < 10
 
 
-def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_something_else_in_it_is_left_alone(base: Path, tmp_path: Path) -> None:
     """Artifacts never mix with or replace what is not a reproduction's."""
     kept = tmp_path / "kept"
     kept.mkdir()
     (kept / "thesis.tex").write_text("mine")
-    done = repro("run", ENTRY, "--keep", str(kept), kb=overlay(tmp_path, SAYS_IT))
+    done = repro("run", ENTRY, "--keep", str(kept), kb=with_program(base, SAYS_IT))
     assert done.returncode == 2
     assert "thesis.tex" in done.stderr
     assert (kept / "thesis.tex").read_text() == "mine"
     assert "Traceback" not in done.stderr
 
 
-def test_what_cannot_run_here_says_why(tmp_path: Path) -> None:
+def test_what_cannot_run_here_says_why(base: Path, on_hardware: Path, tmp_path: Path) -> None:
     """Hardware, a missing torch and an unknown entry are one line each, with the right exit code."""
-    hardware = 'kind: hw\nhardware: {en: "Two GPUs.", ko: "GPU 두 개."}'
-    kb = overlay(tmp_path, "", hardware, recorded=f"step 1 loss 0.5\n{LOST}\n")
-    done = repro("run", ENTRY, kb=kb)
+    done = repro("run", ENTRY, kb=on_hardware)
     assert done.returncode == 3
     assert "Two GPUs." in done.stderr
     assert f"distkb repro run {ENTRY} --recorded" in done.stderr
-    recorded = repro("run", ENTRY, "--recorded", kb=kb)
+    recorded = repro("run", ENTRY, "--recorded", kb=on_hardware)
     assert recorded.returncode == 0, recorded.stderr + recorded.stdout
     assert Say("en")("repro.as-stated.recorded", id=ENTRY, seconds="") in recorded.stdout
-    assert repro("run", "D999", kb=kb).returncode == 2
+    assert repro("run", "D999", kb=on_hardware).returncode == 2
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E "$@"\n')
     bare.chmod(0o755)
-    plain = overlay(tmp_path / "other", SAYS_IT)
     environment = {**os.environ, "DISTKB_LANG": "en"}
-    arguments = [DISTKB, "repro", "run", ENTRY, "--kb", str(plain), "--python", str(bare)]
+    arguments = [DISTKB, "repro", "run", ENTRY, "--kb", str(with_program(base, SAYS_IT)), "--python", str(bare)]
     missing = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False, timeout=120)
     assert missing.returncode == 3
     assert Say("en")("repro.reason.no-torch", python=str(bare), hardware="") in missing.stderr
 
 
-def test_the_list_says_of_every_entry_whether_it_can_run(tmp_path: Path) -> None:
+def test_the_list_says_of_every_entry_whether_it_can_run(on_hardware: Path) -> None:
     """Each entry once, with the reason where it cannot run; torch is not imported for it."""
-    kb = overlay(tmp_path, "", 'kind: hw\nhardware: {en: "Two GPUs.", ko: "GPU 두 개."}', recorded=f"{LOST}\n")
-    rows = {row["entry"]: row for row in json.loads(repro("list", "--json", kb=kb).stdout)}
-    ids = {row["id"] for row in json.loads(subprocess.check_output([DISTKB, "list", "--json", "--kb", str(kb)]))}
+    rows = {row["entry"]: row for row in json.loads(repro("list", "--json", kb=on_hardware).stdout)}
+    listed = subprocess.check_output([DISTKB, "list", "--json", "--kb", str(on_hardware)])
+    ids = {row["id"] for row in json.loads(listed)}
     assert rows.keys() == ids
     assert rows[ENTRY] == {"entry": ENTRY, "runnable": False, "reason": "hardware", "kind": "hw", "seconds": None}
     assert rows["D21"]["runnable"]
@@ -158,11 +168,11 @@ def test_the_list_says_of_every_entry_whether_it_can_run(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("lang", ["en", "ko"])
-def test_no_line_of_the_answer_is_wider_than_the_page(lang: str, tmp_path: Path) -> None:
+def test_no_line_of_the_answer_is_wider_than_the_page(lang: str, base: Path) -> None:
     """The list and the answer keep to 80 columns in both languages."""
     from distkb.report.layout import width
 
-    kb = overlay(tmp_path, SAYS_IT)
+    kb = with_program(base, SAYS_IT)
     for args in (("list",), ("run", ENTRY), ("run", ENTRY, "--fixed")):
         printed = repro(*args, kb=kb, DISTKB_LANG=lang).stdout
         assert printed.strip()
@@ -187,12 +197,12 @@ def deaf_no_more() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found through /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_nothing_is_left_when_distkb_goes(number: signal.Signals, tmp_path: Path) -> None:
+def test_nothing_is_left_when_distkb_goes(number: signal.Signals, base: Path, tmp_path: Path) -> None:
     """Killed or interrupted in the middle of a run, neither a process nor a temporary folder is left."""
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     child = "import subprocess, time\nsubprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-    kb = overlay(tmp_path, f"{child}print('{LOST}', flush=True)\ntime.sleep(600)")
+    kb = with_program(base, f"{child}print('{LOST}', flush=True)\ntime.sleep(600)")
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     environment = {**os.environ, MARK: mark, "TMPDIR": str(temporary)}
     distkb = subprocess.Popen(

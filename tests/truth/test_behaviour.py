@@ -64,7 +64,6 @@ def told(where: str) -> str:
 
 
 @pytest.mark.torchrun
-@pytest.mark.xdist_group("behaviour")
 @pytest.mark.parametrize(("program", "name"), NAMED, ids=[name for _, name in NAMED])
 def test_torch_does_what_the_catalogue_says(program: str, name: str) -> None:
     """The program sees it with every torch that the words speak of."""

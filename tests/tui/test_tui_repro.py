@@ -27,24 +27,26 @@ ENDLESS = "import time\nprint('step 1 loss 0.5', flush=True)\ntime.sleep(600)\n"
 BOTH = pytest.mark.parametrize("lang", ["en", "ko"])
 
 
-def overlay(directory: Path, program: str, repro: str) -> Path:
-    """The sample's quiet rank under another name, with a program of the test's."""
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample's quiet rank under another name, for any program; the first screen that reads it compiles it."""
     text = (DATA / "kb/entries/hangs/D2-quiet-rank/entry.yaml").read_text(encoding="utf-8")
     for old, new in (("D2", ENTRY), ("demo.rank-lost", "acme.rank-lost"), ("demo: rank", "acme: rank")):
         text = text.replace(old, new)
-    text = re.sub(r"(?ms)^repro:.*\Z", f"repro:\n  shows: [acme.rank-lost]\n  {repro}\n", text)
+    text = re.sub(r"(?ms)^repro:.*\Z", "repro:\n  shows: [acme.rank-lost]\n  launch: python\n", text)
     text = re.sub(r"(?m)^.*(?:changed=|stacks\.one-elsewhere|D10|related).*\n", "", text)
     text = text.replace("    confused_with:\n", "")
-    home = directory / "overlay/entries/hangs" / f"{ENTRY}-quiet-rank"
+    directory = tmp_path_factory.mktemp("overlay")
+    home = directory / "entries/hangs" / f"{ENTRY}-quiet-rank"
     home.mkdir(parents=True)
     (home / "entry.yaml").write_text(text, encoding="utf-8")
-    (home / "repro.py").write_text(program, encoding="utf-8")
-    return directory / "overlay"
+    return directory
 
 
-def app(kb: Path, lang: Language) -> DistkbApp:
-    """The program with the overlay."""
-    return DistkbApp(Say(lang), overlays=(kb,))
+def app(base: Path, program: str, lang: Language) -> DistkbApp:
+    """The screen with an overlay whose entry has this program: what was compiled of its texts stays true."""
+    next(base.rglob("entry.yaml")).with_name("repro.py").write_text(program, encoding="utf-8")
+    return DistkbApp(Say(lang), overlays=(base,))
 
 
 def begins(say: Say, sentence: str) -> str:
@@ -70,7 +72,7 @@ def python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @BOTH
-def test_an_entry_is_shown_live_broken_and_fixed(lang: Language, tmp_path: Path) -> None:
+def test_an_entry_is_shown_live_broken_and_fixed(lang: Language, base: Path) -> None:
     """Its output comes live, the answer says that it is the entry; with the fix it runs clean; in both languages."""
     say = Say(lang)
 
@@ -90,11 +92,11 @@ def test_an_entry_is_shown_live_broken_and_fixed(lang: Language, tmp_path: Path)
         await driven.press("escape")
         await driven.at("entry")
 
-    drive(script, app=app(overlay(tmp_path, FAILS, "launch: python"), lang), size=(120, 40))
+    drive(script, app=app(base, FAILS, lang), size=(120, 40))
 
 
 @BOTH
-def test_leaving_ends_what_runs(lang: Language, tmp_path: Path) -> None:
+def test_leaving_ends_what_runs(lang: Language, base: Path, tmp_path: Path) -> None:
     """Cancelled or left behind, the program and its folder are gone."""
     mark = tmp_path / "program-runs"
     program = f"import pathlib, os\npathlib.Path({str(mark)!r}).write_text(str(os.getpid()))\n{ENDLESS}"
@@ -116,11 +118,11 @@ def test_leaving_ends_what_runs(lang: Language, tmp_path: Path) -> None:
             await driven.at("entry")
             await driven.press("escape")
 
-    drive(script, app=app(overlay(tmp_path, program, "launch: python"), lang))
+    drive(script, app=app(base, program, lang))
 
 
 @BOTH
-def test_where_it_cannot_run_it_says_why(lang: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_it_cannot_run_it_says_why(lang: Language, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without torch nothing is offered to run."""
     monkeypatch.setattr("distkb.repro.program.modules", lambda _: {})
 
@@ -130,4 +132,4 @@ def test_where_it_cannot_run_it_says_why(lang: Language, tmp_path: Path, monkeyp
         await driven.press("r")
         assert Say(lang)("tui.repro.running", n="0") not in driven.shown
 
-    drive(script, app=app(overlay(tmp_path, FAILS, "launch: python"), lang))
+    drive(script, app=app(base, FAILS, lang))

@@ -6,6 +6,7 @@ time, nor the modules that compile it.
 
 from __future__ import annotations
 
+import gc
 import os
 import zlib
 from pathlib import Path
@@ -55,11 +56,17 @@ def build(directories: Sequence[Path], build_extra: BuildExtra, state: bytes = b
     """Load and compile knowledge bases; `CatalogueError` where the first one has an error."""
     from distkb.catalogue.load import load_sources
 
-    catalogue, problems = load_sources(directories)
-    own = [problem for problem in problems if _is_in(problem, directories[0])]
-    if own:
-        raise CatalogueError(own)
-    return compile_catalogue(catalogue, build_extra(catalogue), problems=problems, fingerprint=state)
+    collected = gc.isenabled()
+    gc.disable()  # all that is built is kept to the end: looking for garbage takes a quarter of the time
+    try:
+        catalogue, problems = load_sources(directories)
+        own = [problem for problem in problems if _is_in(problem, directories[0])]
+        if own:
+            raise CatalogueError(own)
+        return compile_catalogue(catalogue, build_extra(catalogue), problems=problems, fingerprint=state)
+    finally:
+        if collected:
+            gc.enable()
 
 
 def fingerprint(directories: Sequence[Path]) -> bytes:

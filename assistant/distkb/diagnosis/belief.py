@@ -210,6 +210,8 @@ def _certainties(table: LikelihoodTable, known: Iterable[Observation]) -> dict[s
 def _weight(table: LikelihoodTable, hypothesis: Hypothesis, observation: Observation) -> float:
     """Log ratio of the observation's probability under the hypothesis and at its background rate."""
     if observation.id in table.kinds:
+        if observation.id not in table.stated(hypothesis.id):
+            return 0.0  # most causes say nothing of it
         if not observation.present and table.points(observation.id, hypothesis.id):
             return 0.0
         p = table.probability(observation.id, hypothesis.id)
@@ -249,8 +251,9 @@ def _contributions(
     strongest: float | None,
 ) -> list[Contribution]:
     raw = [(o, certainty[o.id] * _weight(table, hypothesis, o)) for o in known]
-    once = _once_per_group(table, raw)
-    faded = _fade_repeats(table, hypothesis, once)
+    # What moves nothing was still to be the best of its group; from here on it would only be carried along.
+    moving = [(o, weight) for o, weight in _once_per_group(table, raw) if weight != 0.0]
+    faded = _fade_repeats(table, hypothesis, moving)
     return _cap_echoes(table, faded, strongest)
 
 
