@@ -145,6 +145,13 @@ class Draft:
         self.launcher = ["bash", "-c", shlex.quote(inside), self.name]
         return self
 
+    def by_torchrun(self, processes: int) -> Draft:
+        """Let torchrun start a script that python starts, once for each GPU of this machine."""
+        module = ["-m"] if self.launcher[-1:] == ["-m"] else []
+        self.launcher = ["torchrun", "--standalone", f"--nproc-per-node={processes}", *module]
+        self.options = []
+        return self
+
     def arguments_per_task(self, names: Sequence[str]) -> Draft:
         """Let the shell of each task put in these arguments of the script, behind all others."""
         if self._line.outer:
