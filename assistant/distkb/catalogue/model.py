@@ -118,7 +118,7 @@ Place = Literal[
     "falls-behind", "far-apart", "settles-early", "grows", "ends-alone-at-zero", "agrees-in-groups", "unexplained",
 ]  # fmt: skip
 """Where a pattern is looked for: program output, a person's words, the user's frames of a traceback or stack, the
-user's innermost frame of a traceback and the libraries' below it, each with `| ` and its error behind it (`raised`), all
+user's innermost frame of a traceback and the libraries' below it, each with `| ` and its error (`raised`), all
 frames of where a rank stood or failed, the libraries' too (`stack`), the user's frame in which a thread sleeps with
 no frame below it, in a call that is no Python (`asleep`); in the ranks' output side by side: `alone`, lines that only
 a few ranks printed, `unequal`, that some printed more often, `last`, the last words of ranks that left no failure,
