@@ -319,6 +319,17 @@ BAD: dict[str, Files] = {
     "config.srun-expanded-early": sbatch(
         "srun torchrun --nnodes=2 --nproc-per-node=8 --node-rank=$SLURM_NODEID --master-addr=$H t.py"
     ),
+    "config.trainer-in-one-process": {
+        "t.py": "from transformers import Trainer\nTrainer(model, args, train_dataset=d).train()\n",
+        **sbatch("python t.py", "#!/bin/bash\n#SBATCH --gres=gpu:4\n"),
+    },
+    "config.accelerate-expanded-early": sbatch(
+        "srun accelerate launch --num_machines 2 --num_processes 16 --machine_rank $SLURM_NODEID"
+        " --main_process_ip $H t.py"
+    ),
+    "config.accelerate-fixed-rank": sbatch(
+        "srun accelerate launch --num_machines 2 --num_processes 16 --machine_rank 0 --main_process_ip $H t.py"
+    ),
     "config.srun-fixed-node-rank": sbatch(
         "srun torchrun --nnodes=2 --nproc-per-node=8 --node-rank=0 --master-addr=$H t.py"
     ),

@@ -14,7 +14,7 @@ from distkb.evidence.readers.configs import read_configs
 HERE = Path(__file__).parent
 WRONG = {
     "first/wrong/accelerate-loopback.sh": "config.loopback-master",
-    "first/wrong/double-quotes.sbatch": "config.srun-expanded-early",
+    "first/wrong/double-quotes.sbatch": "config.accelerate-expanded-early",
     "first/wrong/heredoc-at-submission.sh": "config.sbatch-expanded-at-submission",
     "first/wrong/localhost-endpoint.sbatch": "config.loopback-endpoint",
     "first/wrong/nnodes-against-allocation.sbatch": "config.sbatch-nodes-differ",

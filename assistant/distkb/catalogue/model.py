@@ -112,12 +112,13 @@ Role = Literal["primary", "collateral", "context"]
 """`primary`: the line is the failure itself. `collateral`: its echo on a rank that is a witness.
 `context`: says what the run was doing or how it is set up, and is no failure."""
 Place = Literal[
-    "log", "report", "frame", "stack", "asleep", "alone", "unequal", "last", "last-differs", "last-renamed",
+    "log", "report", "frame", "raised", "stack", "asleep", "alone", "unequal", "last", "last-differs", "last-renamed",
     "other-word", "differs", "agrees", "constant", "ends-at-zero", "stands-out", "drifts", "starts-over", "rises-again",
     "takes-most", "slows", "on-both-sides", "left-behind", "changes",
     "falls-behind", "far-apart", "settles-early", "grows", "ends-alone-at-zero", "agrees-in-groups", "unexplained",
 ]  # fmt: skip
-"""Where a pattern is looked for: program output, a person's words, the user's frames of a traceback or stack, all
+"""Where a pattern is looked for: program output, a person's words, the user's frames of a traceback or stack, the
+user's innermost frame of a traceback and the libraries' below it, each with `| ` and its error (`raised`), all
 frames of where a rank stood or failed, the libraries' too (`stack`), the user's frame in which a thread sleeps with
 no frame below it, in a call that is no Python (`asleep`); in the ranks' output side by side: `alone`, lines that only
 a few ranks printed, `unequal`, that some printed more often, `last`, the last words of ranks that left no failure,

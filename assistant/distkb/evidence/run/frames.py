@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 _UNIT = re.compile(r"fsdp/fully_sharded_data_parallel\.py$")
 _FUNCTIONAL = re.compile(r"torch/(?:nn/functional|_ops|_tensor|overrides)\.py$")
 _MODULE = re.compile(r"torch/nn/modules/(?!module\.py)\w+\.py$")
+_ERROR = 400
+"""Characters of an error that are looked at behind a frame."""
 _TRACES = 20
 """Tracebacks of a process that are looked at."""
 
 
 def frames(run: Run, places: Sequence[Position], signatures: Sequence[Signature]) -> list[Observation]:
     """Signatures of frames, matched on the user's frames of the first exception of each traceback, and of stacks."""
-    wanted = Frames("frame", signatures)
+    wanted, raised = Frames("frame", signatures), Frames("raised", signatures)
     shown: list[tuple[str, Quote]] = []
     for process in run.processes:
         for trace in process.traces[:_TRACES]:
             shown += [(name, q) for name, qs in frame_hits(trace, wanted, process.rank).items() for q in qs]
+            shown += [(name, quote) for name, quote in raised_hits(trace, raised, process.rank).items()]
             frame = trace.chain.first.user_frame
             if frame is not None and through_forwards(trace.chain.first.frames):
                 shown.append(("run.module-called-in-unit", _quoted(frame, trace, process.rank)))
@@ -87,6 +90,21 @@ def frame_hits(trace: Trace, wanted: Frames, rank: int | None) -> dict[str, tupl
         if not frame.user:
             continue
         found.update((name, (_quoted(frame, trace, rank),)) for name in wanted.seen(frame.text))
+    return found
+
+
+def raised_hits(trace: Trace, wanted: Frames, rank: int | None) -> dict[str, Quote]:
+    """Frame in which an error was raised that each signature matches: the user's innermost one, or a library's below.
+
+    A frame and its error stand on one line, so that a pattern can ask for both.
+    """
+    first = trace.chain.first
+    error = f"{first.type}: {first.message}".partition("\n")[0][:_ERROR]
+    own = first.user_frame
+    found: dict[str, Quote] = {}
+    for frame in (*filter(None, [own]), *first.below):
+        names = wanted.seen(f"{frame.text} | {error}")
+        found.update((name, _quoted(frame, trace, rank)) for name in names)
     return found
 
 

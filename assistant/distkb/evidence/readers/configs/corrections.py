@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Sequence
@@ -141,6 +142,29 @@ class Draft:
         joint = "_" if self.name == "accelerate" else "-"
         own = " ".join(f"--{key.replace('_', joint)}={value}" for key, value in options.items())
         inside = f'exec {" ".join(self.launcher)} {own} "$@"'
+        self.launcher = ["bash", "-c", shlex.quote(inside), self.name]
+        return self
+
+    def by_torchrun(self, processes: int) -> Draft:
+        """Let torchrun start a script that python starts, once for each GPU of this machine."""
+        module = ["-m"] if self.launcher[-1:] == ["-m"] else []
+        self.launcher = ["torchrun", "--standalone", f"--nproc-per-node={processes}", *module]
+        self.options = []
+        return self
+
+    def arguments_per_task(self, names: Sequence[str]) -> Draft:
+        """Let the shell of each task put in these arguments of the script, behind all others."""
+        if self._line.outer:
+            return self
+        own: list[str] = []
+        kept: list[str] = []
+        words = iter(self.rest)
+        for word in words:
+            name, equals, _ = word.strip("\"'").partition("=")
+            taken = [word] if equals or name not in names else [word, *itertools.islice(words, 1)]
+            (own if name in names else kept).extend(taken)
+        self.rest = kept
+        inside = f'exec {" ".join(self.launcher)} "$@" {" ".join(own)}'
         self.launcher = ["bash", "-c", shlex.quote(inside), self.name]
         return self
 

@@ -58,6 +58,7 @@ _TRAINER = frozenset({"strategy", "devices", "num_nodes", "accelerator", "precis
 _HINT = re.compile(
     r"\b(?:\w*TrainingArguments|\w*Strategy|\w*Trainer|Accelerator|DeepSpeedPlugin|initialize|FSDP|MixedPrecision"
     r"|FullyShardedDataParallel\w*|\w*GradScaler|wrap|[A-Z]\w+Config)\s*\("
+    r"|\bclass \w+\([^)\n]{0,80}Trainer\b"
     r"|\breturn\b[^\n]{0,120}\boptim\.[A-Z]|\boptim\.[A-Z]\w*\s*\(|\bfrom torch\.optim import\b"
 )
 """Cheap test that comes before the parser."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from distkb.evidence.readers.configs import (
     rules_accelerate,
+    rules_alone,
     rules_arguments,
     rules_deepspeed,
     rules_engines,
@@ -39,4 +40,5 @@ RULES: tuple[ConfigRule, ...] = (
     *rules_shapes.RULES,
     *rules_machines.RULES,
     *rules_ports.RULES,
+    *rules_alone.RULES,
 )

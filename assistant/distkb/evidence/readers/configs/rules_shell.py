@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from distkb.evidence.readers.configs.corrections import PER_TASK, Draft
 from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, number
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, instead, short
-from distkb.evidence.readers.configs.launch_command import assigned, expansions
+from distkb.evidence.readers.configs.launch_command import as_item, assigned, expansions
 from distkb.evidence.readers.configs.placement import (
     TORCHRUN,
     allocation_of,
@@ -19,9 +19,13 @@ from distkb.evidence.readers.configs.placement import (
 from distkb.evidence.readers.configs.rules_rendezvous import OWN_NAME
 from distkb.evidence.readers.configs.shell_file import Submitted
 from distkb.evidence.readers.configs.shell_words import NAME, WordPart
+from distkb.evidence.readers.configs.slurm_options import behind
 
 _PER_NODE = frozenset({"node_rank", "machine_rank", "local_addr"})
 """Options that have to differ from node to node."""
+_RANKS_OF_NODES = {"node_rank": "$SLURM_NODEID", "machine_rank": "$SLURM_NODEID"}
+_A_RANK = re.compile(r"(?i)(?:^|[-_])(?:rank|node)(?:[-_]?id)?$")
+"""Arguments of scripts for the rank: `--rank`, `--local_rank`, `--node-id`."""
 _SLURM_NAME = re.compile(r"\$\{?(?:SLURM_\w+|SLURMD_NODENAME)\b(?!:)")
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK")
 _LITERAL = re.compile(r"\$\{?[A-Za-z_]|\$\(")
@@ -38,30 +42,57 @@ def _early(item: ConfigValue, name: str) -> WordPart | None:
 
 
 def needs_no_rank(command: ConfigPart) -> bool:
-    """Whether torchrun numbers the nodes by itself, as every rendezvous but the static one does."""
-    return command.name in TORCHRUN and command.value("rdzv_backend") not in (None, "static")
+    """Whether the nodes number themselves, as in every rendezvous of torchrun and Accelerate but the static one."""
+    return command.name in {*TORCHRUN, "accelerate"} and command.value("rdzv_backend") not in (None, "static")
 
 
 def early(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """What differs from task to task must be put in by the shell of each task."""
-    del job
     if srun_of(part) is None:
         return
+    identity = "config.accelerate-expanded-early" if part.name == "accelerate" else "config.srun-expanded-early"
     for name, item in part.root.items():
         piece = _early(item, name)
-        if piece is None or (name == "node_rank" and needs_no_rank(part)):
+        if piece is None or (name in _RANKS_OF_NODES and needs_no_rank(part)):
             continue
         flag = "--" + (name if part.name == "accelerate" else name.replace("_", "-"))
-        found = hit("config.srun-expanded-early", part, item, part.line, variable=_plain(piece), flag=flag)
+        found = hit(identity, part, item, part.line, variable=_plain(piece), flag=flag)
         draft = Draft(part, frees=True)
-        per_node = {"node_rank": "$SLURM_NODEID", "machine_rank": "$SLURM_NODEID"}
-        yield instead(found, draft.per_task(**{name: per_node.get(name, f'"{piece.text}"')}).text())
+        yield instead(found, draft.per_task(**{name: _RANKS_OF_NODES.get(name, f'"{piece.text}"')}).text())
     own: dict[str, ConfigValue] = part.extra.get("per_task", {})
+    alike = {name: item for name, item in own.items() if part.name == "python" and name in _RANKS}
     for name, item in own.items():
         piece = _early(item, name)
-        if piece is not None:
-            found = hit("config.srun-expanded-early", part, item, part.line, variable=_plain(piece), flag=name)
+        if piece is not None and name not in alike:
+            found = hit(identity, part, item, part.line, variable=_plain(piece), flag=name)
             yield instead(found, Draft(part, frees=True).text())
+    # A script that is started without a launcher takes these for the ranks of the group.
+    alike = {name: item for name, item in (alike | _rank_arguments(part)).items() if _early(item, name) is not None}
+    if alike and may_be_several(part, job):
+        name, first = next(iter(alike.items()))
+        found = hit("config.rank-exported", part, *alike.values(), part.line, names=", ".join(alike), name=name,
+                    shown=short(first.shown))  # fmt: skip
+        yield instead(found, Draft(part, frees=True).arguments_per_task([*alike]).text())
+
+
+def _rank_arguments(part: ConfigPart) -> dict[str, ConfigValue]:
+    """Return the arguments of a script that python starts which say by their names that they are a rank."""
+    words = part.extra["line"].rest if part.name == "python" else ()
+    given: dict[str, ConfigValue] = {}
+    for word, value in zip(words, (*words[1:], None), strict=False):
+        name, equals, _ = word.text.partition("=")
+        if name.startswith("-") and _A_RANK.search(name):
+            given[name] = as_item(behind(word, len(name) + 1) if equals or value is None else value)
+    return given
+
+
+def may_be_several(part: ConfigPart, job: ConfigContext) -> bool:
+    """Whether srun starts a command more than once: by the number of its tasks, or else of the nodes of its job."""
+    allocation = allocation_of(part, job)
+    tasks = total_tasks(part, allocation)
+    if tasks is None:
+        return allocation is not None and (nodes_of(allocation) or 1) > 1
+    return tasks > 1
 
 
 def _plain(piece: WordPart) -> str:
@@ -101,13 +132,10 @@ def ranks(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     """Every task of srun gets what the batch shell exports: one RANK for all."""
     if part.name != "python":
         return
-    allocation = allocation_of(part, job)
-    tasks = total_tasks(part, allocation)
     srun = srun_of(part)
-    if srun is None or (tasks is not None and tasks < 2):
+    if srun is None or not may_be_several(part, job):
         return
-    if tasks is None and (allocation is None or (nodes_of(allocation) or 1) < 2):
-        return
+    tasks = total_tasks(part, allocation_of(part, job))
     own: dict[str, ConfigValue] = part.extra.get("per_task", {})
     given = {
         name: item
@@ -191,7 +219,7 @@ RULES = (
     *(
         ConfigRule(ids=ids, kinds=("command",), check=check)
         for ids, check in (
-            (("config.srun-expanded-early",), early),
+            (("config.srun-expanded-early", "config.accelerate-expanded-early"), early),
             (("config.srun-never-expanded",), literal),
             (("config.srun-not-exported",), exported),
             (("config.rank-exported", "config.world-size-differs"), ranks),

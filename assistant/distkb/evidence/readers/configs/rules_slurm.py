@@ -137,8 +137,10 @@ def fixed(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
         if srun_of(command) is None or nodes is None or nodes < 2:
             continue
         if rank is not None and number(rank.value) is not None and not needs_no_rank(command):
-            key = "machine_rank" if command.name == "accelerate" else "node_rank"
-            found = hit("config.srun-fixed-node-rank", part, rank, command.line, rank=rank.shown, nodes=nodes)
+            by_accelerate = command.name == "accelerate"
+            key = "machine_rank" if by_accelerate else "node_rank"
+            identity = "config.accelerate-fixed-rank" if by_accelerate else "config.srun-fixed-node-rank"
+            found = hit(identity, part, rank, command.line, rank=rank.shown, nodes=nodes)
             yield instead(found, Draft(command).per_task(**{key: "$SLURM_NODEID"}).text())
         inside: dict[str, ConfigValue] = command.extra.get("per_task", {})
         address = inside.get("MASTER_ADDR")
@@ -182,7 +184,7 @@ RULES = (
                 ),
                 counts,
             ),
-            (("config.srun-fixed-node-rank", "config.master-addr-own-name"), fixed),
+            (("config.srun-fixed-node-rank", "config.accelerate-fixed-rank", "config.master-addr-own-name"), fixed),
             (("config.srun-one-task",), plain_python),
         )
     ),

@@ -184,9 +184,11 @@ def split_without_seed(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _drawn_parts(function: Function, job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield random numbers by which a function chooses which of the data it takes."""
     walk = job.project.walk(function)
-    chosen = {
-        name for node in nodes(function.node) if isinstance(node, ast.Subscript) for name in words(node.slice)
-    } | {name for site in walk.sites if last(site.node.func) == "Subset" for name in words(site.node)}
+    taken = [node for node in nodes(function.node) if isinstance(node, ast.Subscript)]
+    chosen = {name for node in taken if isinstance(node.ctx, ast.Load) for name in words(node.slice)}
+    chosen |= {name for site in walk.sites if last(site.node.func) == "Subset" for name in words(site.node)}
+    # What says where something is written hides or replaces parts of a batch, and divides nothing.
+    chosen -= {name for node in taken if isinstance(node.ctx, ast.Store) for name in words(node.slice)}
     for made in walk.assignments:
         calls = [node for node in nodes(made.value) if isinstance(node, ast.Call)]
         drawn = next((call for call in calls if canonical(call.func, function.script) in _DRAWS), None)

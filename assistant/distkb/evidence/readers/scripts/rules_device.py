@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -20,6 +21,8 @@ _SETTERS = frozenset({"torch.cuda.set_device", "torch.xpu.set_device", "torch.ac
 _WRAPPERS = frozenset(
     {"torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"}
 )
+_INIT = "torch.distributed.init_process_group"
+_LOOPBACK = re.compile(r"(?:tcp://)?(?:127\.0\.0\.1|localhost|\[?::1\]?)(?::|$)")
 _FORMS = ("cuda:%d", "cuda:%s", "cuda:%i")
 _LOCAL = Wanted(variables=frozenset({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}))
 
@@ -68,31 +71,51 @@ def _numbered(node: ast.expr) -> ast.expr | None:
 
 def rank_from_local(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield RANK, or the rank of the default group, that is given the number which counts on every node from 0."""
+    found = [
+        hit(_RANK, function, node, source=source)
+        for function in job.project.functions
+        for node in walk(function.node)
+        for value in _ranks_given(node, function)
+        if isinstance(node, (ast.Call, ast.Assign)) and (source := plainly(value, function, job, _LOCAL)) is not None
+    ]
+    # Where the ranks meet at this machine's own address there is no other one, and both numbers are the same.
+    if found and not _is_one_machine(job):
+        yield from found
+
+
+def _is_one_machine(job: ScriptContext) -> bool:
+    """Whether the code itself says that all ranks meet at the loopback address."""
     for function in job.project.functions:
         for node in walk(function.node):
-            for value in _ranks_given(node, function):
-                source = plainly(value, function, job, _LOCAL)
-                if source is not None and isinstance(node, (ast.Call, ast.Assign)):
-                    yield hit(_RANK, function, node, source=source)
+            addresses = list(_set_to(node, "MASTER_ADDR", defaults=False))
+            if isinstance(node, ast.Call) and canonical(node.func, function.script) == _INIT:
+                addresses += filter(None, [keyword(node, "init_method")])
+            if any(_LOOPBACK.match(str(constant(value))) for value in addresses):
+                return True
+    return False
 
 
 def _ranks_given(node: ast.AST, function: Function) -> Iterator[ast.expr]:
     """Yield what a statement or call makes the global rank."""
-    if isinstance(node, ast.Assign) and environment(node.targets[0]) == "RANK":
+    yield from _set_to(node, "RANK", defaults=True)
+    if isinstance(node, ast.Call) and canonical(node.func, function.script) == _INIT:
+        yield from filter(None, [keyword(node, "rank")])
+
+
+def _set_to(node: ast.AST, name: str, *, defaults: bool) -> Iterator[ast.expr]:
+    """Yield what a statement or call sets a variable of the environment to; `defaults`: or where it has none."""
+    if isinstance(node, ast.Assign) and environment(node.targets[0]) == name:
         yield node.value
     if not isinstance(node, ast.Call):
         return
-    name = dotted(node.func)
-    if name.endswith(("environ.setdefault", "os.putenv")) and len(node.args) > 1 and constant(node.args[0]) == "RANK":
+    called = dotted(node.func)
+    sets = ("environ.setdefault", "os.putenv") if defaults else ("os.putenv",)
+    if called.endswith(sets) and len(node.args) > 1 and constant(node.args[0]) == name:
         yield node.args[1]
-    given = keyword(node, "RANK") if name.endswith("environ.update") else None
-    if name.endswith("environ.update"):
+    if called.endswith("environ.update"):
         tables = [one for one in node.args if isinstance(one, ast.Dict)]
-        yield from (v for one in tables for k, v in zip(one.keys, one.values, strict=True) if constant(k) == "RANK")
-    if canonical(node.func, function.script) == "torch.distributed.init_process_group":
-        given = keyword(node, "rank")
-    if given is not None:
-        yield given
+        yield from (v for one in tables for k, v in zip(one.keys, one.values, strict=True) if constant(k) == name)
+        yield from filter(None, [keyword(node, name)])
 
 
 RULES = (

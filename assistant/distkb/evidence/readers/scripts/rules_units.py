@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.made import literals, made_by, meanings, setting
+from distkb.evidence.readers.scripts.made import made_by, meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.number_types import some_types_of
 from distkb.evidence.readers.scripts.project import Function
 
 _MIXED, _TIED = "script.frozen-and-trained-in-unit", "script.tied-weight-in-two-units"
@@ -150,7 +151,7 @@ def under_autocast(job: ScriptContext) -> Iterator[ScriptFinding]:
             if not isinstance(block, ast.Call) or kind not in {kinds.FSDP1, kinds.FSDP2}:
                 continue
             given = keyword(block, "dtype") or (block.args[1] if len(block.args) > 1 else None)
-            types = _names(given, function, job) if given is not None else {"float16"}
+            types = some_types_of(given, function, job) if given is not None else {"float16"}
             if constant(keyword(block, "enabled")) is not False and types and not types & told:
                 values = {"call": shown(site.node.func), "block": shown(block), "type": min(told)}
                 yield hit(_AUTOCAST, function, site.node, **values)
@@ -164,27 +165,8 @@ def _type(call: ast.Call, name: str, function: Function, job: ScriptContext) -> 
     for value, scope in meanings(given, function, job.project) if given is not None else ():
         if isinstance(value, ast.Call):
             kept = keyword(value, "param_dtype") or next(iter(value.args), None)
-            found |= _names(kept, scope, job) if kept is not None else set()
+            found |= some_types_of(kept, scope, job) if kept is not None else set()
     return found
-
-
-def _chosen(value: ast.expr, function: Function, job: ScriptContext) -> list[ast.expr]:
-    """Return what a key takes out of a dictionary that is written out; any other value gives itself."""
-    if not isinstance(value, ast.Subscript):
-        return [value]
-    keys = set(literals(value.slice, function, job.project))
-    held = [one for one, _ in meanings(value.value, function, job.project) if isinstance(one, ast.Dict)]
-    pairs = [pair for one in held for pair in zip(one.keys, one.values, strict=True)]
-    return [given for key, given in pairs if constant(key) in keys]
-
-
-def _names(node: ast.expr, function: Function, job: ScriptContext) -> set[str]:
-    names = {
-        canonical(one, scope.script)
-        for value, scope in meanings(node, function, job.project)
-        for one in _chosen(value, scope, job)
-    }
-    return {name.removeprefix("torch.").replace("half", "float16") for name in names if name.startswith("torch.")}
 
 
 RULES = (

@@ -1,4 +1,4 @@
-"""Wrapped and sharded models used as if they were plain: attributes, weights, dtypes, states of the optimizer."""
+"""Wrapped and sharded models used as if they were plain: attributes, weights, states of the optimizer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.made import maker, meanings
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk, words
-from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.made import maker
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.project import Function
 
 _ATTRIBUTE, _WEIGHT = "script.attribute-of-wrapper", "script.weight-of-sharded"
-_LOW, _STATES = "script.low-precision-before-sharding", "script.optimizer-shard-of-one"
+_STATES = "script.optimizer-shard-of-one"
 _SHARDED = frozenset({kinds.FSDP1, kinds.FSDP2})
 OF_MODULES = frozenset({
     "T_destination", "add_module", "apply", "bfloat16", "broadcast_buffers", "buffers", "call_super_init",
@@ -34,8 +33,6 @@ _WHOLE = ("summon_full_params", "full_tensor", "unshard", "register_fsdp_forward
 _TAKES = frozenset(
     {"linear", "embedding", "matmul", "mm", "bmm", "einsum", "cross_entropy", "fused_linear_cross_entropy"}
 )
-_LOW_NAMES = frozenset({"bfloat16", "float16", "half"})
-_KEEPS = ("LoraConfig", "get_peft_model", "peft", "torchao", "AnyPrecisionAdamW", "master_weights", "bitsandbytes")
 
 
 def of_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -146,69 +143,6 @@ def _root(node: ast.expr) -> ast.expr | None:
     return inner if name.count(".") - dotted(inner).count(".") >= 2 else None
 
 
-def low_precision(job: ScriptContext) -> Iterator[ScriptFinding]:
-    """Yield models that are sharded and trained in low precision, so that no full-precision weights are kept."""
-    if job.mentions(*_KEEPS) or not job.mentions("backward") or not job.mentions("optim", "AdamW", "Adam", "SGD"):
-        return
-    for function in job.project.functions:
-        walked = job.project.walk(function)
-        for site in walked.sites:
-            call = site.node
-            sharding = kinds.kind_of(call, function, job.project) in _SHARDED and bool(call.args)
-            name = dotted(call.args[0]) if sharding else ""
-            if not name or (name.count(".") and not name.startswith("self.")):
-                continue
-            cast = _cast(name, call.lineno, function, job)
-            if cast is not None:
-                yield hit(_LOW, function, cast, cast=shown(cast), model=name, wrap_line=str(call.lineno))
-                break
-
-
-def _cast(name: str, before: int, function: Function, job: ScriptContext) -> ast.expr | None:
-    """Return the call that last made a model of low precision above a line."""
-    casts: list[tuple[int, ast.expr | None]] = []
-    walked = job.project.walk(function)
-    for made in walked.assigned(name, before=before):
-        if dotted(made.value) or made.index is not None:
-            return None
-        for node in nodes(made.value):
-            if isinstance(node, ast.Call):
-                casts.append((node.lineno, node if _is_low(node, function, job) else None))
-                break
-    for site in walked.sites:
-        func = site.node.func
-        if isinstance(func, ast.Attribute) and dotted(func.value) == name and site.node.lineno < before:
-            if func.attr in {"float", "double"}:
-                casts.append((site.node.lineno, None))
-            elif _is_low(site.node, function, job):
-                casts.append((site.node.lineno, site.node))
-    certain = [cast for _, cast in sorted(casts, key=lambda one: one[0])]
-    return certain[-1] if certain else None
-
-
-def _is_low(call: ast.Call, function: Function, job: ScriptContext) -> bool:
-    """Whether a call gives a module of low precision: `.half()`, `.to(torch.bfloat16)`, `dtype=torch.bfloat16`."""
-    if any(_is_low(inner, function, job) for inner in _chain(call)):
-        return True
-    if isinstance(call.func, ast.Attribute) and call.func.attr in {"bfloat16", "half"}:
-        return True
-    given = [keyword(call, "dtype"), keyword(call, "torch_dtype")]
-    given += call.args if isinstance(call.func, ast.Attribute) and call.func.attr == "to" else []
-    types = [
-        {canonical(meant, scope.script) for meant, scope in meanings(value, function, job.project)}
-        for value in given
-        if value is not None
-    ]
-    return any(one and one <= {f"torch.{name}" for name in _LOW_NAMES} for one in types)
-
-
-def _chain(call: ast.Call) -> Iterator[ast.Call]:
-    """The call on whose result this one is made: `Net()` of `Net().to(device)`."""
-    inner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    if isinstance(inner, ast.Call):
-        yield inner
-
-
 def shard_of_one(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield states of an optimizer over shards that one rank saves as they are: those of the other ranks are lost."""
     if not job.mentions("FullyShardedDataParallel", "fully_shard") or job.mentions(
@@ -236,6 +170,5 @@ def shard_of_one(job: ScriptContext) -> Iterator[ScriptFinding]:
 RULES = (
     ScriptRule(ids=(_ATTRIBUTE,), check=of_wrapper),
     ScriptRule(ids=(_WEIGHT,), check=read_weight),
-    ScriptRule(ids=(_LOW,), check=low_precision),
     ScriptRule(ids=(_STATES,), check=shard_of_one),
 )

@@ -1,8 +1,9 @@
-"""What a project keeps in settings files of its own, YAML and TOML, which its scripts read when they run."""
+"""What a project keeps in settings files of its own, YAML, TOML and JSON, which its scripts read when they run."""
 
 from __future__ import annotations
 
 import ast
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
@@ -16,9 +17,17 @@ from distkb.evidence.readers.scripts.names import constant
 from distkb.evidence.readers.scripts.source import Script
 from distkb.evidence.text.opening import UnreadableError, open_regular
 
-_READERS = frozenset({"yaml", "ruamel", "omegaconf", "hydra", "tomllib", "tomli", "toml"})
-"""Modules with which a script reads such files."""
-_SUFFIXES = frozenset({".yaml", ".yml", ".toml"})
+_READERS = {
+    "yaml": (".yaml", ".yml"),
+    "ruamel": (".yaml", ".yml"),
+    "omegaconf": (".yaml", ".yml"),
+    "hydra": (".yaml", ".yml"),
+    "tomllib": (".toml",),
+    "tomli": (".toml",),
+    "toml": (".toml",),
+    "json": (".json",),
+}
+"""Modules with which a script reads such files, and how their names end."""
 _MOST_FILES, _MOST_BYTES, _MOST_ENTRIES, _MOST_NAMES = 40, 128 << 10, 400, 5000
 _DEEPEST = 8
 
@@ -49,17 +58,18 @@ class Settings:
 
 def settings_of(scripts: Sequence[Script]) -> Settings:
     """Return the settings beside scripts that read such files, and in the folders beside them."""
-    reads = any(target.partition(".")[0] in _READERS for script in scripts for target in script.imports.values())
-    return Settings(filter(None, map(_load, _files(scripts)))) if reads else Settings()
+    modules = {target.partition(".")[0] for script in scripts for target in script.imports.values()}
+    endings = frozenset(ending for module in modules for ending in _READERS.get(module, ()))
+    return Settings(filter(None, map(_load, _files(scripts, endings)))) if endings else Settings()
 
 
-def _files(scripts: Sequence[Script]) -> list[Path]:
+def _files(scripts: Sequence[Script], endings: frozenset[str]) -> list[Path]:
     """Return the settings files in the folders from which the scripts import, and one level below."""
     found: dict[str, Path] = {}
     folders = dict.fromkeys(folder for script in scripts for folder in roots(script.path.parent))
     for folder in folders:
         for path in (one for above in (folder, *_folders(folder)) for one in _entries(above)):
-            if path.suffix in _SUFFIXES and len(found) < _MOST_FILES:
+            if path.suffix in endings and len(found) < _MOST_FILES:
                 found.setdefault(real(path), path)
     return list(found.values())
 
@@ -88,7 +98,15 @@ def _load(path: Path) -> object:
     text = data.decode("utf-8-sig", "replace")
     if len(data) > _MOST_BYTES or not text.strip():
         return None
-    return _toml(text) if path.suffix == ".toml" else _yaml(text)
+    return {".toml": _toml, ".json": _json}.get(path.suffix, _yaml)(text)
+
+
+def _json(text: str) -> object:
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found
 
 
 def _toml(text: str) -> object:
