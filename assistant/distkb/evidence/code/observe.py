@@ -24,7 +24,8 @@ from distkb.evidence.text.clean import quote_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.definitions import Function
+    from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.run.lines import Line
     from distkb.evidence.run.parting import Parting
     from distkb.evidence.run.positions import Position

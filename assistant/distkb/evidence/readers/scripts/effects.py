@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from distkb.evidence.readers.scripts.collectives import Implied, agrees, implied
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import NO_LINE, Site
 from distkb.evidence.readers.scripts.names import dotted, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function, Project
+from distkb.evidence.readers.scripts.project import Project
 
 MAX_DEPTH = 24
 """Calls of functions in one another that are followed."""

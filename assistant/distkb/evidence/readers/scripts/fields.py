@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from distkb.evidence.readers.scripts.names import keyword
 
 if TYPE_CHECKING:
-    from distkb.evidence.readers.scripts.project import Class
+    from distkb.evidence.readers.scripts.definitions import Class
 
 
 class Fields(NamedTuple):

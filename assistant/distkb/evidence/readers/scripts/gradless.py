@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext
 from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, canonical, constant, dotted, keyword, last, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _DEEPEST = 12
 _PLAIN = frozenset({"int", "float", "len", "range", "bool", "min", "max"})

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last
 from distkb.evidence.readers.scripts.names import walk as below
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function, Project
+from distkb.evidence.readers.scripts.project import Project
 
 ENDS_GRAPH = frozenset({"item", "detach", "float", "tolist", "numpy", "cpu", "data", "clone_detached"})
 _NO_GRAPH = ENDS_GRAPH | {

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.effects import Effects
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.names import last, words_of
 from distkb.evidence.readers.scripts.origins import Origins
-from distkb.evidence.readers.scripts.project import Function, Project
+from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.source import Script
 
 if TYPE_CHECKING:

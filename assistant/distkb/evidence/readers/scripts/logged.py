@@ -14,7 +14,8 @@ from distkb.evidence.readers.scripts.names import constant, keyword, last
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.definitions import Function
+    from distkb.evidence.readers.scripts.project import Project
 
 _HELD = frozenset({"callback_metrics", "logged_metrics", "progress_bar_metrics"})
 """Where the trainer keeps what was logged."""

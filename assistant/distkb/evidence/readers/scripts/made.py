@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.fields import fields_of
 from distkb.evidence.readers.scripts.flow import LOOPED, NO_LINE, Assignment
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last
-from distkb.evidence.readers.scripts.project import Function, Project
+from distkb.evidence.readers.scripts.project import Project
 
 Meaning = tuple[ast.expr, Function]
 """An expression, and the function in which it stands."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.amounts import amounts, is_parameter, may_be_batch
 from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
+from distkb.evidence.readers.scripts.definitions import around
 from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.fields import Fields, fields_of
 from distkb.evidence.readers.scripts.flow import LOOPED, Assignment, item_of
@@ -30,16 +31,16 @@ from distkb.evidence.readers.scripts.outside import (
     Reason,
     of_library,
 )
-from distkb.evidence.readers.scripts.project import around
 from distkb.evidence.readers.scripts.ranks import FLAGS, is_rank
 from distkb.evidence.readers.scripts.trail import MOST, Trail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from distkb.evidence.readers.scripts.definitions import Class, Function
     from distkb.evidence.readers.scripts.effects import Effects
     from distkb.evidence.readers.scripts.made import Meaning
-    from distkb.evidence.readers.scripts.project import Class, Function, Project
+    from distkb.evidence.readers.scripts.project import Project
 
 MOST_FOLLOWED = 60_000
 """Expressions looked at in one project. The largest public ones need fewer than 5,000."""

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.names import dotted, last, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function, Project
+from distkb.evidence.readers.scripts.project import Project
 
 SHARDS = ("fully_shard", "FullyShardedDataParallel", "FSDP", "FullyShardedDataParallelPlugin", "FSDPStrategy",
           "ModelParallelStrategy")  # fmt: skip

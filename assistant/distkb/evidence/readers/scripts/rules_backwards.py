@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _SECOND = "script.second-backward"
 _BY_HAND = ("no_sync", "require_backward_grad_sync", "prepare_for_backward")
@@ -64,7 +64,7 @@ def _runs(site: Site, function: Function, job: ScriptContext, depth: int = 0) ->
 
 
 def _shards_by_plugin(job: ScriptContext) -> bool:
-    return job.project.has_sharding_plugin or job.mentions("DeepSpeedPlugin", "deepspeed")
+    return job.project.declared.has_sharding_plugin or job.mentions("DeepSpeedPlugin", "deepspeed")
 
 
 def _keeps_graph(site: Site) -> bool:

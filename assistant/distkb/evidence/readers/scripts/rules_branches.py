@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import msgspec
 
 from distkb.evidence.readers.scripts.collectives import Implied, implied
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Guard, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _IDS = {
     "collective": "script.collective-on-some-ranks",
@@ -177,7 +177,7 @@ def _inside(call: ast.Call, function: Function, job: ScriptContext, depth: int =
     need = implied(call, function, job.project)
     if need is not None and need.category in _WHEREVER:
         return (need.name,)
-    if job.project.has_third_stage and last(call.func) in {"from_pretrained", "from_config"}:
+    if job.project.declared.has_third_stage and last(call.func) in {"from_pretrained", "from_config"}:
         owner = last(call.func.value) if isinstance(call.func, ast.Attribute) else ""
         if "Model" in owner or "For" in owner:
             return (f"deepspeed.zero.Init({owner})",)

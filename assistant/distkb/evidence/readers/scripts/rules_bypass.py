@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import TOGETHER
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.gradless import Gradless
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _METHOD, _COPY = "script.method-past-sharding", "script.copy-of-sharded"
 _REENTRANT, _JOIN = "script.reentrant-with-unused", "script.collective-in-join"

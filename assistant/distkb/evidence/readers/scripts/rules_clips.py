@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning
 from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _CLIPS = "script.clips-own-shards"
 _LISTS = frozenset({"list", "tuple", "iter", "filter", "sorted", "reversed"})

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head, statements
 from distkb.evidence.readers.scripts.collectives import TOGETHER
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.outside import Origin, Reason
-from distkb.evidence.readers.scripts.project import Function
 
 _IDS: dict[Origin, str] = {
     "measure": "script.decided-by-own-measure",

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.blocks import exits, statements
 from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _DECODED, _GENERATED = "script.decoding-ends-alone", "script.generate-not-synced"
 _JOINS = frozenset({"cat", "concat", "hstack"})
@@ -111,7 +111,7 @@ def _is_sharded(node: ast.expr, function: Function, line: int, job: ScriptContex
         inner = inner.args[0]
     if kinds.is_sharded(inner, function, job.project, line):
         return True
-    return kinds.kind_of(inner, function, job.project, line) == kinds.ENGINE and job.project.has_third_stage
+    return kinds.kind_of(inner, function, job.project, line) == kinds.ENGINE and job.project.declared.has_third_stage
 
 
 RULES = (

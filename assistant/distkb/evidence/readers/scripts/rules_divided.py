@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, has_spread, keyword, last, shown, words
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import is_rank
 
 _WHOLE = "script.wrapped-for-whole-job"

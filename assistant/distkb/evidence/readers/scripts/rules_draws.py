@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
@@ -20,7 +21,6 @@ from distkb.evidence.readers.scripts.names import (
     words,
 )
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _DRAWN = "script.one-seed-draws-batches"
 _DRAWS = frozenset(

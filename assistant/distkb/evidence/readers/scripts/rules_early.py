@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _WHOLE, _BEFORE = "script.loaded-before-third-stage", "script.loaded-before-group"
 _LOADS = frozenset({"from_pretrained", "from_config"})
@@ -86,7 +86,7 @@ def _excludes(one: Site, other: Site) -> bool:
 def before_group(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that every rank loads in full above the process group, where rank 0's weights are sent on."""
     told = job.mentions("broadcast_from_rank0", "FSDP_CPU_RAM_EFFICIENT_LOADING", "cpu_ram_efficient_loading")
-    if not told and not (job.mentions("Accelerator") and job.project.spread in {kinds.FSDP1, kinds.FSDP2}):
+    if not told and not (job.mentions("Accelerator") and job.project.declared.spread in {kinds.FSDP1, kinds.FSDP2}):
         return
     for function in job.project.functions:
         sites = job.project.walk(function).sites

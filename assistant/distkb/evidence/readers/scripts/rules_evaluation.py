@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.graphs import Graphs
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _GRAPHS = "script.evaluation-builds-graph"
 _EVALUATES = re.compile(r"(?i)^_?(?:run_)?(?:eval|evaluate|evaluation|validate|validation|valid|test|dev)(?:_|$)")

@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, shown, words
-from distkb.evidence.readers.scripts.project import Function
 
 _CLEARED, _TRACKED = "script.cleared-by-every-rank", "script.tracker-on-every-rank"
 _OWN = re.compile(r"(?i)rank|main|master|primary|chief|leader|\bgpu\b|gpu_id|process|worker|temp|tmp|host|node|device")

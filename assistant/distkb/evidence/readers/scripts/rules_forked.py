@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_workers import loaded_by_workers
 
 _CUDA = "script.cuda-in-worker"

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import makers
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.rules_model import wrappings
 
 _AGAIN, _INNER, _SPREAD = "script.forward-twice-with-buffers", "script.forward-past-root", "script.map-in-every-process"
@@ -107,7 +107,8 @@ def _is_net(name: str, function: Function, job: ScriptContext) -> bool:
 
 def past_root(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield forwards that leave out the root of a sharded model: `model.module(x)`, `model.forward(x)`."""
-    is_spread = job.project.has_sharded or job.project.has_sharding_plugin
+    declared = job.project.declared
+    is_spread = declared.has_sharded or declared.has_sharding_plugin
     for function in job.project.functions if is_spread else ():
         for site in job.project.walk(function).sites:
             named = site.node.func
@@ -124,9 +125,9 @@ def past_root(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _is_unwrapped(named: ast.expr, site: Site, function: Function, job: ScriptContext) -> bool:
     """Whether a forward is that of the model inside of one that a plugin of Accelerate's shards."""
-    project = job.project
-    in_place = project.spread in {"fsdp2", "zero3"} or project.has_third_stage or job.mentions("fsdp_version")
-    if in_place or not project.has_sharding_plugin or not isinstance(named, ast.Name):
+    declared = job.project.declared
+    in_place = declared.spread in {"fsdp2", "zero3"} or declared.has_third_stage or job.mentions("fsdp_version")
+    if in_place or not declared.has_sharding_plugin or not isinstance(named, ast.Name):
         return False
     if "summon_full_params" in site.where.entered:
         return False

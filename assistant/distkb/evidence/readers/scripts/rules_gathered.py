@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import STATES
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
 from distkb.evidence.readers.scripts.names import canonical, has_spread, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _WHOLE, _DEFAULT = "script.full-state-on-every-rank", "script.state-without-type"
 _SAVES = frozenset({"torch.save", "safetensors.torch.save_file", "save_checkpoint", "save_pretrained"})
@@ -29,7 +29,7 @@ def _saves(job: ScriptContext) -> bool:
 
 def on_every_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield calls that ask for the whole state of a sharded model without leaving it to one rank's host memory."""
-    if not job.project.has_sharded or not _saves(job):
+    if not job.project.declared.has_sharded or not _saves(job):
         return
     told: set[int] = set()
     for function, site in job.sites():

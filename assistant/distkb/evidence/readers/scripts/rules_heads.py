@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by, meanings
 from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _HEADS = "script.view-of-all-heads"
 _VIEWS = frozenset({"view", "reshape", "unflatten", "rearrange"})

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.blocks import head
 from distkb.evidence.readers.scripts.collectives import TOGETHER
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import LOOPED
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, makers, meanings
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _DIVIDED = "script.share-divided-by-whole"
 _VIEWS = frozenset({"enumerate", "tqdm", "track", "iter", "list", "trange"})

@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
 from distkb.evidence.readers.scripts.names import constant, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _SIZES, _OTHER = "script.mesh-too-large", "script.other-dimension"

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, made_by, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_forwards import has_norm
 from distkb.evidence.readers.scripts.rules_model import given_to_ddp, wrappings
 from distkb.evidence.readers.scripts.rules_unused import models

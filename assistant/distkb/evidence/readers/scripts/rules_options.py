@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _TWICE, _MAYBE = "script.option-given-twice", "script.option-may-be-given-twice"
 _OF_PLUGINS = {"checkpoint_io": "CheckpointIO", "precision_plugin": "Precision", "cluster_environment": "Environment"}

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.collectives import TOGETHER, is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by
 from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.parts import SHARDS, is_unit, picked_parts
-from distkb.evidence.readers.scripts.project import Function
 
 _SET, _THREAD = "script.collective-over-set", "script.collective-in-thread"
 _NUMBERED, _PARTS = "script.numbered-by-set", "script.parts-over-set"

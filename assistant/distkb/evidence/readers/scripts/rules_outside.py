@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import PARAMETERS
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.graphs import is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import maker
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _OUTSIDE = "script.parameters-outside-ddp"
 _WRAPS = frozenset({"prepare", "prepare_model", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard",

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import LOOPED, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
 from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import children, nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _OVER = "script.input-written-over"
 _READS = re.compile(

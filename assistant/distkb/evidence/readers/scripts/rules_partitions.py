@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _STATE, _READ = "script.state-of-partitioned", "script.weight-of-partitioned"
 _TWO, _MAP = "script.two-models-one-engine", "script.map-with-sharding"
@@ -25,7 +25,7 @@ _SEVERAL = 2
 
 def state(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield states that are taken from the module inside of an engine whose parameters are partitioned."""
-    if not job.project.has_third_stage or job.mentions(*_GATHERS):
+    if not job.project.declared.has_third_stage or job.mentions(*_GATHERS):
         return
     for function, site in job.sites():
         named = site.node.func
@@ -48,7 +48,7 @@ def _is_engine(node: ast.expr, function: Function, job: ScriptContext, line: int
 
 def weights(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield computations with the parameters of an engine whose parameters are partitioned, outside of a gather."""
-    if not job.project.has_third_stage or job.mentions(*_GATHERS):
+    if not job.project.declared.has_third_stage or job.mentions(*_GATHERS):
         return
     for function in job.project.functions:
         for node in nodes(function.node):
@@ -147,8 +147,8 @@ def _is_deepspeed(call: ast.Call) -> bool:
 
 def mapped(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that are loaded by a map of devices and then sharded over the ranks."""
-    third = job.project.has_third_stage
-    if not third and not job.project.has_sharding_plugin:
+    third = job.project.declared.has_third_stage
+    if not third and not job.project.declared.has_sharding_plugin:
         return
     for function, site in job.sites():
         call = site.node
@@ -165,7 +165,7 @@ def mapped(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def apart(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield optimizers that `prepare` gets behind their model, of whose whole parameters they were made before."""
-    if not job.project.has_sharding_plugin and not job.mentions("DeepSpeedPlugin"):
+    if not job.project.declared.has_sharding_plugin and not job.mentions("DeepSpeedPlugin"):
         return
     for function, site in job.sites():
         call = site.node

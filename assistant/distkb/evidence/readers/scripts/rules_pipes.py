@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, words, words_of
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _FULL = "script.pipe-not-emptied"
 _WAITS_AT_ONCE = frozenset({"subprocess.call", "subprocess.check_call"})

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, literals, meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, has_spread, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _SIZE, _ABSENT = "script.size-policy-too-large", "script.policy-class-absent"
 _NAMED = "script.policy-name-absent"

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, meanings
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _NO_DEVICE, _LATE = "script.no-device-set", "script.device-set-late"

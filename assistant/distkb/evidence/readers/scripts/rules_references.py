@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, setting
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _SAME, _GROUPS = "script.reference-is-policy", "script.groups-not-whole"
 _SECOND = frozenset({"DPOTrainer", "KTOTrainer", "BCOTrainer", "OnlineDPOTrainer"})

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Made, maker
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last
-from distkb.evidence.readers.scripts.project import Function
 
 _COUNTERS = frozenset({"step", "epoch", "global_step", "iteration", "iter", "start_epoch", "start_step", "next_epoch"})
 _OTHERS = ("load_state", "load_checkpoint", "resume_from_checkpoint", "set_optimizer_state_dict", "set_state_dict",

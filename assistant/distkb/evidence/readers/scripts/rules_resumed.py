@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, made_by, meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, has_spread, keyword, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _FOUND, _OFFLOAD = "script.resumed-by-own-disk", "script.offload-over-nccl"
 _LOADS = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict", "broadcast_object_list", "broadcast")

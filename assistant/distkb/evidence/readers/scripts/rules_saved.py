@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, maker
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, words
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _SAVED = "script.shards-saved-on-main"
 _GATHERS = frozenset({"full_tensor", "get_model_state_dict", "full_state_dict", "unshard", "summon_full_params"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
-from distkb.evidence.readers.scripts.project import Function
 
 _SETTINGS = {"split_batches": True, "step_scheduler_with_optimizer": False}
 """Settings of Accelerator with which a prepared schedule is stepped once per call (accelerate/scheduler.py)."""

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.collectives import implied, is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.outside import Reason
-from distkb.evidence.readers.scripts.project import Function
 
 _LENGTH, _CPU = "script.gathered-by-own-length", "script.cpu-tensor-over-nccl"
 _GATHERS = {"all_gather": 1, "all_gather_into_tensor": 1, "all_gather_base": 1, "gather": 0, "gather_for_metrics": 0}

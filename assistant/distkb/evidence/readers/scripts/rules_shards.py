@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, shown, words
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_resumed import offloads
 
 _FOREIGN, _PLACED = "script.optimizer-without-dtensor", "script.offloaded-made-on-gpu"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, made_by, meanings
@@ -21,7 +22,6 @@ from distkb.evidence.readers.scripts.names import (
     words,
 )
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _BARE, _COUNTED = "script.forward-past-engine", "script.accumulation-by-hand"
 _CLIPPED, _SUM = "script.gradients-beside-engine", "script.loss-summed"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by, meanings
 from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _TAKEN, _USUAL, _KEPT = "script.store-on-taken-port", "script.store-keeps-default-timeout", "script.store-keys-stay"

@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, has_spread, last, shown, words
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _UNDIVIDED = "script.train-loader-not-prepared"
 _LOADERS = frozenset({"DataLoader", "StatefulDataLoader", "MultiEpochsDataLoader"})

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, made_by
 from distkb.evidence.readers.scripts.names import (
@@ -20,7 +21,6 @@ from distkb.evidence.readers.scripts.names import (
     words,
 )
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.rules_model import given_to_ddp, wrappings
 from distkb.evidence.readers.scripts.things import Event, Thing
 

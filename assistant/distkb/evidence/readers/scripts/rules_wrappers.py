@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import maker, meanings
 from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _ATTRIBUTE, _WEIGHT = "script.attribute-of-wrapper", "script.weight-of-sharded"
 _LOW, _STATES = "script.low-precision-before-sharding", "script.optimizer-shard-of-one"

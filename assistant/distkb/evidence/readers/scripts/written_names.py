@@ -11,7 +11,8 @@ from distkb.evidence.readers.scripts.names import dotted, last
 from distkb.evidence.readers.scripts.nodes import nodes
 
 if TYPE_CHECKING:
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.definitions import Function
+    from distkb.evidence.readers.scripts.project import Project
 
 _CHECKPOINTS = re.compile(r"(?i)step|epoch|iter|ckpt|checkpoint|snapshot|model|state|^\{\}(?:\.pth?|\.ckpt|\.bin)?$")
 _SAVES = re.compile(r"(?i)save|dump|write|^open$|mkdir|makedirs")
