@@ -9,13 +9,7 @@ from distkb.evidence.readers.configs.corrections import PER_TASK, Draft
 from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, number
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, instead, short
 from distkb.evidence.readers.configs.launch_command import assigned, expansions
-from distkb.evidence.readers.configs.placement import (
-    TORCHRUN,
-    allocation_of,
-    nodes_of,
-    srun_of,
-    total_tasks,
-)
+from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of, nodes_of, srun_of, total_tasks
 from distkb.evidence.readers.configs.rules_rendezvous import OWN_NAME
 from distkb.evidence.readers.configs.shell_file import Submitted
 from distkb.evidence.readers.configs.shell_words import NAME, WordPart

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.readers.scripts.names import canonical, has_spread, last, words
+from distkb.evidence.readers.scripts.arguments import has_spread
+from distkb.evidence.readers.scripts.names import canonical, last, words
 from distkb.evidence.readers.scripts.things import OF_ITS_OWN, EventKind, Mark, Thing
 
 if TYPE_CHECKING:

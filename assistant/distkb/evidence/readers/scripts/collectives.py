@@ -8,9 +8,10 @@ from typing import Literal
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.metrics import computes_together
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, walk, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, walk, words
 from distkb.evidence.readers.scripts.project import Project
 
 Category = Literal[

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -80,16 +80,6 @@ def words_of(parts: Iterable[ast.AST]) -> set[str]:
     return found
 
 
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """Return the value of a keyword argument."""
-    return next((word.value for word in call.keywords if word.arg == name), None)
-
-
-def has_spread(call: ast.Call) -> bool:
-    """Whether arguments are hidden in `*args` or `**kwargs`."""
-    return any(word.arg is None for word in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args)
-
-
 def constant(node: ast.AST | None) -> object:
     """Return the value of a literal; an own object that equals nothing else where it is none."""
     return node.value if isinstance(node, ast.Constant) else _NOTHING

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.amounts import amounts, is_parameter, may_be_batch
+from distkb.evidence.readers.scripts.arguments import arguments
 from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
 from distkb.evidence.readers.scripts.definitions import around
 from distkb.evidence.readers.scripts.effects import is_generator
@@ -192,7 +193,7 @@ class Origins:
         if not seeds or any(True for _ in self._meanings(seeds, depth + 1)):
             yield Reason(origin, function, node)
         if origin == "file":  # which file it asks for
-            asked = self.values((*node.args, *(word.value for word in node.keywords)), function, depth + 1)
+            asked = self.values(arguments(node), function, depth + 1)
             yield from (reason for reason in asked if reason.origin == "salt")
 
     def _subscript(self, node: ast.Subscript, function: Function, depth: int) -> Iterator[Reason]:

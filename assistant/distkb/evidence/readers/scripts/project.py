@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from distkb.evidence.readers.scripts.arguments import receiver
 from distkb.evidence.readers.scripts.declared import Declared
 from distkb.evidence.readers.scripts.definitions import Class, Function, around
 from distkb.evidence.readers.scripts.flow import NO_LINE, Assignment, Guard, Site, Walk, Where, gate
@@ -207,7 +208,7 @@ class Project(Outline):
     def _target(self, call: ast.Call, function: Function) -> Function | None:
         name = dotted(call.func)
         if not name:
-            made = call.func.value if isinstance(call.func, ast.Attribute) else None
+            made = receiver(call)
             of = self.holds_class(made, function) if isinstance(made, (ast.Call, ast.Subscript)) else None
             return None if of is None or not isinstance(call.func, ast.Attribute) else self.method(of, call.func.attr)
         first, dot, rest = name.partition(".")

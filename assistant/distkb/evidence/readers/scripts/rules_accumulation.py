@@ -56,14 +56,13 @@ def state_of_one(job: ScriptContext) -> Iterator[ScriptFinding]:
         "broadcast_object_list", "ZeroRedundancyOptimizer", "_optim_state", "optim_state_dict"
     ):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call, guard = site.node, site.where.guard
-            if site.where.side == "both" or guard is None or last(call.func) != "load_state_dict":
-                continue
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-            if kinds.kind_of(owner, function, job.project, call.lineno) == kinds.OPTIMIZER:
-                yield hit(_STATE, function, call, optimizer=shown(owner), test=shown(guard.node))
+    for function, site in job.sites():
+        call, guard = site.node, site.where.guard
+        if site.where.side == "both" or guard is None or last(call.func) != "load_state_dict":
+            continue
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+        if kinds.kind_of(owner, function, job.project, call.lineno) == kinds.OPTIMIZER:
+            yield hit(_STATE, function, call, optimizer=shown(owner), test=shown(guard.node))
 
 
 RULES = (

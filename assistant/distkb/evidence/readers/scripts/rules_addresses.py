@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword, positional
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.ranks import environment
 
@@ -39,8 +40,8 @@ def by_hand(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     for function, site in job.sites():
         name, place = _MEETS.get(canonical(site.node.func, function.script), ("", 0))
-        address = keyword(site.node, name) or next(iter(site.node.args[place : place + 1]), None) if name else None
-        rank = keyword(site.node, "rank") or (next(iter(site.node.args[1:2]), None) if name == "url" else None)
+        address = argument(site.node, name, place) if name else None
+        rank = keyword(site.node, "rank") or (positional(site.node, 1) if name == "url" else None)
         if address is None or rank is None:
             continue
         own = next((v for v, scope in meanings(address, function, job.project) if _is_own(v, scope, job)), None)
@@ -85,16 +86,16 @@ def unopened(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not stores or any(_may_listen(site.node) for _, site in stores):
         return
     for function, site in stores:
-        port = keyword(site.node, "port") or next(iter(site.node.args[1:2]), None)
+        port = argument(site.node, "port", 1)
         if port is not None and not _is_launchers(port, function, job) and not site.where.expects_error:
             yield hit(_STORE, function, site.node, call=shown(site.node.func), port=shown(port))
 
 
 def _may_listen(call: ast.Call) -> bool:
     """Whether a store may be the one that the others connect to."""
-    if any(word.arg is None for word in call.keywords) or any(isinstance(one, ast.Starred) for one in call.args):
+    if has_spread(call):
         return True
-    told = keyword(call, "is_master") or next(iter(call.args[_MASTER : _MASTER + 1]), None)
+    told = argument(call, "is_master", _MASTER)
     return (told is not None and constant(told) is not False) or keyword(call, "master_listen_fd") is not None
 
 

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 
 _SECOND = "script.second-backward"

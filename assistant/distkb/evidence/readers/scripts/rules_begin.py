@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword, spreads_keywords
 from distkb.evidence.readers.scripts.collectives import is_operation
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.rules_workers import tried
 
@@ -65,11 +66,7 @@ def _asks(call: ast.Call, function: Function) -> bool:
     """Whether a call needs the default group, as a sampler does that is not told its rank."""
     full = canonical(call.func, function.script)
     if full.startswith("torch.utils.data.") and last(call.func) == "DistributedSampler":
-        return (
-            len(call.args) < 2
-            and keyword(call, "num_replicas") is None
-            and not any(w.arg is None for w in call.keywords)
-        )
+        return len(call.args) < 2 and keyword(call, "num_replicas") is None and not spreads_keywords(call)
     operates = last(call.func) in _ASKS or is_operation(call, function)
     return full.startswith("torch.distributed.") and operates
 
@@ -94,13 +91,12 @@ def _is_checked(site: Site, function: Function) -> bool:
 
 def as_number(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield timeouts that are written as a number where a timedelta is asked for."""
-    for function in job.project.functions if job.mentions("timeout") else ():
-        for site in job.project.walk(function).sites:
-            name = canonical(site.node.func, function.script).rpartition(".")[2]
-            value = keyword(site.node, "timeout") if name in _TAKES else None
-            number = constant(job.project.single(value, function) or value) if value is not None else None
-            if isinstance(number, (int, float)) and not isinstance(number, bool):
-                yield hit(_UNIT, function, site.node, call=name, value=str(number))
+    for function, site in job.sites() if job.mentions("timeout") else ():
+        name = canonical(site.node.func, function.script).rpartition(".")[2]
+        value = keyword(site.node, "timeout") if name in _TAKES else None
+        number = constant(job.project.single(value, function) or value) if value is not None else None
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            yield hit(_UNIT, function, site.node, call=name, value=str(number))
 
 
 RULES = (

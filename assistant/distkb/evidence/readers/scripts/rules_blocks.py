@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument
 from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 
 _DECIDES, _PLAN = "script.checkpointed-block-decides", "script.plan-names-nothing"
@@ -26,16 +27,15 @@ def decides_anew(job: ScriptContext) -> Iterator[ScriptFinding]:
             if test is not None and id(test) not in told:
                 told.add(id(test))
                 yield hit(_DECIDES, block, test, test=shown(test), checkpoint_line=str(cls.node.lineno))
-    for function in job.project.functions if job.mentions("checkpoint") else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if not canonical(call.func, function.script).startswith("torch.utils.checkpoint.") or not call.args:
-                continue
-            for block in _blocks(call.args[0], function, job):
-                test = _unsteady(block) or next(filter(None, map(_unsteady, _methods(block, job))), None)
-                if test is not None and id(test) not in told:
-                    told.add(id(test))
-                    yield hit(_DECIDES, block, test, test=shown(test), checkpoint_line=str(call.lineno))
+    for function, site in job.sites() if job.mentions("checkpoint") else ():
+        call = site.node
+        if not canonical(call.func, function.script).startswith("torch.utils.checkpoint.") or not call.args:
+            continue
+        for block in _blocks(call.args[0], function, job):
+            test = _unsteady(block) or next(filter(None, map(_unsteady, _methods(block, job))), None)
+            if test is not None and id(test) not in told:
+                told.add(id(test))
+                yield hit(_DECIDES, block, test, test=shown(test), checkpoint_line=str(call.lineno))
 
 
 def _recomputed_by_library(job: ScriptContext) -> Iterator[Class]:
@@ -117,21 +117,20 @@ def _unsteady(block: Function) -> ast.expr | None:
 def names_nothing(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield names in a plan of tensor parallelism that no class of the project gives to any of its layers."""
     known = _layer_names(job) if job.mentions("parallelize_module") else set()
-    for function in job.project.functions if known else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            plan = keyword(call, "parallelize_plan") or (call.args[2] if len(call.args) > 2 else None)
-            if last(call.func) != "parallelize_module" or plan is None or not call.args:
-                continue
-            value = job.project.single(plan, function) if dotted(plan) else plan
-            if not isinstance(value, ast.Dict) or kinds.model_class(call.args[0], function, job.project) is None:
-                continue
-            for key in value.keys:
-                name = constant(key)
-                lost = [] if not isinstance(name, str) else [p for p in name.split(".") if p and not _fits(p, known)]
-                if lost and key is not None:
-                    yield hit(_PLAN, function, key, name=str(name), part=lost[0])
-                    return
+    for function, site in job.sites() if known else ():
+        call = site.node
+        plan = argument(call, "parallelize_plan", 2)
+        if last(call.func) != "parallelize_module" or plan is None or not call.args:
+            continue
+        value = job.project.single(plan, function) if dotted(plan) else plan
+        if not isinstance(value, ast.Dict) or kinds.model_class(call.args[0], function, job.project) is None:
+            continue
+        for key in value.keys:
+            name = constant(key)
+            lost = [] if not isinstance(name, str) else [p for p in name.split(".") if p and not _fits(p, known)]
+            if lost and key is not None:
+                yield hit(_PLAN, function, key, name=str(name), part=lost[0])
+                return
 
 
 def _fits(part: str, known: set[str]) -> bool:

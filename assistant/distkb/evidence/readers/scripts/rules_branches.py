@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import argument, arguments, keyword
 from distkb.evidence.readers.scripts.collectives import Implied, implied
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Guard, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
 
 _IDS = {
     "collective": "script.collective-on-some-ranks",
@@ -92,7 +93,7 @@ def _handed_on(function: Function, job: ScriptContext) -> Iterator[_Lonely]:
     for site in job.project.walk(function).sites:
         if site.where.side == "both" or site.where.guard is None:
             continue
-        for given in (*site.node.args, *(word.value for word in site.node.keywords)):
+        for given in arguments(site.node):
             called = job.project.referred(given, function)
             for need in job.effects.of(called) if called is not None else ():
                 yield _Lonely(site, need, site.where.guard)
@@ -114,20 +115,19 @@ def _what(need: Implied) -> str:
 
 def other_members(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield groups whose list of members is not the same on every rank."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            full = canonical(call.func, function.script)
-            if not full.startswith("torch.distributed.") or last(call.func) != "new_group":
-                continue
-            members = keyword(call, "ranks") or next(iter(call.args), None)
-            if members is None or constant(keyword(call, "use_local_synchronization")) is True:
-                continue
-            deciding = [members, *(site.where.tests if site.where.side == "both" else ())]
-            reasons = (r for node in deciding for r in job.origins.of(node, function))
-            reason = next((r for r in reasons if r.origin in {"rank", "part"}), None)
-            if reason is not None:
-                yield hit(_MEMBERS, function, call, members=shown(members), on=shown(reason.node))
+    for function, site in job.sites():
+        call = site.node
+        full = canonical(call.func, function.script)
+        if not full.startswith("torch.distributed.") or last(call.func) != "new_group":
+            continue
+        members = argument(call, "ranks", 0)
+        if members is None or constant(keyword(call, "use_local_synchronization")) is True:
+            continue
+        deciding = [members, *(site.where.tests if site.where.side == "both" else ())]
+        reasons = (r for node in deciding for r in job.origins.of(node, function))
+        reason = next((r for r in reasons if r.origin in {"rank", "part"}), None)
+        if reason is not None:
+            yield hit(_MEMBERS, function, call, members=shown(members), on=shown(reason.node))
 
 
 def _hit(item: _Lonely, function: Function) -> ScriptFinding:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import arguments
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning
@@ -159,13 +160,13 @@ def _multiplied(node: ast.AST) -> tuple[Sequence[ast.expr], Sequence[ast.expr]]:
     if isinstance(node, ast.Assign):
         return [one for one in node.targets if last(one) == "grad"], [node.value]
     if isinstance(node, ast.Call) and last(node.func) in _SCALERS:
-        return [node.func, *node.args], [*node.args, *(word.value for word in node.keywords)]
+        return [node.func, *node.args], arguments(node)
     return [], []
 
 
 def _scales_for(call: ast.Call, function: Function, norms: _Norms, job: ScriptContext) -> bool:
     """Whether a call hands a norm to a function of the project that multiplies gradients."""
-    handed = any(words(one) & norms.names for one in (*call.args, *(word.value for word in call.keywords)))
+    handed = any(words(one) & norms.names for one in arguments(call))
     target = job.project.target(call, function) if handed else None
     sites = job.project.walk(target).sites if target is not None else ()
     return any(last(site.node.func) in _SCALERS and "grad" in words(target.node) for site in sites if target)

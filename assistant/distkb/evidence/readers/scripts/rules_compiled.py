@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, walk
 from distkb.evidence.readers.scripts.rules_stores import seconds_of
 
 _OTHER, _SLOW = "script.compiled-by-rank", "script.compile-past-timeout"

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, arguments, has_spread, keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import LOOPED, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.ranks import is_rank
 from distkb.evidence.readers.scripts.rules_model import wrappings
@@ -74,7 +75,7 @@ def no_set_epoch(job: ScriptContext) -> Iterator[ScriptFinding]:
             full = canonical(value.func, function.script)
             if not full.endswith(".DistributedSampler") or not full.startswith("torch.") or has_spread(value):
                 continue
-            shuffle = keyword(value, "shuffle") or (value.args[3] if len(value.args) > 3 else None)
+            shuffle = argument(value, "shuffle", 3)
             if shuffle is not None and constant(shuffle) is not True:
                 continue
             if any(_EVALUATION.search(word) for word in words(value)) or not _has_epochs(function, job):
@@ -87,7 +88,7 @@ def no_set_epoch(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _is_handed_on(sampler: str, function: Function, job: ScriptContext) -> bool:
     """Whether a function that is not among the scripts gets the sampler, and may call set_epoch."""
     for site in job.project.walk(function).sites:
-        given = [*site.node.args, *(word.value for word in site.node.keywords)]
+        given = arguments(site.node)
         if any(dotted(argument) == sampler for argument in given):
             known = job.project.target(site.node, function) is not None
             if not known and not last(site.node.func).endswith(("DataLoader", "Loader", "BatchSampler", "len")):
@@ -293,10 +294,9 @@ def stream_by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("Accelerator", "Trainer") or job.mentions(*_READ_BY_ALL) or not job.mentions("IterableDataset"):
         return
     names = {c.name for f in job.project.functions if (c := f.owner) and "IterableDataset" in map(last, c.node.bases)}
-    for function in job.project.functions if not job.mentions("lightning", "pytorch_lightning") else ():
-        for site in job.project.walk(function).sites:
-            if last(site.node.func) in names and any(_is_own(argument, function, job) for argument in site.node.args):
-                yield hit("script.stream-by-rank", function, site.node, data=last(site.node.func))
+    for function, site in job.sites() if not job.mentions("lightning", "pytorch_lightning") else ():
+        if last(site.node.func) in names and any(_is_own(argument, function, job) for argument in site.node.args):
+            yield hit("script.stream-by-rank", function, site.node, data=last(site.node.func))
 
 
 def _is_own(node: ast.expr, function: Function, job: ScriptContext) -> bool:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import positional
 from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head, statements
 from distkb.evidence.readers.scripts.collectives import TOGETHER
 from distkb.evidence.readers.scripts.definitions import Function
@@ -214,7 +215,7 @@ _VIEWS = frozenset({"items", "keys", "values", "sorted", "list", "tuple"})
 def _is_kept(iterable: ast.expr, function: Function, job: ScriptContext) -> bool:
     """Whether a loop goes over a container that was filled under keys before: what it met decides how long it is."""
     while isinstance(iterable, ast.Call) and last(iterable.func) in _VIEWS:
-        over = iterable.func.value if isinstance(iterable.func, ast.Attribute) else next(iter(iterable.args), None)
+        over = iterable.func.value if isinstance(iterable.func, ast.Attribute) else positional(iterable, 0)
         if over is None:
             return False
         iterable = over

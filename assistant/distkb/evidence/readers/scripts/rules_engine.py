@@ -96,10 +96,9 @@ def _helped(call: ast.Call, function: Function, losses: set[str], job: ScriptCon
 
 def _given_optimizers(job: ScriptContext) -> set[str]:
     found: set[str] = set()
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if dotted(site.node.func).endswith("deepspeed.initialize"):
-                found |= {dotted(w.value) for w in site.node.keywords if w.arg == "optimizer"}
+    for _, site in job.sites():
+        if dotted(site.node.func).endswith("deepspeed.initialize"):
+            found |= {dotted(w.value) for w in site.node.keywords if w.arg == "optimizer"}
     return found - {""}
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import receiver
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -149,7 +150,7 @@ def _awaited(node: ast.AST) -> ast.expr | None:
         return None
     if asked.args:
         return asked.args[0]
-    return asked.func.value if isinstance(asked.func, ast.Attribute) else None
+    return receiver(asked)
 
 
 def as_text(path: ast.expr, function: Function, job: ScriptContext) -> str:

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword
 from distkb.evidence.readers.scripts.collectives import STATES
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import canonical, has_spread, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, last, shown
 
 _WHOLE, _DEFAULT = "script.full-state-on-every-rank", "script.state-without-type"
 _SAVES = frozenset({"torch.save", "safetensors.torch.save_file", "save_checkpoint", "save_pretrained"})
@@ -53,14 +54,14 @@ def _asked(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[t
                 if whole is True and off is False:
                     yield made, "cpu_offload=True"
     elif name in {"state_dict_type", "set_state_dict_type"} and _is_full(call):
-        config = keyword(call, "state_dict_config") or (call.args[2] if len(call.args) > 2 else None)
+        config = argument(call, "state_dict_config", 2)
         found = list(meanings(config, function, job.project)) if config is not None else [(call, function)]
         for made, scope in found:
             if made is call:
                 yield call, "FullStateDictConfig(offload_to_cpu=True, rank0_only=True)"
             elif isinstance(made, ast.Call) and last(made.func) == "FullStateDictConfig" and not has_spread(made):
-                off = _is_true(keyword(made, "offload_to_cpu") or next(iter(made.args), None), scope, job)
-                one = _is_true(keyword(made, "rank0_only") or next(iter(made.args[1:]), None), scope, job)
+                off = _is_true(argument(made, "offload_to_cpu", 0), scope, job)
+                one = _is_true(argument(made, "rank0_only", 1), scope, job)
                 if one is False and (off is False or not _loads(call, function, job)):
                     yield made, "rank0_only=True" if off else "offload_to_cpu=True, rank0_only=True"
 
@@ -71,7 +72,7 @@ def _option(made: ast.Call, name: str) -> ast.expr | None:
 
 
 def _is_full(call: ast.Call) -> bool:
-    given = keyword(call, "state_dict_type") or (call.args[1] if len(call.args) > 1 else None)
+    given = argument(call, "state_dict_type", 1)
     return given is not None and last(given) == "FULL_STATE_DICT"
 
 

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, keyword, positional
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.rules_files import WRITERS, as_text
 
@@ -64,7 +65,7 @@ def _place(site: Site, function: Function, job: ScriptContext, *, write: bool, d
     if place is None or len(call.args) <= place:
         return ""
     if full == "open":
-        mode = constant(keyword(call, "mode") or (call.args[1] if len(call.args) > 1 else None))
+        mode = constant(argument(call, "mode", 1))
         writes = isinstance(mode, str) and mode[:1] in {"w", "x", "a"}
         if writes is not write:
             return ""
@@ -207,24 +208,23 @@ def keys_of_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions(*_STRIPS):
         return
     loads = [(f, s) for f in job.project.functions for s in job.project.walk(f).sites if _loads_bare(s, f, job)]
-    for function in job.project.functions if loads else ():
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) != "torch.save" or len(site.node.args) < 2:
+    for function, site in job.sites() if loads else ():
+        if canonical(site.node.func, function.script) != "torch.save" or len(site.node.args) < 2:
+            continue
+        for key, call in _saved_states(site.node.args[0], function, job):
+            owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+            if kinds.kind_of(owner, function, job.project, site.node.lineno) != kinds.DDP:
                 continue
-            for key, call in _saved_states(site.node.args[0], function, job):
-                owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-                if kinds.kind_of(owner, function, job.project, site.node.lineno) != kinds.DDP:
-                    continue
-                path = as_text(site.node.args[1], function, job)
-                for scope, load in loads:
-                    if _kept_under(load.node, scope, job) == (key, path) or _may_fit(load, scope, job, key, path):
-                        values = {
-                            "model": shown(owner),
-                            "load": shown(load.node.func),
-                            "load_line": str(load.node.lineno),
-                        }
-                        yield hit(_KEYS, function, call, **values)
-                        return
+            path = as_text(site.node.args[1], function, job)
+            for scope, load in loads:
+                if _kept_under(load.node, scope, job) == (key, path) or _may_fit(load, scope, job, key, path):
+                    values = {
+                        "model": shown(owner),
+                        "load": shown(load.node.func),
+                        "load_line": str(load.node.lineno),
+                    }
+                    yield hit(_KEYS, function, call, **values)
+                    return
 
 
 def _saved_states(saved: ast.expr, function: Function, job: ScriptContext) -> Iterator[tuple[str, ast.Call]]:
@@ -240,7 +240,7 @@ def _saved_states(saved: ast.expr, function: Function, job: ScriptContext) -> It
 
 def _kept_under(load: ast.Call, function: Function, job: ScriptContext) -> tuple[str, str]:
     """Return the key under which a state is taken out of what was loaded, and the path, as text."""
-    given: ast.expr | None = load.args[0] if load.args else None
+    given: ast.expr | None = positional(load, 0)
     key = ""
     for _ in range(4):
         if isinstance(given, ast.Subscript):

@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Assignment, Site
 from distkb.evidence.readers.scripts.graphs import ENDS_GRAPH, Graphs, is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import dotted, keyword, last, shown, walk, words
+from distkb.evidence.readers.scripts.names import dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import children
 
 _KEPT = "script.graph-kept"

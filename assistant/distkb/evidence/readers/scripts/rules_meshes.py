@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import constant, keyword, last, shown
+from distkb.evidence.readers.scripts.names import constant, last, shown
 from distkb.evidence.readers.scripts.ranks import environment
 
 _SIZES, _OTHER = "script.mesh-too-large", "script.other-dimension"
@@ -55,7 +56,7 @@ def other_dimension(job: ScriptContext) -> Iterator[ScriptFinding]:
         call = site.node
         name = last(call.func)
         if name == "parallelize_module":
-            mesh, wrong = keyword(call, "device_mesh") or (call.args[1] if len(call.args) > 1 else None), _DATA
+            mesh, wrong = argument(call, "device_mesh", 1), _DATA
         elif name in {"fully_shard", "FullyShardedDataParallel", "FSDP"}:
             mesh, wrong = keyword(call, "mesh") or keyword(call, "device_mesh"), _MODEL
         else:

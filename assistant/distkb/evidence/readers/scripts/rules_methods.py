@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.rules_workers import tried
 from distkb.evidence.readers.scripts.source import Script
@@ -52,7 +53,7 @@ def _of_start(script: Script, job: ScriptContext, depth: int) -> Iterator[Way]:
     top = job.project.modules[id(script)]
     for way in _ways_from(top, (), job):
         _, one = way[-1]
-        force = keyword(one.node, "force") or next(iter(one.node.args[1:2]), None)
+        force = argument(one.node, "force", 1)
         if constant(force) is not True and not any(id(site.node) in tried(scope) for scope, site in way):
             yield way
 
@@ -118,7 +119,7 @@ def _asks_first(site: Site) -> bool:
 def before_notebook(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield what begins Accelerate or CUDA in the process that then forks the ranks with `notebook_launcher`."""
     for function, site in job.sites() if job.mentions("notebook_launcher") else ():
-        number = keyword(site.node, "num_processes") or next(iter(site.node.args[2:3]), None)
+        number = argument(site.node, "num_processes", 2)
         if last(site.node.func) != "notebook_launcher" or number is None or constant(number) == 1:
             continue
         top = job.project.modules[id(function.script)]

@@ -6,21 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword
 from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.graphs import is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import (
-    WITHOUT_GRADIENTS,
-    canonical,
-    constant,
-    dotted,
-    has_spread,
-    keyword,
-    last,
-    shown,
-    words,
-)
-from distkb.evidence.readers.scripts.nodes import nodes
+from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, canonical, constant, dotted, last, shown, words
+from distkb.evidence.readers.scripts.nodes import nodes, targets_of
 
 _DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
 _NO_WEIGHTS = ("Loss", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Dropout", "Identity", "Flatten", "Pool")
@@ -28,27 +19,25 @@ _NO_WEIGHTS = ("Loss", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Dr
 
 def wrappings(job: ScriptContext) -> Iterator[tuple[Function, ast.Call]]:
     """Yield the calls of DistributedDataParallel."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) in _DDP:
-                yield function, site.node
+    for function, site in job.sites():
+        if canonical(site.node.func, function.script) in _DDP:
+            yield function, site.node
 
 
 def given_to_ddp(job: ScriptContext) -> Iterator[tuple[Function, ast.expr]]:
     """Yield what is wrapped with DDP, be it by Accelerate's `prepare` or a Trainer of Transformers."""
     for function, call in wrappings(job):
         yield from ((function, argument) for argument in call.args[:1])
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "prepare" else None
-            if owner is not None and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.ACCELERATOR:
-                walk = job.project.walk(function)
-                made = ((argument, walk.assigned(dotted(argument), before=call.lineno)) for argument in call.args)
-                yield from ((function, found[-1].value if found else argument) for argument, found in made)
-            elif kinds.kind_of(call, function, job.project, call.lineno) == kinds.HF_TRAINER:
-                model = keyword(call, "model") or next(iter(call.args), None)
-                yield from [(function, model)] if model is not None else []
+    for function, site in job.sites():
+        call = site.node
+        owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "prepare" else None
+        if owner is not None and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.ACCELERATOR:
+            walk = job.project.walk(function)
+            made = ((argument, walk.assigned(dotted(argument), before=call.lineno)) for argument in call.args)
+            yield from ((function, found[-1].value if found else argument) for argument, found in made)
+        elif kinds.kind_of(call, function, job.project, call.lineno) == kinds.HF_TRAINER:
+            model = argument(call, "model", 0)
+            yield from [(function, model)] if model is not None else []
 
 
 def _finds_unused(job: ScriptContext) -> bool:
@@ -84,8 +73,8 @@ def never_called(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _wrapped(job: ScriptContext) -> Iterator[Class]:
     """Yield the project's classes of which an object is given to DDP."""
     seen: set[int] = set()
-    for function, argument in given_to_ddp(job):
-        value = _making(argument, function, job)
+    for function, model in given_to_ddp(job):
+        value = _making(model, function, job)
         if isinstance(value, ast.Call):
             found = job.project.class_named(value.func, function.script)
             if found is not None and "forward" in found.methods and id(found) not in seen:
@@ -300,7 +289,7 @@ def set_on_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
         for node in nodes(function.node):
             if not isinstance(node, (ast.Assign, ast.AugAssign)):
                 continue
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            for target in targets_of(node):
                 if not isinstance(target, ast.Attribute) or target.attr in _OF_DDP or target.attr not in read:
                     continue
                 if kinds.kind_of(target.value, function, job.project, node.lineno) in _WRAPPED:

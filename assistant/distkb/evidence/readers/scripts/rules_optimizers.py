@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Assignment, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.things import Event, Thing
 
@@ -102,7 +103,7 @@ def _kept(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | 
         name = next((name for name in names if name in init.parameters), None)
         if name is not None:
             at = init.parameters.index(name) - 1
-            given = keyword(call, name) or next(iter(call.args[at : at + 1]), None)
+            given = argument(call, name, at)
             return given if given is not None and dotted(given) else None
     return None
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, arguments, keyword
 from distkb.evidence.readers.scripts.collectives import TOGETHER, is_operation
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by
-from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.parts import SHARDS, is_unit, picked_parts
 
@@ -160,7 +161,7 @@ def turned(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _together(call: ast.Call, targets: set[str], function: Function, job: ScriptContext) -> bool:
     """Whether a call gives an element to a collective of several ranks, not to one of its peers."""
-    given = [*call.args, *(word.value for word in call.keywords)]
+    given = arguments(call)
     used = any(isinstance(part, ast.Name) and part.id in targets for one in given for part in nodes(one))
     return used and last(call.func) not in _TO_PEERS and _communicates(call, function, job, _DEPTH)
 
@@ -305,7 +306,7 @@ def _beside(job: ScriptContext) -> Iterator[tuple[Function, str]]:
     for function, site in job.sites():
         call, named = site.node, None
         if canonical(call.func, function.script) in {"threading.Thread", "threading.Timer"}:
-            named = keyword(call, "target") or next(iter(call.args[1:2]), None)
+            named = argument(call, "target", 1)
         elif last(call.func) == "submit" and isinstance(call.func, ast.Attribute) and call.args:
             pools = made_by(call.func.value, function, job.project)
             named = call.args[0] if any(name.endswith("ThreadPoolExecutor") for name, _, _ in pools) else None

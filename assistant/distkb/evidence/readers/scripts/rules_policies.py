@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword, receiver
 from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, literals, meanings, setting
-from distkb.evidence.readers.scripts.names import canonical, constant, has_spread, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 
 _SIZE, _ABSENT = "script.size-policy-too-large", "script.policy-class-absent"
@@ -106,7 +107,7 @@ def absent(job: ScriptContext) -> Iterator[ScriptFinding]:
         over = loop.iter if isinstance(loop, ast.For) else None
         if not isinstance(over, ast.Call) or last(over.func) not in {"modules", "named_modules", "children"}:
             continue
-        model = over.func.value if isinstance(over.func, ast.Attribute) else None
+        model = receiver(over)
         found = None if model is None else kinds.model_class(model, function, job.project)
         kind = (
             test.args[1] if isinstance(test, ast.Call) and last(test.func) == "isinstance" and test.args[1:] else None
@@ -125,7 +126,7 @@ def _classes(made: ast.expr, function: Function, job: ScriptContext) -> Iterator
     by_layer = last(made.func) == "partial" and made.args and last(made.args[0]) == "transformer_auto_wrap_policy"
     given = keyword(made, "transformer_layer_cls") if by_layer else None
     if last(made.func) == "ModuleWrapPolicy":
-        given = keyword(made, "module_classes") or next(iter(made.args), None)
+        given = argument(made, "module_classes", 0)
     if given is not None:
         yield from _named(given, function, job)
 

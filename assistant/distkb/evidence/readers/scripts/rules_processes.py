@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, arguments, keyword, spreads_keywords
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.ranks import environment
 
@@ -70,15 +71,14 @@ def _is_bound(job: ScriptContext) -> bool:
 
 
 def _groups(job: ScriptContext) -> Iterator[tuple[Function, Site]]:
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) == _BEGINS:
-                yield function, site
+    for function, site in job.sites():
+        if canonical(site.node.func, function.script) == _BEGINS:
+            yield function, site
 
 
 def _backend(call: ast.Call, job: ScriptContext) -> list[object]:
     """Return the backends that a group may have, as far as they are written out."""
-    given = keyword(call, "backend") or next(iter(call.args), None)
+    given = argument(call, "backend", 0)
     function = next((f for f, site in _groups(job) if site.node is call), None)
     return literals(given, function, job.project) if given is not None and function is not None else []
 
@@ -151,15 +151,14 @@ def never_made(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield the sampler of a rank that takes its number from the launcher, trains, and never joins a group."""
     if job.mentions(*_JOINS, *_FRAMEWORKS, "xla", "hvd") or not job.mentions("backward"):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if last(site.node.func) != "DistributedSampler":
-                continue
-            given = [*site.node.args, *(word.value for word in site.node.keywords)]
-            read = [environment(p) for g in given for v, _ in meanings(g, function, job.project) for p in nodes(v)]
-            if {"RANK", "WORLD_SIZE"} & set(read):
-                yield hit(_NONE, function, site.node, call=shown(site.node))
-                return
+    for function, site in job.sites():
+        if last(site.node.func) != "DistributedSampler":
+            continue
+        given = arguments(site.node)
+        read = [environment(p) for g in given for v, _ in meanings(g, function, job.project) for p in nodes(v)]
+        if {"RANK", "WORLD_SIZE"} & set(read):
+            yield hit(_NONE, function, site.node, call=shown(site.node))
+            return
 
 
 def trains_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -212,11 +211,7 @@ def loaded_where_saved(job: ScriptContext) -> Iterator[ScriptFinding]:
                 _is_distributed(one) for one in (function, *(caller for caller, _ in job.project.callers(function)))
             ):
                 continue
-            if (
-                len(call.args) > 1
-                or keyword(call, "map_location") is not None
-                or any(w.arg is None for w in call.keywords)
-            ):
+            if len(call.args) > 1 or keyword(call, "map_location") is not None or spreads_keywords(call):
                 continue
             name = next((target for target, value in kept.items() if value is call), "")
             if _is_restored(call, name, function, job) and not _moves(name, function):
@@ -251,14 +246,13 @@ def data_parallel(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that one process spreads over the GPUs with DataParallel."""
     if job.is_parallel:
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) in {
-                "torch.nn.DataParallel",
-                "torch.nn.parallel.DataParallel",
-            }:
-                yield hit(_PARALLEL, function, site.node, call=shown(site.node))
-                return
+    for function, site in job.sites():
+        if canonical(site.node.func, function.script) in {
+            "torch.nn.DataParallel",
+            "torch.nn.parallel.DataParallel",
+        }:
+            yield hit(_PARALLEL, function, site.node, call=shown(site.node))
+            return
 
 
 RULES = (

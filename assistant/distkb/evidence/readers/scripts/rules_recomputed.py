@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.gradless import Gradless, inputs, is_checkpoint
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 
 _SHARED, _GRAD, _ASLEEP = "script.reentrant-shared", "script.reentrant-with-grad", "script.checkpointing-in-eval"
 _BLIND = "script.reentrant-without-grad"

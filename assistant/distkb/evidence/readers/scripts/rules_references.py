@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword, spreads_keywords
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, setting
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown
 
 _SAME, _GROUPS = "script.reference-is-policy", "script.groups-not-whole"
 _SECOND = frozenset({"DPOTrainer", "KTOTrainer", "BCOTrainer", "OnlineDPOTrainer"})
@@ -24,7 +25,7 @@ def same_model(job: ScriptContext) -> Iterator[ScriptFinding]:
             "Trainer"
         ):
             continue
-        model = keyword(site.node, "model") or next(iter(site.node.args), None)
+        model = argument(site.node, "model", 0)
         second = site.node.args[1:2] if last(site.node.func) in _SECOND else []
         reference = keyword(site.node, "ref_model") or next(iter(second), None)
         if model is None or reference is None or not dotted(reference):
@@ -65,7 +66,7 @@ def _number(call: ast.Call, name: str, function: Function, job: ScriptContext) -
     """Return what a setting is where that is written out, or its default; 0 where it is open."""
     value = setting(call, name, function, job.project)
     if value is None:
-        spread = any(word.arg is None for word in call.keywords)
+        spread = spreads_keywords(call)
         return 0 if spread else _DEFAULTS.get(name, 0)
     found = [] if isinstance(value, ast.Attribute) else literals(value, function, job.project)
     return found[0] if len(found) == 1 and isinstance(found[0], int) else 0

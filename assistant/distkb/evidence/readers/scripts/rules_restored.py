@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import roots
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown, words
 from distkb.evidence.readers.scripts.rules_checkpoints import SETS_RANDOM
 
 _HOOKED = "script.one-random-state-by-hooks"
@@ -27,21 +28,16 @@ def by_hooks(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not _has_ranks(job) or not job.draws_differ or _differs_again(job):
         return
     told: set[int] = set()
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            full = canonical(call.func, function.script)
-            if (
-                last(call.func) not in SETS_RANDOM
-                or not call.args
-                or not full.startswith(("torch.", "random.", "numpy."))
-            ):
-                continue
-            for root, hook in roots(call.args[0], function, job.project) if not words(call) & _BY_RANK else ():
-                saves = _saved(root, hook, job)
-                if saves is not None and id(hook) not in told:
-                    told.add(id(hook))
-                    yield hit(_HOOKED, function, call, call=shown(call), saves=saves[0].name, save=shown(saves[1]))
+    for function, site in job.sites():
+        call = site.node
+        full = canonical(call.func, function.script)
+        if last(call.func) not in SETS_RANDOM or not call.args or not full.startswith(("torch.", "random.", "numpy.")):
+            continue
+        for root, hook in roots(call.args[0], function, job.project) if not words(call) & _BY_RANK else ():
+            saves = _saved(root, hook, job)
+            if saves is not None and id(hook) not in told:
+                told.add(id(hook))
+                yield hit(_HOOKED, function, call, call=shown(call), saves=saves[0].name, save=shown(saves[1]))
 
 
 def _has_ranks(job: ScriptContext) -> bool:

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword, positional
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Made, maker
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last
+from distkb.evidence.readers.scripts.names import canonical, constant, last
 
 _COUNTERS = frozenset({"step", "epoch", "global_step", "iteration", "iter", "start_epoch", "start_step", "next_epoch"})
 _OTHERS = ("load_state", "load_checkpoint", "resume_from_checkpoint", "set_optimizer_state_dict", "set_state_dict",
@@ -71,11 +72,7 @@ def _counts_on(job: ScriptContext) -> bool:
                 continue
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _is_counter(constant(node.slice)):
                 return True
-            if (
-                isinstance(node, ast.Call)
-                and last(node.func) == "get"
-                and _is_counter(constant(next(iter(node.args), None)))
-            ):
+            if isinstance(node, ast.Call) and last(node.func) == "get" and _is_counter(constant(positional(node, 0))):
                 return True
     return False
 

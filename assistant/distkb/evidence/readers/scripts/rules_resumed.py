@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, positional
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, made_by, meanings, setting
-from distkb.evidence.readers.scripts.names import canonical, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 
 _FOUND, _OFFLOAD = "script.resumed-by-own-disk", "script.offload-over-nccl"
@@ -78,7 +79,7 @@ def over_nccl(job: ScriptContext) -> Iterator[ScriptFinding]:
     policy = next((c for f, s in job.sites() for c in offloads(s.node, f, job)), None)
     for function, site in job.sites() if policy is not None else ():
         call = site.node
-        owner = next(iter(call.args), None)
+        owner = positional(call, 0)
         full = canonical(call.func, function.script)
         clips = full.startswith("torch.nn.utils.") and full.endswith((".clip_grad_norm_", ".get_total_norm"))
         model = owner.func.value if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) else None
@@ -93,7 +94,7 @@ def _has_nccl_alone(job: ScriptContext) -> bool:
     told: list[object] = []
     for function, site in job.sites():
         if canonical(site.node.func, function.script) == "torch.distributed.init_process_group":
-            given = keyword(site.node, "backend") or next(iter(site.node.args), None)
+            given = argument(site.node, "backend", 0)
             told += literals(given, function, job.project) if given is not None else ["?"]
     return bool(told) and all(one == "nccl" for one in told)
 

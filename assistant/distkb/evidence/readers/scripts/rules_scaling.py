@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.rules_updates import is_scaled
 
@@ -63,7 +64,7 @@ def _is_half(call: ast.Call, function: Function, job: ScriptContext) -> bool:
         return False
     of_cuda = full == "torch.cuda.amp.autocast"
     told = keyword(call, "dtype") or (call.args[1] if len(call.args) > 1 and not of_cuda else None)
-    device = keyword(call, "device_type") or next(iter(call.args), None)
+    device = argument(call, "device_type", 0)
     if told is None:
         return of_cuda or constant(device) == "cuda"
     meant = job.project.single(told, function) or told

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword, spreads_keywords
 from distkb.evidence.readers.scripts.collectives import implied, is_operation
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import constant, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.outside import Reason
 
@@ -137,7 +138,7 @@ def _only_nccl(job: ScriptContext) -> bool:
 
 def _backend(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | None:
     """Return the backend that a call is told, also as an argument with a default that no caller changes."""
-    told = keyword(call, "backend") or next(iter(call.args), None)
+    told = argument(call, "backend", 0)
     if isinstance(told, ast.Name) and told.id in function.parameters:
         given = next(job.project.given(told.id, function), None)
         return given[0] if given is not None else function.default(told.id)
@@ -149,7 +150,7 @@ def _on_cpu(node: ast.expr, function: Function) -> bool:
     if not isinstance(node, ast.Call) or last(node.func) not in _MAKES or keyword(node, "device"):
         return False
     names = {dotted(part) for part in nodes(node.func)}
-    if "torch" not in names or any(word.arg is None for word in node.keywords):
+    if "torch" not in names or spreads_keywords(node):
         return False
     return not any(isinstance(part, ast.With) and "device" in ast.dump(part.items[0]) for part in nodes(function.node))
 

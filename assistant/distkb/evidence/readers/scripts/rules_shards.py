@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, shown, words
 from distkb.evidence.readers.scripts.rules_resumed import offloads
 
 _FOREIGN, _PLACED = "script.optimizer-without-dtensor", "script.offloaded-made-on-gpu"
@@ -19,7 +20,7 @@ def foreign(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield optimizers of bitsandbytes that get the parameters of a model that `fully_shard` has divided."""
     for function, site in job.sites() if job.mentions("fully_shard") and job.mentions("bitsandbytes") else ():
         call = site.node
-        given = keyword(call, "params") or next(iter(call.args), None)
+        given = argument(call, "params", 0)
         model = given.func.value if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) else None
         if model is None or not canonical(call.func, function.script).startswith("bitsandbytes.optim."):
             continue
@@ -41,7 +42,7 @@ def placed(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _is_gpu(call: ast.Call, function: Function, job: ScriptContext) -> bool:
-    given = keyword(call, "device") or next(iter(call.args), None)
+    given = argument(call, "device", 0)
     for value, _ in meanings(given, function, job.project) if given is not None else ():
         named = value.args[0] if isinstance(value, ast.Call) and value.args else value
         if str(constant(named)).startswith("cuda") or (isinstance(value, ast.Call) and "cuda" in words(value)):

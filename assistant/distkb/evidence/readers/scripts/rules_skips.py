@@ -100,16 +100,15 @@ def module_left_out(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield forwards of a DDP module of its own, in training, that the rank makes only where its batch needs them."""
     if not job.mentions("DistributedDataParallel"):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if not site.where.tests or site.where.side != "both" or site.where.entered & WITHOUT_GRADIENTS:
-                continue
-            if kinds.kind_of(call.func, function, job.project, call.lineno) != kinds.DDP:
-                continue
-            test = next((one for one in site.where.tests if _asks_batch(one, function, job)), None)
-            if test is not None:
-                yield hit(_MODULE, function, call, module=shown(call.func), test=shown(test))
+    for function, site in job.sites():
+        call = site.node
+        if not site.where.tests or site.where.side != "both" or site.where.entered & WITHOUT_GRADIENTS:
+            continue
+        if kinds.kind_of(call.func, function, job.project, call.lineno) != kinds.DDP:
+            continue
+        test = next((one for one in site.where.tests if _asks_batch(one, function, job)), None)
+        if test is not None:
+            yield hit(_MODULE, function, call, module=shown(call.func), test=shown(test))
 
 
 def _asks_batch(test: ast.expr, function: Function, job: ScriptContext) -> bool:

@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, made_by
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 
 _ANOMALY, _EMPTIED = "script.anomaly-left-on", "script.cache-emptied-each-step"
@@ -85,7 +86,7 @@ def decoded(job: ScriptContext) -> Iterator[ScriptFinding]:
         call = site.node
         if not canonical(call.func, function.script).startswith("torch.utils.data.") or has_spread(call):
             continue
-        workers = keyword(call, "num_workers") or (call.args[5] if len(call.args) > 5 else None)
+        workers = argument(call, "num_workers", 5)
         data = call.args[0] if call.args else keyword(call, "dataset")
         if last(call.func) != "DataLoader" or data is None or not (workers is None or constant(workers) == 0):
             continue

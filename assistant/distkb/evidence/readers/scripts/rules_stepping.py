@@ -7,20 +7,12 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, made_by, meanings
-from distkb.evidence.readers.scripts.names import (
-    WITHOUT_GRADIENTS,
-    canonical,
-    constant,
-    dotted,
-    keyword,
-    last,
-    shown,
-    words,
-)
+from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 
 _BARE, _COUNTED = "script.forward-past-engine", "script.accumulation-by-hand"
@@ -36,12 +28,11 @@ _EVALUATES = re.compile(r"(?i)eval|valid|test|infer|generate|sample|predict")
 
 def _engine_models(job: ScriptContext) -> Iterator[tuple[Function, ast.Call, str]]:
     """Yield the calls of deepspeed.initialize with the name of the model that they are given."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if canonical(call.func, function.script) == "deepspeed.initialize":
-                given = keyword(call, "model") or (call.args[1] if len(call.args) > 1 else None)
-                yield function, call, dotted(given) if given is not None else ""
+    for function, site in job.sites():
+        call = site.node
+        if canonical(call.func, function.script) == "deepspeed.initialize":
+            given = argument(call, "model", 1)
+            yield function, call, dotted(given) if given is not None else ""
 
 
 def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -67,7 +58,7 @@ def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _model_of(function: Function, call: ast.Call, job: ScriptContext) -> Iterator[Meaning]:
     """Yield the calls that made the model which an engine is made of."""
-    given = keyword(call, "model") or (call.args[1] if len(call.args) > 1 else None)
+    given = argument(call, "model", 1)
     found = meanings(given, function, job.project) if given is not None else iter(())
     yield from (one for one in found if isinstance(one[0], ast.Call))
 
@@ -179,19 +170,18 @@ def beside_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield clipping of the parameters of a DeepSpeed engine, which keeps and clips gradients itself."""
     made = list(_engine_models(job))
     models = {(id(where), model) for where, _, model in made if model}
-    for function in job.project.functions if made else ():
-        for site in job.project.walk(function).sites:
-            full = canonical(site.node.func, function.script)
-            if not (full.startswith("torch.nn.utils.") and "clip_grad" in full):
-                continue
-            for part in nodes(site.node.args[0]) if site.node.args else ():
-                owner = part.value if isinstance(part, ast.Attribute) and part.attr == "parameters" else None
-                while isinstance(owner, ast.Attribute) and owner.attr == "module":
-                    owner = owner.value
-                kind = kinds.kind_of(owner, function, job.project, site.node.lineno) if owner is not None else ""
-                if owner is not None and (kind == kinds.ENGINE or (id(function), dotted(owner)) in models):
-                    yield hit(_CLIPPED, function, site.node, call=shown(site.node.func))
-                    break
+    for function, site in job.sites() if made else ():
+        full = canonical(site.node.func, function.script)
+        if not (full.startswith("torch.nn.utils.") and "clip_grad" in full):
+            continue
+        for part in nodes(site.node.args[0]) if site.node.args else ():
+            owner = part.value if isinstance(part, ast.Attribute) and part.attr == "parameters" else None
+            while isinstance(owner, ast.Attribute) and owner.attr == "module":
+                owner = owner.value
+            kind = kinds.kind_of(owner, function, job.project, site.node.lineno) if owner is not None else ""
+            if owner is not None and (kind == kinds.ENGINE or (id(function), dotted(owner)) in models):
+                yield hit(_CLIPPED, function, site.node, call=shown(site.node.func))
+                break
 
 
 def _quotient(node: ast.expr, function: Function, job: ScriptContext, depth: int = 0) -> ast.expr | None:

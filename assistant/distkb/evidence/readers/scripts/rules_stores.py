@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by, meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown
 from distkb.evidence.readers.scripts.ranks import environment
 
 _TAKEN, _USUAL, _KEPT = "script.store-on-taken-port", "script.store-keeps-default-timeout", "script.store-keys-stay"
@@ -27,8 +28,8 @@ def stores(job: ScriptContext) -> Iterator[ScriptFinding]:
         call = site.node
         if canonical(call.func, function.script) != _STORE:
             continue
-        master = _given(call, "is_master", _MASTER)
-        port = _given(call, "port", _PORT)
+        master = argument(call, "is_master", _MASTER)
+        port = argument(call, "port", _PORT)
         asked = [environment(value) for value, _ in meanings(port, function, job.project)] if port is not None else []
         if "MASTER_PORT" in asked and not _is_groups(job):
             if master is not None and constant(master) is not False:
@@ -37,14 +38,10 @@ def stores(job: ScriptContext) -> Iterator[ScriptFinding]:
             elif not job.mentions("TORCHELASTIC_RESTART_COUNT", "uuid") and _used(call, job, "set"):
                 yield hit(_KEPT, function, call, call=shown(call))
         waits = next(iter(_used(call, job, "wait", "get")), None)
-        if _given(call, "timeout", _TIMEOUT) is None and waits is not None and not job.mentions("set_timeout"):
+        if argument(call, "timeout", _TIMEOUT) is None and waits is not None and not job.mentions("set_timeout"):
             longer = _longer(job)
             if longer is not None and (last(waits.func) == "get" or len(waits.args) < 2):
                 yield hit(_USUAL, function, call, call=shown(call), waits=shown(waits), begins=shown(longer))
-
-
-def _given(call: ast.Call, name: str, place: int) -> ast.expr | None:
-    return keyword(call, name) or next(iter(call.args[place : place + 1]), None)
 
 
 def _is_groups(job: ScriptContext) -> bool:

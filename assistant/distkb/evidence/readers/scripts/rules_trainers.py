@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import has_spread, keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings, setting
-from distkb.evidence.readers.scripts.names import canonical, has_spread, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, last, shown
 
 _ALONE, _CHOSEN = "script.trainer-for-one-device", "script.trainer-chooses-devices"
 _OF_SEVERAL = ("sync_dist", "DistributedSampler", "all_gather", "LOCAL_RANK", "RANK", "WORLD_SIZE", "world_size",

@@ -6,9 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import arguments, has_spread
 from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, has_spread, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, last, shown, words
 
 _UNDIVIDED = "script.train-loader-not-prepared"
 _LOADERS = frozenset({"DataLoader", "StatefulDataLoader", "MultiEpochsDataLoader"})
@@ -70,7 +71,7 @@ def _is_divided(call: ast.Call, function: Function, job: ScriptContext) -> bool:
         made = job.project.class_named(site.node.func, function.script)
         target = job.project.target(site.node, function)
         said |= words(made.node) if made is not None else words(target.node) if target is not None else set()
-    held = [job.project.holds_class(value, function) for value in (*call.args, *(w.value for w in call.keywords))]
+    held = [job.project.holds_class(value, function) for value in arguments(call)]
     said |= {word for cls in held if cls is not None for word in words(cls.node)}
     return has_spread(call) or any(_DIVIDES.search(word) for word in said)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeVar
 
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.definitions import around
-from distkb.evidence.readers.scripts.names import dotted, keyword, last
+from distkb.evidence.readers.scripts.names import dotted, last
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
