@@ -47,6 +47,11 @@ class Function(msgspec.Struct, frozen=True, eq=False):
         return defaults.get(name) or dict(zip(only, arguments.kw_defaults, strict=True)).get(name)
 
     @property
+    def bases(self) -> list[ast.expr]:
+        """What the class of which it is a method is made of; nothing of any other function."""
+        return [] if self.owner is None else self.owner.node.bases
+
+    @property
     def is_method(self) -> bool:
         """Whether the first parameter is the object."""
         return self.owner is not None and self.parameters[:1] in (["self"], ["cls"])

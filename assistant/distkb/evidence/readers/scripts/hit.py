@@ -19,7 +19,7 @@ from distkb.evidence.readers.scripts.source import Script
 
 if TYPE_CHECKING:
     from distkb.evidence.readers.scripts.interpreter import Interpreter
-    from distkb.evidence.readers.scripts.things import Event
+    from distkb.evidence.readers.scripts.things import Event, EventKind
 
 
 class ScriptFinding(msgspec.Struct, frozen=True, eq=False):
@@ -91,6 +91,10 @@ class ScriptContext:
     def episodes(self) -> list[list[Event]]:
         """What is done to which object, in order, for each place from which the code may begin."""
         return self.interpreter.episodes
+
+    def events(self, kind: EventKind) -> Iterator[Event]:
+        """Yield everything of one kind that is done, of all places from which the code may begin."""
+        return (event for events in self.episodes for event in events if event.kind == kind)
 
     def mentions(self, *names: str) -> bool:
         """Whether any of the scripts uses one of these names."""

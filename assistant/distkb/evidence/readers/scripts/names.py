@@ -62,6 +62,11 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         stack += [child for child in children(here) if not isinstance(child, _SCOPES)]
 
 
+def names_in(node: ast.AST) -> set[str]:
+    """Return every variable that an expression mentions."""
+    return {part.id for part in nodes(node) if isinstance(part, ast.Name)}
+
+
 def words(node: ast.AST) -> set[str]:
     """Return every name and attribute that an expression mentions."""
     return words_of(nodes(node))

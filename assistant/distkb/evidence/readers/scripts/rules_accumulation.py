@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import receiver
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import last, shown
@@ -60,7 +61,7 @@ def state_of_one(job: ScriptContext) -> Iterator[ScriptFinding]:
         call, guard = site.node, site.where.guard
         if site.where.side == "both" or guard is None or last(call.func) != "load_state_dict":
             continue
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+        owner = receiver(call) or call.func
         if kinds.kind_of(owner, function, job.project, call.lineno) == kinds.OPTIMIZER:
             yield hit(_STATE, function, call, optimizer=shown(owner), test=shown(guard.node))
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.arguments import keyword, receiver
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -140,7 +140,7 @@ def loaded_early(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _is_accelerator(site: Site, function: Function, job: ScriptContext) -> bool:
-    owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+    owner = receiver(site.node) or site.node
     return kinds.kind_of(owner, function, job.project, site.node.lineno) == kinds.ACCELERATOR
 
 

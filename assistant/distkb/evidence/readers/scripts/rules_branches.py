@@ -81,7 +81,7 @@ def _is_computed_already(need: Implied, function: Function, job: ScriptContext) 
         is_same = dotted(site.node.func) == metric and site.node.lineno < need.node.lineno
         if is_same and site.where.side == "both":
             return True
-    return any(last(site.node.func) in _SYNCS for site in job.project.walk(function).sites)
+    return job.project.walk(function).calls(*_SYNCS)
 
 
 _SYNCS = frozenset({"sync_context", "sync", "unsync", "_apply_sync"})

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.arguments import keyword, receiver
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import roots
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, names_in, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 
 _PREFIX = "script.wrapper-keys-dropped"
@@ -30,7 +30,7 @@ def keys_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
         call = site.node
         if last(call.func) != "load_state_dict" or constant(keyword(call, "strict")) is not False:
             continue
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else call
+        owner = receiver(call) or call
         bare = kinds.kind_of(owner, function, job.project, call.lineno) == "" or last(owner) == "module"
         given = call.args[0] if call.args else call
         read = _load_of(given.value if isinstance(given, ast.Subscript) else given, function, job)
@@ -99,7 +99,7 @@ def _brings_back_optimizer(function: Function, job: ScriptContext) -> bool:
 def _shared(function: Function) -> set[str]:
     """Names that others may read: of a module, and those that a function declares global."""
     if isinstance(function.node, ast.Module):
-        return {node.id for node in nodes(function.node) if isinstance(node, ast.Name)}
+        return names_in(function.node)
     return {
         name for node in nodes(function.node) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
     }

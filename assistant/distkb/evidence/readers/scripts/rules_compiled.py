@@ -38,8 +38,7 @@ def _in_place(call: ast.Call) -> bool:
 
 
 def _is_forward(function: Function) -> bool:
-    bases = function.owner.node.bases if function.owner is not None else []
-    return function.name.endswith(".forward") and any(last(base) == "Module" for base in bases)
+    return function.name.endswith(".forward") and any(last(base) == "Module" for base in function.bases)
 
 
 def _is_decorated(function: Function) -> bool:

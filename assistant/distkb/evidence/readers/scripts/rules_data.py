@@ -125,8 +125,7 @@ def no_sampler(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     wrapped = {
         id(function.script)
-        for function in job.project.functions
-        for site in job.project.walk(function).sites
+        for function, site in job.sites()
         if site.where.certain and canonical(site.node.func, function.script) in _DDP
     }
     for function, site, name in _loaders(job):
@@ -208,8 +207,7 @@ def _is_several(job: ScriptContext) -> bool:
     """Whether the project wraps a model for several ranks."""
     return any(
         canonical(site.node.func, function.script).endswith(("DistributedDataParallel", "FullyShardedDataParallel"))
-        for function in job.project.functions
-        for site in job.project.walk(function).sites
+        for function, site in job.sites()
     )
 
 
@@ -257,7 +255,7 @@ def over_world(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("parallelize_module") and not _has_tensor_dimension(job):
         return
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "sampler"):
+    for event in job.events("sampler"):
         if event.value is True and id(event.node) not in told:
             told.add(id(event.node))
             yield hit("script.sampler-over-world", event.function, event.node, call=shown(event.node))
@@ -266,8 +264,7 @@ def over_world(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _has_tensor_dimension(job: ScriptContext) -> bool:
     named = (
         keyword(site.node, "mesh_dim_names")
-        for function in job.project.functions
-        for site in job.project.walk(function).sites
+        for function, site in job.sites()
         if last(site.node.func) in {"init_device_mesh", "DeviceMesh"}
     )
     return any(names is not None and words(names) & _TENSOR for names in named)

@@ -11,7 +11,16 @@ from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, canonical, constant, dotted, last, shown, words
+from distkb.evidence.readers.scripts.names import (
+    WITHOUT_GRADIENTS,
+    canonical,
+    constant,
+    dotted,
+    last,
+    names_in,
+    shown,
+    words,
+)
 from distkb.evidence.readers.scripts.nodes import nodes, targets_of
 
 _DRAWN = "script.one-seed-draws-batches"
@@ -214,7 +223,7 @@ def _holders(call: ast.Call, inside: list[ast.AST]) -> set[str]:
             if isinstance(node, ast.Assign) and _holds(node.value, call, held):
                 held |= {dotted(part) for target in node.targets for part in nodes(target)} - {"", "self"}
             elif isinstance(node, (ast.For, ast.comprehension)) and _holds(node.iter, call, held):
-                held |= {part.id for part in nodes(node.target) if isinstance(part, ast.Name)}
+                held |= names_in(node.target)
     return held
 
 

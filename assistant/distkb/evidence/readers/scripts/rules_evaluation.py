@@ -24,8 +24,7 @@ def builds_graph(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     graphs = Graphs(job.project)
     for function in job.project.functions:
-        bases = () if function.owner is None else function.owner.node.bases
-        if any(_TRAINER.search(last(base)) for base in bases) or not job.project.callers(function):
+        if any(_TRAINER.search(last(base)) for base in function.bases) or not job.project.callers(function):
             continue
         sites = job.project.walk(function).sites
         names = {last(site.node.func) for site in sites}

@@ -82,7 +82,7 @@ def _made_of(node: ast.expr, function: Function, job: ScriptContext) -> list[ast
 
 def default_timeout(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield the first group without a timeout of its own in a job whose default group is given one."""
-    sites = [(function, site.node) for function in job.project.functions for site in job.project.walk(function).sites]
+    sites = [(function, site.node) for function, site in job.sites()]
     set_by = next((f for f in sites if last(f[1].func) in _BEGINS and keyword(f[1], "timeout") is not None), None)
     for function, call in sites if set_by is not None else ():
         full = canonical(call.func, function.script)

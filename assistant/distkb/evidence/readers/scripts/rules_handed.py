@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.arguments import argument, keyword, positional
+from distkb.evidence.readers.scripts.arguments import argument, keyword, positional, receiver
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -141,7 +141,7 @@ def _is_global(said: set[str]) -> bool:
 def saved_by_all(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield states of a wrapped model that a function, a hook or an object writes to one path on every rank."""
     for function in job.project.functions:
-        wraps = any(last(site.node.func) in _WRAPPERS for site in job.project.walk(function).sites)
+        wraps = job.project.walk(function).calls(*_WRAPPERS)
         for site in job.project.walk(function).sites if not wraps else ():
             call = site.node
             if site.where.side != "both" or canonical(call.func, function.script) != "torch.save" or len(call.args) < 2:
@@ -207,12 +207,12 @@ def keys_of_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield states saved from inside of DDP's wrapper or torch.compile's that the project loads into a bare model."""
     if job.mentions(*_STRIPS):
         return
-    loads = [(f, s) for f in job.project.functions for s in job.project.walk(f).sites if _loads_bare(s, f, job)]
+    loads = [(f, s) for f, s in job.sites() if _loads_bare(s, f, job)]
     for function, site in job.sites() if loads else ():
         if canonical(site.node.func, function.script) != "torch.save" or len(site.node.args) < 2:
             continue
         for key, call in _saved_states(site.node.args[0], function, job):
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+            owner = receiver(call) or call.func
             if kinds.kind_of(owner, function, job.project, site.node.lineno) != kinds.DDP:
                 continue
             path = as_text(site.node.args[1], function, job)
@@ -246,8 +246,7 @@ def _kept_under(load: ast.Call, function: Function, job: ScriptContext) -> tuple
         if isinstance(given, ast.Subscript):
             key, given = str(constant(given.slice)), given.value
         elif given is not None and dotted(given):
-            made = job.project.walk(function).assigned(dotted(given), before=load.lineno)
-            given = made[-1].value if made and made[-1].index is None else None
+            given = job.project.walk(function).last_value(dotted(given), before=load.lineno)
     is_load = isinstance(given, ast.Call) and last(given.func) == "load" and bool(given.args)
     return (key, as_text(given.args[0], function, job)) if isinstance(given, ast.Call) and is_load else (key, "?")
 

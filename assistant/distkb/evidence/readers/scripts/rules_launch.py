@@ -169,7 +169,7 @@ def _tested(function: Function, job: ScriptContext) -> set[str]:
 def _run_by_ranks(job: ScriptContext) -> set[int]:
     """Return the functions that ranks run, by identity: those that lead to a call of theirs, and what these call."""
     walk_of = job.project.walk
-    begins = [f for f in job.project.functions if any(last(s.node.func) in _BEGINS for s in walk_of(f).sites)]
+    begins = [f for f in job.project.functions if walk_of(f).calls(*_BEGINS)]
     begins += [f for f in job.project.functions if f.owner is not None and _is_called_back(f)]
     above: dict[int, Function] = {}
     while begins:
@@ -189,8 +189,7 @@ def _run_by_ranks(job: ScriptContext) -> set[int]:
 
 
 def _is_called_back(function: Function) -> bool:
-    bases = () if function.owner is None else function.owner.node.bases
-    return any(last(base).endswith(_CALLED_BACK) for base in bases)
+    return any(last(base).endswith(_CALLED_BACK) for base in function.bases)
 
 
 RULES = (

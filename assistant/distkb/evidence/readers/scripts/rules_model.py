@@ -44,7 +44,7 @@ def _finds_unused(job: ScriptContext) -> bool:
     """Whether any wrapping looks for unused parameters, or may do so; Transformers' Trainer does unless it is told."""
     if any(has_spread(call) for _, call in wrappings(job)):
         return True
-    sites = [site.node for function in job.project.functions for site in job.project.walk(function).sites]
+    sites = [site.node for function, site in job.sites()]
     told = [value for call in sites for name in _UNUSED if (value := keyword(call, name)) is not None]
     by_itself = not told and job.mentions("TrainingArguments")
     return by_itself or any(constant(value) is not False for value in told)
@@ -192,7 +192,7 @@ def past_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield forwards of the model itself, and not of the DDP around it, whose result is trained on."""
     for function in job.project.functions:
         walk = job.project.walk(function)
-        if not any(last(site.node.func) == "backward" for site in walk.sites):
+        if not walk.calls("backward"):
             continue
         bare = _bare_names(function, job)
         unwrapped = {a.target for a in walk.assignments if _unwraps(a.value, function, job, a.line)}

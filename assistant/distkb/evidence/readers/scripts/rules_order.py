@@ -10,7 +10,7 @@ from distkb.evidence.readers.scripts.collectives import TOGETHER, is_operation
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by
-from distkb.evidence.readers.scripts.names import canonical, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, last, names_in, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.parts import SHARDS, is_unit, picked_parts
 
@@ -30,7 +30,7 @@ _WRITES = frozenset({"str", "hex", "format"})
 def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives that are called once for each element of a set, which each process orders in its own way."""
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+    for event in job.events("loop"):
         source = event.source
         if source is None or id(event.node) in told or of_numbers(source):
             continue
@@ -47,7 +47,7 @@ def parts_over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions("PYTHONHASHSEED") or not job.mentions(*SHARDS):
         return
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+    for event in job.events("loop"):
         source, node = event.source, event.node
         if source is None or id(node) in told or of_numbers(source):
             continue
@@ -69,7 +69,7 @@ def numbered(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions("PYTHONHASHSEED") or not job.is_parallel:
         return
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+    for event in job.events("loop"):
         source, node = event.source, event.node
         if source is None or event.somewhere or id(node) in told or of_numbers(source):
             continue
@@ -105,7 +105,7 @@ def _listing(node: ast.expr, function: Function, job: ScriptContext, depth: int)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         return _listing(node.generators[0].iter, function, job, depth + 1)
     if isinstance(node, (ast.Name, ast.Attribute)) and depth < _DEPTH:
-        if any(last(site.node.func) == "sort" for site in job.project.walk(function).sites):
+        if job.project.walk(function).calls("sort"):
             return None
         value = job.project.single(node, function)
         return None if value is None else _listing(value, function, job, depth + 1)
@@ -130,7 +130,7 @@ def _numbers(node: ast.AST) -> bool:
         for p in nodes(part)
         if isinstance(p, ast.Assign) and isinstance(p.targets[0], ast.Subscript)
     ]
-    named = {name.id for name in nodes(node.target) if isinstance(name, ast.Name)}
+    named = names_in(node.target)
     if counted:
         return any(isinstance(one.value, ast.Name) and one.value.id in named for one in stored)
     return any(isinstance(one.value, ast.Call) and last(one.value.func) == "len" for one in stored)
@@ -314,8 +314,8 @@ def _beside(job: ScriptContext) -> Iterator[tuple[Function, str]]:
         if target is not None and named is not None:
             yield target, shown(named)
     for one in job.project.functions:
-        bases = one.owner.node.bases if one.owner is not None and one.name.endswith(".run") else []
-        if any(canonical(base, one.script) in {"threading.Thread", "threading.Timer"} for base in bases):
+        is_thread = any(canonical(base, one.script) in {"threading.Thread", "threading.Timer"} for base in one.bases)
+        if is_thread and one.name.endswith(".run"):
             yield one, one.name
 
 

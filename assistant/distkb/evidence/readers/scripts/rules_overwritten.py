@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from distkb.evidence.readers.scripts.arguments import keyword, positional
+from distkb.evidence.readers.scripts.arguments import keyword, positional, receiver
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import LOOPED, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -93,7 +93,7 @@ def _texts(path: ast.expr, function: Function, job: ScriptContext) -> set[tuple[
     for value, scope in meanings(path, function, job.project):
         opened = isinstance(value, ast.Call) and last(value.func) == "open"
         if isinstance(value, ast.Call) and opened:
-            inside = value.func.value if isinstance(value.func, ast.Attribute) else positional(value, 0)
+            inside = receiver(value) or positional(value, 0)
             found |= _texts(inside, scope, job) if inside is not None else set()
         else:
             found.add((shown(value), 0 if isinstance(value, ast.Constant) else id(scope)))

@@ -9,7 +9,7 @@ from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, names_in, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 
 _STATE, _READ = "script.state-of-partitioned", "script.weight-of-partitioned"
@@ -60,7 +60,7 @@ def weights(job: ScriptContext) -> Iterator[ScriptFinding]:
                 continue
             if not _is_engine(named.value, function, job, node.iter.lineno):
                 continue
-            taken = {part.id for part in nodes(node.target) if isinstance(part, ast.Name)}
+            taken = names_in(node.target)
             used = next((call for call in _calls(function.node) if _computes(call, taken)), None)
             if used is not None:
                 yield hit(_READ, function, used, weight=shown(used), model=shown(named.value))
@@ -89,14 +89,13 @@ def averaged(job: ScriptContext) -> Iterator[ScriptFinding]:
     told = (constant(keyword(site.node, "strategy")) for _, site in job.sites() if last(site.node.func) == "Trainer")
     named = job.mentions("FSDPStrategy") or any(name in {"deepspeed_stage_3", "fsdp"} for name in told)
     for function in job.project.functions if named and not job.mentions(*_GATHERS, "summon_full_params") else ():
-        bases = () if function.owner is None else function.owner.node.bases
-        if not any(last(base).endswith(("Callback", "WeightAveraging")) for base in bases):
+        if not any(last(base).endswith(("Callback", "WeightAveraging")) for base in function.bases):
             continue
         for node in nodes(function.node):
             if not isinstance(node, (ast.For, ast.comprehension)) or not isinstance(node.iter, ast.Call):
                 continue
             if "pl_module" in words(node.iter) and words(node.iter) & {"parameters", "named_parameters", "state_dict"}:
-                taken = {part.id for part in nodes(node.target) if isinstance(part, ast.Name)}
+                taken = names_in(node.target)
                 if any(_computes(call, taken) or _averages(call, taken) for call in _calls(function.node)):
                     yield hit(_AVERAGE, function, node.iter, over=shown(node.iter))
                     break

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from distkb.evidence.readers.scripts.arguments import argument, arguments, keyword, spreads_keywords
+from distkb.evidence.readers.scripts.arguments import argument, arguments, keyword, receiver, spreads_keywords
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -47,7 +47,7 @@ def no_device(job: ScriptContext) -> Iterator[ScriptFinding]:
     if "nccl" not in backends or job.mentions(*_FRAMEWORKS):
         return
     if not job.mentions(*_CHOOSES):
-        found = [(f, s) for f in job.project.functions for s in job.project.walk(f).sites if _goes_to_cuda(s, f, job)]
+        found = [(f, s) for f, s in job.sites() if _goes_to_cuda(s, f, job)]
         if found and not _numbered(job):
             function, site = found[0]
             yield hit(_NO_DEVICE, function, site.node, call=shown(site.node))
@@ -226,7 +226,7 @@ def _is_distributed(function: Function) -> bool:
 def _is_restored(call: ast.Call, name: str, function: Function, job: ScriptContext) -> bool:
     """Whether what was loaded goes into an optimizer or a model."""
     for site in job.project.walk(function).sites:
-        owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node.func
+        owner = receiver(site.node) or site.node.func
         if last(site.node.func) == "load_state_dict" and _ON_GPU.search(last(owner)):
             parts = [part for given in site.node.args for part in nodes(given)]
             if any(part is call or (name and dotted(part) == name) for part in parts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.arguments import keyword, receiver
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.gradless import Gradless, inputs, is_checkpoint
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -62,7 +62,7 @@ def in_eval(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _loads_model(call: ast.Call) -> bool:
     """Whether a call loads a model, which then is in eval mode; configurations and tokenizers are loaded alike."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    owner = receiver(call) or call.func
     return last(call.func) == "from_pretrained" and not last(owner).endswith(("Config", "Tokenizer", "Processor"))
 
 

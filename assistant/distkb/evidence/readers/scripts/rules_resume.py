@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.arguments import keyword, positional
+from distkb.evidence.readers.scripts.arguments import keyword, positional, receiver
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
@@ -22,7 +22,7 @@ _OTHERS = ("load_state", "load_checkpoint", "resume_from_checkpoint", "set_optim
 
 def without_optimizer(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield optimizers with a state of their own that stays in the past where weights and counter are restored."""
-    calls = [(function, site) for function in job.project.functions for site in job.project.walk(function).sites]
+    calls = list(job.sites())
     if job.mentions(*_OTHERS) or not any(canonical(s.node.func, f.script) == "torch.load" for f, s in calls):
         return
     loads = [(function, site) for function, site in calls if last(site.node.func) == "load_state_dict"]
@@ -38,7 +38,7 @@ def without_optimizer(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _is_optimizer(function: Function, site: Site, job: ScriptContext) -> bool:
-    owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+    owner = receiver(site.node) or site.node
     name = last(owner).lower()
     kind = kinds.kind_of(owner, function, job.project, site.node.lineno)
     return "opt" in name or kind == kinds.OPTIMIZER or isinstance(owner, ast.Subscript) or _is_open(owner)
@@ -109,7 +109,7 @@ _SCHEDULES = re.compile(r"(?i)sched")
 
 
 def _owner(site: Site) -> ast.expr:
-    return site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+    return receiver(site.node) or site.node
 
 
 def _is_schedule(made: Made) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import receiver
 from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, maker
@@ -31,7 +32,7 @@ def shards_on_main(job: ScriptContext) -> Iterator[ScriptFinding]:
         if site.where.side != "main" or canonical(site.node.func, function.script) != "torch.save":
             continue
         for call, scope in _states(site.node.args[0], function, job) if site.node.args else ():
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+            owner = receiver(call) or call.func
             root = _unsaved_root(owner, scope, job)
             if root is not None:
                 yield hit(_SAVED, function, site.node, model=shown(owner), root=shown(root))

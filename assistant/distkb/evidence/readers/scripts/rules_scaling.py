@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
-from distkb.evidence.readers.scripts.arguments import argument, keyword
+from distkb.evidence.readers.scripts.arguments import argument, keyword, receiver
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
@@ -31,7 +31,7 @@ def step_past(job: ScriptContext) -> Iterator[ScriptFinding]:
         if any(site.node.args for site in steps):
             continue
         for site in steps:
-            owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+            owner = receiver(site.node) or site.node
             if kinds.kind_of(owner, function, job.project, site.node.lineno) == kinds.OPTIMIZER:
                 yield hit(_PAST, function, site.node, call=shown(site.node.func), optimizer=shown(owner))
                 break

@@ -68,7 +68,7 @@ def counted_on_part(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("accelerate") or steps_once(job):
         return
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "update"):
+    for event in job.events("update"):
         schedule = event.things[0]
         source = schedule.marks.get("per-process")
         if schedule.prepared and source is not None and id(event.node) not in told:

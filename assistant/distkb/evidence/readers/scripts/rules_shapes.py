@@ -48,9 +48,9 @@ def _by_value(node: ast.expr, function: Function, job: ScriptContext, depth: int
     if isinstance(node, ast.Subscript):
         found = node if _is_mask(node.slice, function, job) else _by_value(node.value, function, job, depth + 1)
     elif isinstance(node, (ast.Name, ast.Attribute)) and dotted(node):
-        made = job.project.walk(function).assigned(dotted(node), before=node.lineno)
-        if made and made[-1].index is None and not isinstance(made[-1].value, ast.List):
-            found = _by_value(made[-1].value, function, job, depth + 1)
+        value = job.project.walk(function).last_value(dotted(node), before=node.lineno)
+        if value is not None and not isinstance(value, ast.List):
+            found = _by_value(value, function, job, depth + 1)
         else:
             found = _put_in(dotted(node), function, job, depth + 1)
     elif isinstance(node, ast.Call) and last(node.func) in _BY_VALUE:
@@ -123,9 +123,9 @@ def cpu_tensor(job: ScriptContext) -> Iterator[ScriptFinding]:
         place = 1 if last(call.func) == "all_gather_into_tensor" else 0
         given = call.args[place] if len(call.args) > place else keyword(call, "tensor")
         if isinstance(given, ast.Name):
-            made = job.project.walk(function).assigned(given.id, before=call.lineno)
-            if made and made[-1].index is None and _on_cpu(made[-1].value, function):
-                yield hit(_CPU, function, call, call=shown(call.func), tensor=given.id, made=shown(made[-1].value))
+            made = job.project.walk(function).last_value(given.id, before=call.lineno)
+            if made is not None and _on_cpu(made, function):
+                yield hit(_CPU, function, call, call=shown(call.func), tensor=given.id, made=shown(made))
         elif given is not None and _on_cpu(given, function):
             yield hit(_CPU, function, call, call=shown(call.func), tensor=shown(given), made=shown(given))
 

@@ -13,7 +13,7 @@ from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by, meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, names_in, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.rules_unused import is_lightning_ddp
 
@@ -65,11 +65,7 @@ def not_prepared(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("Accelerator") or job.mentions("prepare_data_loader", "skip_first_batches", "device_placement"):
         return
     prepared = {
-        word
-        for function in job.project.functions
-        for site in job.project.walk(function).sites
-        if last(site.node.func) == "prepare"
-        for word in words(site.node)
+        word for function, site in job.sites() if last(site.node.func) == "prepare" for word in words(site.node)
     }
     for function, site in job.sites():
         named = site.node.func
@@ -107,7 +103,7 @@ def with_padding(job: ScriptContext) -> Iterator[ScriptFinding]:
             kind = kinds.kind_of(named.value, function, job.project, site.node.lineno)
             is_accelerator = kind == kinds.ACCELERATOR or (not kind and last(named.value) == "accelerator")
             told = re.search(r"(?i)pred|label|logit|ref|target|\by\b|argmax|answer", shown(site.node))
-            trains = any(last(one.node.func) == "backward" for one in job.project.walk(function).sites)
+            trains = job.project.walk(function).calls("backward")
             cut = any(isinstance(part, ast.Slice) and part.upper is not None for part in nodes(function.node))
             in_loss = all(any(re.search(r"(?i)loss", word) for word in words(one)) for one in _gathered(site.node))
             if is_accelerator and told and not in_loss and not cut and not (trains and len(site.where.loops) < 2):
@@ -244,11 +240,7 @@ def may_be_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
         if not any(last(site.node.func) == "backward" for site in _reached(function, job)):
             continue
         for loop in (node for node in nodes(function.node) if isinstance(node, LOOPS)):
-            taken = (
-                {part.id for part in nodes(loop.target) if isinstance(part, ast.Name)}
-                if isinstance(loop, ast.For)
-                else set()
-            )
+            taken = names_in(loop.target) if isinstance(loop, ast.For) else set()
             for node in loop.body:
                 if (
                     isinstance(node, ast.If)

@@ -75,8 +75,8 @@ def without_loss(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions(*_SEVERAL):
         return
     for function in job.project.functions:
-        bases = () if function.owner is None else function.owner.node.bases
-        if not function.name.endswith(".training_step") or not any(last(base).endswith("Module") for base in bases):
+        is_step = function.name.endswith(".training_step")
+        if not is_step or not any(last(base).endswith("Module") for base in function.bases):
             continue
         for statement, arms in statements(function.node.body):
             if not isinstance(statement, ast.Return) or not _is_nothing(statement):

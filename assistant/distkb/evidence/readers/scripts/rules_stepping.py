@@ -77,7 +77,7 @@ def _same(call: ast.Call, function: Function, sources: set[int], job: ScriptCont
 
 def _trains(function: Function, job: ScriptContext, depth: int = 0) -> bool:
     """Whether a function makes gradients, or gives what it computes to one that does."""
-    if any(last(site.node.func) == "backward" for site in job.project.walk(function).sites):
+    if job.project.walk(function).calls("backward"):
         return True
     callers = job.project.callers(function) if depth < 2 and job.project.walk(function).returns else []
     return any(_trains(caller, job, depth + 1) for caller, _ in callers)
@@ -202,8 +202,8 @@ def _quotient(node: ast.expr, function: Function, job: ScriptContext, depth: int
     divisors = {id(part) for one in divisions for part in nodes(one.right)}
     for part in nodes(node):
         if isinstance(part, ast.Name) and id(part) not in divisors and not _ACCUMULATES.search(part.id):
-            made = job.project.walk(function).assigned(part.id, before=part.lineno)
-            value = made[-1].value if made and made[-1].index is None else job.project.single(part, function)
+            assigned = job.project.walk(function).last_value(part.id, before=part.lineno)
+            value = assigned or job.project.single(part, function)
             found = None if value is None else _quotient(value, function, job, depth + 1)
             if found is not None:
                 return found
@@ -220,8 +220,7 @@ def summed(job: ScriptContext) -> Iterator[ScriptFinding]:
             named = site.node.func
             if not isinstance(named, ast.Attribute) or named.attr != "backward" or not dotted(named.value):
                 continue
-            made = walk.assigned(dotted(named.value), before=site.node.lineno)
-            value = made[-1].value if made and made[-1].index is None else None
+            value = walk.last_value(dotted(named.value), before=site.node.lineno)
             changed = walk.changes.get(dotted(named.value))
             if isinstance(value, ast.Call) and not changed and _is_sum(value, function, job):
                 yield hit(_SUM, function, value, loss=dotted(named.value), call=shown(value))

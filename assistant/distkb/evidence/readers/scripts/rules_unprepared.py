@@ -54,9 +54,8 @@ def _made(node: ast.expr, function: Function, job: ScriptContext, depth: int) ->
         for part in (node.body, node.orelse):
             yield from _made(part, function, job, depth + 1)
     elif isinstance(node, ast.Name):
-        made = job.project.walk(function).assigned(node.id, before=node.lineno)
-        if made and made[-1].index is None:
-            yield from _made(made[-1].value, function, job, depth + 1)
+        value = job.project.walk(function).last_value(node.id, before=node.lineno)
+        yield from _made(value, function, job, depth + 1) if value is not None else ()
     elif isinstance(node, ast.Call):
         if last(node.func) in _LOADERS and job.project.target(node, function) is None:
             yield node, function

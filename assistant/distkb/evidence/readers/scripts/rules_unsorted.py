@@ -26,7 +26,7 @@ def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("new_group") or job.mentions("PYTHONHASHSEED"):
         return
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+    for event in job.events("loop"):
         source = event.source
         if source is None or not told.isdisjoint((id(event.node), id(source))) or of_numbers(source):
             continue

@@ -234,7 +234,7 @@ def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         sites = [site for site in job.project.walk(function).sites if _loads(site)]
         for site in sites:
-            owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+            owner = receiver(site.node) or site.node
             if site.where.side == "both" or site.where.guard is None or {s.where.side for s in sites} > {"main"}:
                 continue
             wrapped = _wrapped_kind(owner, function, job, site.node.lineno) == kinds.DDP
@@ -244,7 +244,7 @@ def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _training(job: ScriptContext) -> set[int]:
     """Return the functions that make gradients, or run one that does, by identity."""
-    left = [f for f in job.project.functions if any(last(s.node.func) == "backward" for s in job.project.walk(f).sites)]
+    left = [f for f in job.project.functions if job.project.walk(f).calls("backward")]
     found: set[int] = set()
     while left:
         function = left.pop()
