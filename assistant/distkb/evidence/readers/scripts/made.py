@@ -122,9 +122,9 @@ def _makers_of_attribute(node: ast.Attribute, function: Function, project: Proje
                     yield msgspec.structs.replace(found, prepared=found.prepared or prepares)
 
 
-def meanings(node: ast.expr, function: Function, project: Project, depth: int = 0) -> Iterator[Meaning]:
+def meanings(node: ast.expr | None, function: Function, project: Project, depth: int = 0) -> Iterator[Meaning]:
     """Yield the calls, literals and the like that a value may come from, each with the function in which it stands."""
-    if depth > _DEEPEST_MEANING:
+    if node is None or depth > _DEEPEST_MEANING:
         return
     found: list[Meaning] = []
     if isinstance(node, ast.IfExp):

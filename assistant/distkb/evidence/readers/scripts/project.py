@@ -201,6 +201,11 @@ class Project(Outline):
             self._targets[key] = self._target(call, function)
         return self._targets[key]
 
+    def below(self, call: ast.Call, function: Function) -> list[tuple[Function, Site]]:
+        """Return the calls of the project's function that a call runs, each with that function."""
+        target = self.target(call, function)
+        return [] if target is None else [(target, site) for site in self.walk(target).sites]
+
     def referred(self, node: ast.expr, function: Function) -> Function | None:
         """Return the function of the project that a name stands for where it is handed on and not called."""
         return self._target(ast.Call(func=node, args=[], keywords=[]), function)

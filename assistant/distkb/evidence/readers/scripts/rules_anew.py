@@ -148,11 +148,8 @@ def _loads_state(call: ast.Call, function: Function, job: ScriptContext) -> bool
     """Whether a call loads an Accelerator's state, itself or in the function of the project that it runs."""
     if last(call.func) == "load_state":
         return True
-    target = job.project.target(call, function)
-    inner = job.project.walk(target).sites if target is not None else []
-    return any(last(one.node.func) == "load_state" for one in inner) and not any(
-        last(one.node.func) == "prepare" for one in inner
-    )
+    called = {last(site.node.func) for _, site in job.project.below(call, function)}
+    return "load_state" in called and "prepare" not in called
 
 
 def without_buffers(job: ScriptContext) -> Iterator[ScriptFinding]:

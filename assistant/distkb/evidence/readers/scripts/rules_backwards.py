@@ -59,9 +59,8 @@ def _runs(site: Site, function: Function, job: ScriptContext, depth: int = 0) ->
     prepared = kind == kinds.PREPARED and name.rpartition(".")[2].endswith(("model", "net", "network"))
     if name and (kind == kinds.DDP or (prepared and not _shards_by_plugin(job))):
         return [name.rpartition(".")[2]]
-    target = job.project.target(call, function) if depth == 0 else None
-    inner = job.project.walk(target).sites if target is not None else []
-    return [one for part in inner if target is not None for one in _runs(part, target, job, 1)]
+    below = job.project.below(call, function) if depth == 0 else []
+    return [name for target, inner in below for name in _runs(inner, target, job, 1)]
 
 
 def _shards_by_plugin(job: ScriptContext) -> bool:

@@ -76,9 +76,8 @@ def _makes_otherwise(site: Site, function: Function, job: ScriptContext) -> bool
     full = canonical(site.node.func, function.script)
     if full in _MAKES or full.rpartition(".")[2] in _FRAMEWORKS or full.endswith("destroy_process_group"):
         return True
-    target = job.project.target(site.node, function)
-    inside = job.project.walk(target).sites if target is not None else []
-    return any(canonical(one.node.func, target.script) in _MAKES for one in inside) if target is not None else False
+    below = job.project.below(site.node, function)
+    return any(canonical(one.node.func, target.script) in _MAKES for target, one in below)
 
 
 def _is_checked(site: Site, function: Function) -> bool:

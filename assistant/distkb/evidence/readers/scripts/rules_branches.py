@@ -181,10 +181,9 @@ def _inside(call: ast.Call, function: Function, job: ScriptContext, depth: int =
         owner = last(call.func.value) if isinstance(call.func, ast.Attribute) else ""
         if "Model" in owner or "For" in owner:
             return (f"deepspeed.zero.Init({owner})",)
-    target = job.project.target(call, function) if depth < _DEPTH else None
-    for site in () if target is None else job.project.walk(target).sites:
-        found = _inside(site.node, target, job, depth + 1) if target is not None and site.where.side == "both" else ()
-        if found and target is not None:
+    for target, site in job.project.below(call, function) if depth < _DEPTH else ():
+        found = _inside(site.node, target, job, depth + 1) if site.where.side == "both" else ()
+        if found:
             return (f"{target.name}()", *found)
     return ()
 

@@ -167,9 +167,8 @@ def _multiplied(node: ast.AST) -> tuple[Sequence[ast.expr], Sequence[ast.expr]]:
 def _scales_for(call: ast.Call, function: Function, norms: _Norms, job: ScriptContext) -> bool:
     """Whether a call hands a norm to a function of the project that multiplies gradients."""
     handed = any(words(one) & norms.names for one in arguments(call))
-    target = job.project.target(call, function) if handed else None
-    sites = job.project.walk(target).sites if target is not None else ()
-    return any(last(site.node.func) in _SCALERS and "grad" in words(target.node) for site in sites if target)
+    below = job.project.below(call, function) if handed else ()
+    return any(last(site.node.func) in _SCALERS and "grad" in words(target.node) for target, site in below)
 
 
 def _places(

@@ -43,13 +43,13 @@ def _gives_third_stage(call: ast.Call, function: Function, job: ScriptContext) -
         call.func, (ast.Name, ast.Attribute)
     ):
         plugin = setting(call, "deepspeed_plugin", function, job.project)
-        made = meanings(plugin, function, job.project) if plugin is not None else ()
+        made = meanings(plugin, function, job.project)
         return any(
             isinstance(one, ast.Call) and constant(setting(one, "zero_stage", scope, job.project)) == 3
             for one, scope in made
         )
     given = setting(call, "deepspeed", function, job.project) if name.endswith(_SETTINGS) else None
-    return given is not None and any(_is_third(one) for one, _ in meanings(given, function, job.project))
+    return any(_is_third(one) for one, _ in meanings(given, function, job.project))
 
 
 def _is_third(node: ast.expr) -> bool:
@@ -71,10 +71,8 @@ def _load_in(call: ast.Call, function: Function, job: ScriptContext, depth: int 
         name = owner.rpartition(".")[2]
         is_model = owner.startswith("transformers.") and ("Model" in name or "For" in name)
         return call if is_model else None
-    target = job.project.target(call, function) if depth < _DEPTH else None
-    if target is None:
-        return None
-    inside = (_load_in(site.node, target, job, depth + 1) for site in job.project.walk(target).sites)
+    below = job.project.below(call, function) if depth < _DEPTH else ()
+    inside = (_load_in(site.node, target, job, depth + 1) for target, site in below)
     return next((load for load in inside if load is not None), None)
 
 

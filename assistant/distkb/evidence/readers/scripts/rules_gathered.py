@@ -10,7 +10,7 @@ from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyw
 from distkb.evidence.readers.scripts.collectives import STATES
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.made import meanings
+from distkb.evidence.readers.scripts.made import literals, meanings
 from distkb.evidence.readers.scripts.names import canonical, last, shown
 
 _WHOLE, _DEFAULT = "script.full-state-on-every-rank", "script.state-without-type"
@@ -48,7 +48,7 @@ def _asked(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[t
     name = full.rpartition(".")[2]
     if name in STATES and full.startswith("torch.distributed.checkpoint"):
         options = keyword(call, "options")
-        for made, scope in meanings(options, function, job.project) if options is not None else ():
+        for made, scope in meanings(options, function, job.project):
             if isinstance(made, ast.Call) and last(made.func) == "StateDictOptions" and not has_spread(made):
                 whole, off = (_is_true(_option(made, key), scope, job) for key in _PLACES)
                 if whole is True and off is False:
@@ -80,8 +80,7 @@ def _is_true(node: ast.expr | None, function: Function, job: ScriptContext) -> b
     """Return what a switch is set to; None where that is open."""
     if node is None:
         return False
-    found = {value.value for value, _ in meanings(node, function, job.project) if isinstance(value, ast.Constant)}
-    known = {bool(one) for one in found}
+    known = {bool(one) for one in literals(node, function, job.project)}
     return next(iter(known)) if len(known) == 1 else None
 
 

@@ -92,7 +92,7 @@ def _dimensions(mesh: ast.expr, function: Function, job: ScriptContext) -> list[
     """Return the names of all dimensions of a mesh that is handed over whole."""
     for value, scope in meanings(mesh, function, job.project):
         named = keyword(value, "mesh_dim_names") if isinstance(value, ast.Call) and _makes_mesh(value) else None
-        for names, _ in meanings(named, scope, job.project) if named is not None else ():
+        for names, _ in meanings(named, scope, job.project):
             if isinstance(names, (ast.Tuple, ast.List)):
                 return names.elts
     return []

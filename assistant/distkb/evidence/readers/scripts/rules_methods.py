@@ -144,9 +144,8 @@ def _begins(call: ast.Call, function: Function, job: ScriptContext, depth: int =
     device = keyword(call, "device") or (call.args[0] if last(call.func) == "to" and call.args else None)
     if str(constant(device)).startswith("cuda"):
         return True
-    target = job.project.target(call, function) if depth < _IMPORTS else None
-    inside = job.project.walk(target).sites if target is not None else ()
-    return target is not None and any(one.where.certain and _begins(one.node, target, job, depth + 1) for one in inside)
+    below = job.project.below(call, function) if depth < _IMPORTS else ()
+    return any(one.where.certain and _begins(one.node, target, job, depth + 1) for target, one in below)
 
 
 RULES = (

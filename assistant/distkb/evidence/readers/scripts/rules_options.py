@@ -10,7 +10,7 @@ import msgspec
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.made import Meaning, meanings, setting
+from distkb.evidence.readers.scripts.made import meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
 
 _TWICE, _MAYBE = "script.option-given-twice", "script.option-may-be-given-twice"
@@ -96,7 +96,7 @@ def _values(
 def _elements(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[_Given]:
     """Yield the plugins that a trainer gets: one, those of a list, and those that are appended to the list."""
     value = setting(call, "plugins", function, job.project)
-    found: list[Meaning] = [] if value is None else list(meanings(value, function, job.project))[:_MOST]
+    found = list(meanings(value, function, job.project))[:_MOST]
     for node, scope in found:
         if isinstance(node, ast.Call):
             yield _Given(node, scope, len(found) == 1)

@@ -228,9 +228,8 @@ def _communicates(call: ast.Call, function: Function, job: ScriptContext, depth:
     """Whether a call is a collective or runs one, of whichever group."""
     if is_operation(call, function):
         return True
-    target = job.project.target(call, function) if depth < _DEPTH else None
-    sites = () if target is None else job.project.walk(target).sites
-    return target is not None and any(_communicates(site.node, target, job, depth + 1) for site in sites)
+    below = job.project.below(call, function) if depth < _DEPTH else ()
+    return any(_communicates(site.node, target, job, depth + 1) for target, site in below)
 
 
 def salted_hash(job: ScriptContext) -> Iterator[ScriptFinding]:

@@ -41,7 +41,7 @@ def by_size(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     for function, call, cls in _wrappings(job):
         policy = setting(call, "auto_wrap_policy", function, job.project)
-        for made, scope in meanings(policy, function, job.project) if policy is not None else ():
+        for made, scope in meanings(policy, function, job.project):
             least = _threshold(made, scope, job)
             if least >= _DEFAULT and _lists(cls, job):
                 values = {"policy": shown(made), "least": f"{least:,}", "model": cls.name}
@@ -94,7 +94,7 @@ def absent(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     for function, call, cls in _wrappings(job):
         policy = setting(call, "auto_wrap_policy", function, job.project)
-        for made, scope in meanings(policy, function, job.project) if policy is not None else ():
+        for made, scope in meanings(policy, function, job.project):
             named = list(_classes(made, scope, job))
             if named and all(_is_absent(one, cls, job) for one in named):
                 values = {"policy": shown(made), "named": ", ".join(shown(one) for one, _ in named)}
@@ -127,11 +127,10 @@ def _classes(made: ast.expr, function: Function, job: ScriptContext) -> Iterator
     given = keyword(made, "transformer_layer_cls") if by_layer else None
     if last(made.func) == "ModuleWrapPolicy":
         given = argument(made, "module_classes", 0)
-    if given is not None:
-        yield from _named(given, function, job)
+    yield from _named(given, function, job)
 
 
-def _named(given: ast.expr, function: Function, job: ScriptContext) -> Iterator[Meaning]:
+def _named(given: ast.expr | None, function: Function, job: ScriptContext) -> Iterator[Meaning]:
     for value, scope in meanings(given, function, job.project):
         each = value.elts if isinstance(value, (ast.Set, ast.Tuple, ast.List)) else [value]
         yield from ((one, scope) for one in each)

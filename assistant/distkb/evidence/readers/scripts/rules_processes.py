@@ -140,11 +140,9 @@ def surely_called(
     """Return the calls of some names that a call surely makes, itself or in the functions of the project it runs."""
     if canonical(site.node.func, function.script) in names:
         return [(function, site)]
-    target = job.project.target(site.node, function) if depth < 3 else None
-    if target is None:
-        return []
-    inside = [one for one in job.project.walk(target).sites if one.where.certain and not one.where.loops]
-    return [made for one in inside for made in surely_called(one, target, job, names, depth + 1)]
+    below = job.project.below(site.node, function) if depth < 3 else []
+    inside = [(target, one) for target, one in below if one.where.certain and not one.where.loops]
+    return [made for target, one in inside for made in surely_called(one, target, job, names, depth + 1)]
 
 
 def never_made(job: ScriptContext) -> Iterator[ScriptFinding]:

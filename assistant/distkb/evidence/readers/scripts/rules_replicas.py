@@ -44,7 +44,7 @@ def fixed(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _is(node: ast.expr | None, named: re.Pattern[str], function: Function, job: ScriptContext) -> bool:
     """Whether all that a value may come from is a call, an attribute or a variable of the environment of a name."""
-    found = list(meanings(node, function, job.project)) if node is not None else []
+    found = list(meanings(node, function, job.project))
     return bool(found) and all(
         named.match(environment(value) or last(value.func if isinstance(value, ast.Call) else value))
         for value, _ in found

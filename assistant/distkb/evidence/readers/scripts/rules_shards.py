@@ -43,7 +43,7 @@ def placed(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _is_gpu(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     given = argument(call, "device", 0)
-    for value, _ in meanings(given, function, job.project) if given is not None else ():
+    for value, _ in meanings(given, function, job.project):
         named = value.args[0] if isinstance(value, ast.Call) and value.args else value
         if str(constant(named)).startswith("cuda") or (isinstance(value, ast.Call) and "cuda" in words(value)):
             return True

@@ -255,8 +255,7 @@ def may_be_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _reached(function: Function, job: ScriptContext) -> list[Site]:
     """Return the calls of a function and of those of the project that it calls."""
     own = job.project.walk(function).sites
-    inner = [job.project.target(site.node, function) for site in own]
-    return [*own, *(site for one in inner if one is not None for site in job.project.walk(one).sites)]
+    return [*own, *(inner for site in own for _, inner in job.project.below(site.node, function))]
 
 
 def _is_nothing(test: ast.expr, taken: set[str]) -> bool:

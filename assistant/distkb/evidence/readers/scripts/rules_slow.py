@@ -68,10 +68,8 @@ def _step_of(function: Function, site: Site, job: ScriptContext) -> ast.AST | No
 
 
 def _trains(call: ast.Call, function: Function, job: ScriptContext) -> bool:
-    target = job.project.target(call, function)
-    within = job.project.walk(target).sites if target is not None else []
     return last(call.func) == "backward" or any(
-        last(one.node.func) == "backward" and not one.where.loops for one in within
+        last(one.node.func) == "backward" and not one.where.loops for _, one in job.project.below(call, function)
     )
 
 

@@ -88,8 +88,6 @@ def _all_engines_are_pipelines(job: ScriptContext) -> bool:
 
 def _is_pipeline(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     model = setting(call, "model", function, job.project) or positional(call, 1)
-    if model is None:
-        return False
     for value, scope in meanings(model, function, job.project):
         named = value.func if isinstance(value, ast.Call) else value
         cls = job.project.class_named(named, scope.script)

@@ -59,8 +59,7 @@ def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _model_of(function: Function, call: ast.Call, job: ScriptContext) -> Iterator[Meaning]:
     """Yield the calls that made the model which an engine is made of."""
     given = argument(call, "model", 1)
-    found = meanings(given, function, job.project) if given is not None else iter(())
-    yield from (one for one in found if isinstance(one[0], ast.Call))
+    yield from (one for one in meanings(given, function, job.project) if isinstance(one[0], ast.Call))
 
 
 def _same(call: ast.Call, function: Function, sources: set[int], job: ScriptContext) -> str:

@@ -30,7 +30,7 @@ def stores(job: ScriptContext) -> Iterator[ScriptFinding]:
             continue
         master = argument(call, "is_master", _MASTER)
         port = argument(call, "port", _PORT)
-        asked = [environment(value) for value, _ in meanings(port, function, job.project)] if port is not None else []
+        asked = [environment(value) for value, _ in meanings(port, function, job.project)]
         if "MASTER_PORT" in asked and not _is_groups(job):
             if master is not None and constant(master) is not False:
                 if keyword(call, "multi_tenant") is None and job.mentions(*_BEGINS):

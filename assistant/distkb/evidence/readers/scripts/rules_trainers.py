@@ -76,7 +76,7 @@ def _of(call: ast.Call, name: str, function: Function, job: ScriptContext) -> li
     """Return what an option of a trainer may be: literals, the number of a list's elements, classes of strategies."""
     value = setting(call, name, function, job.project)
     found: list[object] = [] if value is not None else [None]
-    for node, _ in meanings(value, function, job.project) if value is not None else ():
+    for node, _ in meanings(value, function, job.project):
         if isinstance(node, ast.Constant):
             found.append(node.value)
         elif isinstance(node, (ast.List, ast.Tuple)):

@@ -159,7 +159,7 @@ def _type(call: ast.Call, name: str, function: Function, job: ScriptContext) -> 
     """Return the type to which a unit is told to cast its parameters."""
     given = setting(call, name, function, job.project)
     found: set[str] = set()
-    for value, scope in meanings(given, function, job.project) if given is not None else ():
+    for value, scope in meanings(given, function, job.project):
         if isinstance(value, ast.Call):
             kept = argument(value, "param_dtype", 0)
             found |= _names(kept, scope, job) if kept is not None else set()

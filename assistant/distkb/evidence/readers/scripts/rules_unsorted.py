@@ -49,9 +49,8 @@ def _meets(call: ast.Call, function: Function, job: ScriptContext, depth: int = 
     if is_operation(call, function):
         group = keyword(call, "group")
         return group is not None and constant(group) is not None and last(group) != "WORLD"
-    target = job.project.target(call, function) if depth < _DEPTH else None
-    sites = () if target is None else job.project.walk(target).sites
-    return target is not None and any(_meets(site.node, target, job, depth + 1) for site in sites)
+    below = job.project.below(call, function) if depth < _DEPTH else ()
+    return any(_meets(site.node, target, job, depth + 1) for target, site in below)
 
 
 RULES = (ScriptRule(ids=(_OVER,), check=over_set, follows=True),)
