@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.regex import Expression, translate
-from distkb.evidence import implied, read
+from distkb.evidence import hits, implied
 from distkb.evidence.readers.report import failure_text, words
 from distkb.evidence.readers.report import report_reader as report
 from distkb.evidence.run import timeline, watchdog
@@ -51,7 +51,7 @@ NUMBERS: Mapping[ModuleType, tuple[str, ...]] = {
     traceback: ("MAX_LINES", "MAX_MESSAGE", "MAX_PREFIX"),
     watchdog: ("UNSURE",),
     clean: ("WIDTH", "_CONTEXT"),
-    read: ("QUOTES",),
+    hits: ("QUOTES",),
     implied: ("CERTAINTY", "CONCLUDED"),
 }
 NAMES: Mapping[ModuleType, tuple[str, ...]] = {
