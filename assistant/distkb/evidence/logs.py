@@ -14,7 +14,7 @@ from distkb.evidence.observation import Observation, Skipped
 from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
 from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
 from distkb.evidence.scanner.scan import FileScan, Scanner
-from distkb.evidence.text.opening import UnreadableError, open_regular, open_text
+from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, size_of
 from distkb.evidence.walk import Stock
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class _Count:
 
     def __init__(self, files: Sequence[LogFile], progress: Progress) -> None:
         self._progress = progress
-        self._total = sum(_size(file) for file in files)
+        self._total = sum(size_of(file.path) for file in files)
         self._done = 0
         progress(0, self._total)
 
@@ -91,13 +91,6 @@ class _Count:
         self._done += read
         # Packed files hold more than their size says.
         self._progress(min(self._done, self._total), self._total)
-
-
-def _size(file: LogFile) -> int:
-    try:
-        return file.path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _scan(scanner: Scanner, file: LogFile, count: _Count | None) -> FileScan | Skipped:

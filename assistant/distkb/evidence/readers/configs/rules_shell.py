@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from distkb.evidence.readers.configs.corrections import PER_TASK, Draft
+from distkb.evidence.readers.configs.flags import flag_of
 from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, number
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, instead, short
 from distkb.evidence.readers.configs.launch_command import assigned, expansions
@@ -45,7 +46,7 @@ def early(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
         piece = _early(item, name)
         if piece is None or (name == "node_rank" and needs_no_rank(part)):
             continue
-        flag = "--" + (name if part.name == "accelerate" else name.replace("_", "-"))
+        flag = flag_of(name, part.name)
         found = hit("config.srun-expanded-early", part, item, part.line, variable=_plain(piece), flag=flag)
         draft = Draft(part, frees=True)
         per_node = {"node_rank": "$SLURM_NODEID", "machine_rank": "$SLURM_NODEID"}
@@ -71,7 +72,7 @@ def literal(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     for name, item in part.root.items():
         piece = next((p for p in item.pieces if not p.expands and _LITERAL.match(p.text)), None)
         if piece is not None and name in {*_PER_NODE, "rdzv_endpoint", "master_addr", "main_process_ip", "nnodes"}:
-            flag = "--" + (name if part.name == "accelerate" else name.replace("_", "-"))
+            flag = flag_of(name, part.name)
             found = hit("config.srun-never-expanded", part, item, part.line, flag=flag, value=short(item.shown))
             yield instead(found, Draft(part).per_task(**{name: item.text}).text())
 
@@ -86,7 +87,7 @@ def exported(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
                 continue
             seen.add(piece.text)
             variable = piece.text.strip("${}").partition(":")[0]
-            flag = "--" + (name if part.name == "accelerate" else name.replace("_", "-"))
+            flag = flag_of(name, part.name)
             found = hit("config.srun-not-exported", part, item, part.line, variable=variable, flag=flag)
             yield instead(found, f"export {variable}")
 

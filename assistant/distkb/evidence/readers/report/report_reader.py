@@ -259,6 +259,11 @@ def pasted(parts: Parts, signatures: Sequence[Signature], path: str | None) -> l
     return [*found.values(), *([watchdogs] if watchdogs is not None else [])]
 
 
+def facts_of(parts: Parts, facts: Sequence[Fact], path: str | None) -> list[Observation]:
+    """Intake facts that the words show."""
+    return inferred(parts.prose, parts.setup, parts.output, facts, path)
+
+
 def read_report(
     signatures: Sequence[Signature],
     facts: Sequence[Fact],
@@ -275,5 +280,4 @@ def read_report(
         skipped.append(Skipped(path=name or "-", code="report-slow", detail=str(reader.given_up)))
     if len(report) > MAX_CHARACTERS:
         skipped.append(Skipped(path=name or "-", code="report-long", detail=f"{MAX_CHARACTERS:,}"))
-    shown = inferred(parts.prose, parts.setup, parts.output, facts, name)
-    return [*found, *pasted(parts, signatures, name), *shown]
+    return [*found, *pasted(parts, signatures, name), *facts_of(parts, facts, name)]
