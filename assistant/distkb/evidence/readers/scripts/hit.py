@@ -12,7 +12,7 @@ import msgspec
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.effects import Effects
 from distkb.evidence.readers.scripts.flow import Site
-from distkb.evidence.readers.scripts.names import last, words_of
+from distkb.evidence.readers.scripts.names import canonical, last, words_of
 from distkb.evidence.readers.scripts.origins import Origins
 from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.source import Script
@@ -79,6 +79,14 @@ class ScriptContext:
         """Yield every call of the project with the function in which it stands."""
         for function in self.project.functions:
             yield from ((function, site) for site in self.project.walk(function).sites)
+
+    def calls(self) -> Iterator[tuple[Function, ast.Call]]:
+        """Yield every call of the project as it is written, wherever it stands."""
+        return ((function, site.node) for function, site in self.sites())
+
+    def calls_of(self, *names: str) -> Iterator[tuple[Function, ast.Call]]:
+        """Yield the calls of what has one of these full names."""
+        return ((f, call) for f, call in self.calls() if canonical(call.func, f.script) in names)
 
     @cached_property
     def interpreter(self) -> Interpreter:

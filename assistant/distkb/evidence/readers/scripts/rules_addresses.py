@@ -38,18 +38,16 @@ def by_hand(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield groups at an address of the script's own, whose ranks come from a launcher."""
     if job.mentions(*_STARTS):
         return
-    for function, site in job.sites():
-        name, place = _MEETS.get(canonical(site.node.func, function.script), ("", 0))
-        address = argument(site.node, name, place) if name else None
-        rank = keyword(site.node, "rank") or (positional(site.node, 1) if name == "url" else None)
+    for function, call in job.calls():
+        name, place = _MEETS.get(canonical(call.func, function.script), ("", 0))
+        address = argument(call, name, place) if name else None
+        rank = keyword(call, "rank") or (positional(call, 1) if name == "url" else None)
         if address is None or rank is None:
             continue
         own = next((v for v, scope in meanings(address, function, job.project) if _is_own(v, scope, job)), None)
         read = {environment(part) for value, _ in meanings(rank, function, job.project) for part in nodes(value)}
         if own is not None and ("RANK" in read or job.mentions("RANK")):
-            yield hit(
-                _ADDRESS, function, site.node, address=str(own.value) if isinstance(own, ast.Constant) else shown(own)
-            )
+            yield hit(_ADDRESS, function, call, address=str(own.value) if isinstance(own, ast.Constant) else shown(own))
 
 
 def _is_own(node: ast.expr, function: Function, job: ScriptContext) -> bool:

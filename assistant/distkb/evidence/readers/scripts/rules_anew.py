@@ -157,11 +157,9 @@ def without_buffers(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not any(_NORMS.match(word) for word in job.vocabulary) or job.mentions("named_buffers", "buffers"):
         return
     loose = any(
-        last(site.node.func) == "load_state_dict" and constant(keyword(site.node, "strict")) is False
-        for _, site in job.sites()
+        last(call.func) == "load_state_dict" and constant(keyword(call, "strict")) is False for _, call in job.calls()
     )
-    for function, site in job.sites() if loose else ():
-        call = site.node
+    for function, call in job.calls() if loose else ():
         if canonical(call.func, function.script) != "torch.save" or not call.args:
             continue
         for value, scope in meanings(call.args[0], function, job.project):

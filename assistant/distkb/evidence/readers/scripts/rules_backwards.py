@@ -46,7 +46,7 @@ def second(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _averages_itself(job: ScriptContext) -> bool:
     """Whether any script exchanges gradients by its own collectives."""
-    return any("all_reduce" in last(s.node.func) and "grad" in words(s.node) for _, s in job.sites())
+    return any("all_reduce" in last(call.func) and "grad" in words(call) for _, call in job.calls())
 
 
 def _runs(site: Site, function: Function, job: ScriptContext, depth: int = 0) -> list[str]:

@@ -90,12 +90,12 @@ def _is_checked(site: Site, function: Function) -> bool:
 
 def as_number(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield timeouts that are written as a number where a timedelta is asked for."""
-    for function, site in job.sites() if job.mentions("timeout") else ():
-        name = canonical(site.node.func, function.script).rpartition(".")[2]
-        value = keyword(site.node, "timeout") if name in _TAKES else None
+    for function, call in job.calls() if job.mentions("timeout") else ():
+        name = canonical(call.func, function.script).rpartition(".")[2]
+        value = keyword(call, "timeout") if name in _TAKES else None
         number = constant(job.project.single(value, function) or value) if value is not None else None
         if isinstance(number, (int, float)) and not isinstance(number, bool):
-            yield hit(_UNIT, function, site.node, call=name, value=str(number))
+            yield hit(_UNIT, function, call, call=name, value=str(number))
 
 
 RULES = (

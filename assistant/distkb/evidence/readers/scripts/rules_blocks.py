@@ -27,8 +27,7 @@ def decides_anew(job: ScriptContext) -> Iterator[ScriptFinding]:
             if test is not None and id(test) not in told:
                 told.add(id(test))
                 yield hit(_DECIDES, block, test, test=shown(test), checkpoint_line=str(cls.node.lineno))
-    for function, site in job.sites() if job.mentions("checkpoint") else ():
-        call = site.node
+    for function, call in job.calls() if job.mentions("checkpoint") else ():
         if not canonical(call.func, function.script).startswith("torch.utils.checkpoint.") or not call.args:
             continue
         for block in _blocks(call.args[0], function, job):
@@ -45,12 +44,12 @@ def _recomputed_by_library(job: ScriptContext) -> Iterator[Class]:
     for cls in {id(f.owner): f.owner for f in job.project.functions if f.owner is not None}.values():
         if any(last(base) == "GradientCheckpointingLayer" for base in cls.node.bases):
             yield cls
-    for _, site in job.sites():
-        if last(site.node.func) != "_gradient_checkpointing_func" or not site.node.args:
+    for _, call in job.calls():
+        if last(call.func) != "_gradient_checkpointing_func" or not call.args:
             continue
         for function in job.project.functions:
-            if any(other.node is site.node for other in job.project.walk(function).sites):
-                given = site.node.args[0]
+            if any(other.node is call for other in job.project.walk(function).sites):
+                given = call.args[0]
                 block = (
                     given.value if isinstance(given, ast.Attribute) and given.attr in {"__call__", "forward"} else given
                 )
@@ -117,8 +116,7 @@ def _unsteady(block: Function) -> ast.expr | None:
 def names_nothing(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield names in a plan of tensor parallelism that no class of the project gives to any of its layers."""
     known = _layer_names(job) if job.mentions("parallelize_module") else set()
-    for function, site in job.sites() if known else ():
-        call = site.node
+    for function, call in job.calls() if known else ():
         plan = argument(call, "parallelize_plan", 2)
         if last(call.func) != "parallelize_module" or plan is None or not call.args:
             continue

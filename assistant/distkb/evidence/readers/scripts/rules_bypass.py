@@ -24,17 +24,17 @@ def method_past(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield calls of a method that runs layers, on a model whose forward alone gathers them."""
     if job.mentions("register_fsdp_forward_method", "summon_full_params", "unshard"):
         return
-    for function, site in job.sites():
-        named = site.node.func
+    for function, call in job.calls():
+        named = call.func
         if not isinstance(named, ast.Attribute) or named.attr == "forward":
             continue
         owner = _inner(named.value)
-        if not kinds.is_sharded(owner, function, job.project, site.node.lineno):
+        if not kinds.is_sharded(owner, function, job.project, call.lineno):
             continue
         layers = _runs_layers(owner, named.attr, function, job)
         layer = next((layer for layer in layers if not _is_unit(layer, job)), "")
         if layer:
-            yield hit(_METHOD, function, site.node, call=shown(named), model=shown(owner), layer=layer)
+            yield hit(_METHOD, function, call, call=shown(named), model=shown(owner), layer=layer)
 
 
 def _is_unit(layer: str, job: ScriptContext) -> bool:
@@ -91,8 +91,7 @@ def _is_layer(value: ast.expr, init: Function, job: ScriptContext) -> bool:
 
 def copied(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield deep copies of a model that is sharded already."""
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         copies = canonical(call.func, function.script) == "copy.deepcopy" and bool(call.args)
         if copies and _is_of_sharded(call.args[0], function, call.lineno, job):
             yield hit(_COPY, function, call, model=shown(call.args[0]))
@@ -116,8 +115,7 @@ def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
             models |= set() if found is None else {id(found)}
     told = _is_told_of_unused(job)
     gradless = Gradless(job)
-    for function, site in job.sites() if models or told else ():
-        call = site.node
+    for function, call in job.calls() if models or told else ():
         full = canonical(call.func, function.script)
         if told and _enables_reentrant(call, function, job):
             yield hit(_REENTRANT, function, call, call=shown(call.func))

@@ -26,8 +26,7 @@ def keys_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions(*_STRIPS) or any("module." in word for word in job.vocabulary):
         return
     written = _wrapped_states(job)
-    for function, site in job.sites() if written else ():
-        call = site.node
+    for function, call in job.calls() if written else ():
         if last(call.func) != "load_state_dict" or constant(keyword(call, "strict")) is not False:
             continue
         owner = receiver(call) or call
@@ -42,8 +41,7 @@ def keys_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _wrapped_states(job: ScriptContext) -> dict[str, ast.expr]:
     """Return the calls of `state_dict` on a model that DDP wraps, by the file that `torch.save` puts them in."""
     found: dict[str, ast.expr] = {}
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if canonical(call.func, function.script) != "torch.save" or len(call.args) < 2:
             continue
         made = job.project.walk(function).assigned(dotted(call.args[0]), before=call.lineno)

@@ -29,13 +29,13 @@ _ROUNDS, _DEPTH, _DEEPEST = 3, 2, 5
 
 def _by_torch(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield torch's clipping by norm of a model under FSDP1: it takes the norm of the rank's own shards."""
-    for function, site in job.sites():
-        full = canonical(site.node.func, function.script)
-        if not (full.startswith("torch.nn.") and full.endswith(".clip_grad_norm_") and site.node.args):
+    for function, call in job.calls():
+        full = canonical(call.func, function.script)
+        if not (full.startswith("torch.nn.") and full.endswith(".clip_grad_norm_") and call.args):
             continue
-        owner = _sharded(site.node.args[0], function, job)
+        owner = _sharded(call.args[0], function, job)
         if owner is not None:
-            yield hit(_CLIPS, function, site.node, model=shown(owner))
+            yield hit(_CLIPS, function, call, model=shown(owner))
 
 
 def _by_hand(job: ScriptContext) -> Iterator[ScriptFinding]:

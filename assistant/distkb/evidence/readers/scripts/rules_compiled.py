@@ -29,7 +29,7 @@ def other_graph(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _compiles(job: ScriptContext) -> list[ast.Call]:
-    return [s.node for f, s in job.sites() if canonical(s.node.func, f.script) == "torch.compile" or _in_place(s.node)]
+    return [call for f, call in job.calls() if canonical(call.func, f.script) == "torch.compile" or _in_place(call)]
 
 
 def _in_place(call: ast.Call) -> bool:

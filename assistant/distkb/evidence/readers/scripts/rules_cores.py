@@ -113,13 +113,11 @@ def without_threads(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield starts of several processes that compute on the CPU, where nothing limits the threads of each."""
     if job.mentions(*_VARIABLES, "set_num_threads", "threadpool_limits", "cuda", "nccl", "init_rpc"):
         return
-    for function, site in job.sites():
-        if canonical(site.node.func, function.script) not in _STARTS:
-            continue
-        count = keyword(site.node, "nprocs")
+    for function, call in job.calls_of(*_STARTS):
+        count = keyword(call, "nprocs")
         numbers = [] if count is None else literals(count, function, job.project)
         if numbers and all(isinstance(one, int) and one > 1 for one in numbers) and job.mentions("backward"):
-            yield hit(_SPAWNED, function, site.node, call=shown(site.node.func), count=str(numbers[0]))
+            yield hit(_SPAWNED, function, call, call=shown(call.func), count=str(numbers[0]))
 
 
 RULES = (

@@ -206,8 +206,8 @@ _DRAWS = frozenset({
 def _is_several(job: ScriptContext) -> bool:
     """Whether the project wraps a model for several ranks."""
     return any(
-        canonical(site.node.func, function.script).endswith(("DistributedDataParallel", "FullyShardedDataParallel"))
-        for function, site in job.sites()
+        canonical(call.func, function.script).endswith(("DistributedDataParallel", "FullyShardedDataParallel"))
+        for function, call in job.calls()
     )
 
 
@@ -263,9 +263,9 @@ def over_world(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _has_tensor_dimension(job: ScriptContext) -> bool:
     named = (
-        keyword(site.node, "mesh_dim_names")
-        for function, site in job.sites()
-        if last(site.node.func) in {"init_device_mesh", "DeviceMesh"}
+        keyword(call, "mesh_dim_names")
+        for function, call in job.calls()
+        if last(call.func) in {"init_device_mesh", "DeviceMesh"}
     )
     return any(names is not None and words(names) & _TENSOR for names in named)
 
@@ -291,9 +291,9 @@ def stream_by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("Accelerator", "Trainer") or job.mentions(*_READ_BY_ALL) or not job.mentions("IterableDataset"):
         return
     names = {c.name for f in job.project.functions if (c := f.owner) and "IterableDataset" in map(last, c.node.bases)}
-    for function, site in job.sites() if not job.mentions("lightning", "pytorch_lightning") else ():
-        if last(site.node.func) in names and any(_is_own(argument, function, job) for argument in site.node.args):
-            yield hit("script.stream-by-rank", function, site.node, data=last(site.node.func))
+    for function, call in job.calls() if not job.mentions("lightning", "pytorch_lightning") else ():
+        if last(call.func) in names and any(_is_own(argument, function, job) for argument in call.args):
+            yield hit("script.stream-by-rank", function, call, data=last(call.func))
 
 
 def _is_own(node: ast.expr, function: Function, job: ScriptContext) -> bool:

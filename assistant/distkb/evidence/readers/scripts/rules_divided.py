@@ -48,7 +48,7 @@ def whole_job(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _divided_data(function: Function, job: ScriptContext) -> ast.expr | None:
     """Return what picks the data of a group, in a job that sums within its groups and never over all ranks."""
-    operations = [(f, s.node) for f, s in job.sites() if is_operation(s.node, f) and last(s.node.func) in _SUMS]
+    operations = [(f, call) for f, call in job.calls() if is_operation(call, f) and last(call.func) in _SUMS]
     within = [_is_within(call) for _, call in operations]
     if not within or not all(within):
         return None

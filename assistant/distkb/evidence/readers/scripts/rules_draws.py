@@ -89,10 +89,10 @@ def _tells_apart(job: ScriptContext) -> bool:
                 targets = targets_of(node)
                 if any("seed" in last(target).lower() for target in targets) and _is_of_rank(node.value):
                     return True
-    for function, site in job.sites():
-        if "seed" in last(site.node.func).lower():
-            given = arguments(site.node)
-            if _is_of_rank(site.node) or job.origins.depends(given, function, "rank"):
+    for function, call in job.calls():
+        if "seed" in last(call.func).lower():
+            given = arguments(call)
+            if _is_of_rank(call) or job.origins.depends(given, function, "rank"):
                 return True
     return False
 

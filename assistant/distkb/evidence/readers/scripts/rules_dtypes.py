@@ -28,8 +28,7 @@ _DEPTH = 6
 
 def by_own_data(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives of a tensor that two branches make with different types, where the rank's own data decides."""
-    for function, site in job.sites() if job.is_parallel or job.mentions("distributed") else ():
-        call = site.node
+    for function, call in job.calls() if job.is_parallel or job.mentions("distributed") else ():
         place = _PLACES.get(last(call.func))
         if place is None or not (is_operation(call, function) or implied(call, function, job.project)):
             continue

@@ -96,9 +96,9 @@ def _helped(call: ast.Call, function: Function, losses: set[str], job: ScriptCon
 
 def _given_optimizers(job: ScriptContext) -> set[str]:
     found: set[str] = set()
-    for _, site in job.sites():
-        if dotted(site.node.func).endswith("deepspeed.initialize"):
-            found |= {dotted(w.value) for w in site.node.keywords if w.arg == "optimizer"}
+    for _, call in job.calls():
+        if dotted(call.func).endswith("deepspeed.initialize"):
+            found |= {dotted(w.value) for w in call.keywords if w.arg == "optimizer"}
     return found - {""}
 
 

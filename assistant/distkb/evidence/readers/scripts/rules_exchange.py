@@ -150,8 +150,7 @@ def _divisor(node: ast.AST) -> ast.AST:
 
 def hook_sums(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield communication hooks of DDP that add the gradients up and never divide them by the number of ranks."""
-    for function, site in job.sites() if job.mentions("register_comm_hook") else ():
-        call = site.node
+    for function, call in job.calls() if job.mentions("register_comm_hook") else ():
         given = argument(call, "hook", 1)
         if last(call.func) != "register_comm_hook" or given is None:
             continue
@@ -174,8 +173,7 @@ def averaged_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield losses that are divided by a count of all ranks, and whose gradients DDP divides by their number again."""
     if not job.mentions("DistributedDataParallel", "Accelerator") or job.mentions("register_comm_hook"):
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if last(call.func) != "backward" or not isinstance(call.func, ast.Attribute):
             continue
         loss = call.args[0] if call.args else call.func.value

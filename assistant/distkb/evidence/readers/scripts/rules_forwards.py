@@ -137,8 +137,7 @@ def _is_unwrapped(named: ast.expr, site: Site, function: Function, job: ScriptCo
 
 def mapped(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that are laid out over all GPUs in every process and then wrapped for several of them."""
-    for function, site in job.sites() if job.mentions("device_map") else ():
-        call = site.node
+    for function, call in job.calls() if job.mentions("device_map") else ():
         wraps = canonical(call.func, function.script).endswith("DistributedDataParallel")
         prepares = (
             isinstance(call.func, ast.Attribute)

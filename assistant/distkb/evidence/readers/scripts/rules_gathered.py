@@ -21,8 +21,8 @@ _PLACES = {"full_state_dict": 0, "cpu_offload": 1}
 
 def _saves(job: ScriptContext) -> bool:
     """Whether any script writes a file: a whole state may also be meant for another model on every rank."""
-    for function, site in job.sites():
-        full = canonical(site.node.func, function.script)
+    for function, call in job.calls():
+        full = canonical(call.func, function.script)
         if full in _SAVES or full.rpartition(".")[2] in _SAVES:
             return True
     return False
@@ -33,8 +33,7 @@ def on_every_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.project.declared.has_sharded or not _saves(job):
         return
     told: set[int] = set()
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         for made, lacks in _asked(call, function, job):
             if id(made) not in told:
                 told.add(id(made))

@@ -33,8 +33,7 @@ _NODE = re.compile(r"(?:node|group|machine|host)_?rank|slurm_nodeid|node_?id")
 
 def group_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield `src=` and `dst=` that are ranks within the group of the call."""
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         full = canonical(call.func, function.script)
         place = _CALLS.get(last(call.func)) if full.startswith("torch.distributed.") else None
         group = keyword(call, "group")
@@ -82,7 +81,7 @@ def _made_of(node: ast.expr, function: Function, job: ScriptContext) -> list[ast
 
 def default_timeout(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield the first group without a timeout of its own in a job whose default group is given one."""
-    sites = [(function, site.node) for function, site in job.sites()]
+    sites = list(job.calls())
     set_by = next((f for f in sites if last(f[1].func) in _BEGINS and keyword(f[1], "timeout") is not None), None)
     for function, call in sites if set_by is not None else ():
         full = canonical(call.func, function.script)
@@ -127,13 +126,13 @@ def mesh_order(job: ScriptContext) -> Iterator[ScriptFinding]:
     """
     outer: dict[str, tuple[Function, ast.Call]] = {}
     inner: set[str] = set()
-    for function, site in job.sites():
-        shape = argument(site.node, "mesh_shape", 1)
-        if last(site.node.func) == "init_device_mesh" and isinstance(shape, ast.Tuple) and len(shape.elts) == 2:
+    for function, call in job.calls():
+        shape = argument(call, "mesh_shape", 1)
+        if last(call.func) == "init_device_mesh" and isinstance(shape, ast.Tuple) and len(shape.elts) == 2:
             first, second = (last(size) for size in shape.elts)
             inner.add(second)
             if first:
-                outer[first] = (function, site.node)
+                outer[first] = (function, call)
     for function, site in job.sites() if outer.keys() - inner else ():
         given = keyword(site.node, "rank") or keyword(site.node, "shard_id") or keyword(site.node, "index")
         made = given if given is None or not dotted(given) else job.project.single(given, function) or given

@@ -27,8 +27,7 @@ _LEAST = 4
 def all_heads(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield views with the number of all heads of what a layer gives that the plan cuts by columns."""
     cut = _cut_layers(job) if job.mentions("ColwiseParallel") and job.mentions("parallelize_module") else {}
-    for function, site in job.sites() if cut else ():
-        call = site.node
+    for function, call in job.calls() if cut else ():
         heads = _heads_of(call) if last(call.func) in _VIEWS else None
         if heads is None or _is_local(heads, function, job):
             continue

@@ -102,7 +102,7 @@ def never_loaded(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _may_load(job: ScriptContext) -> bool:
     """Whether anything may bring a state back: a load, an argument to resume from, a name that says so."""
-    if any(_LOADS.search(canonical(site.node.func, function.script)) for function, site in job.sites()):
+    if any(_LOADS.search(canonical(call.func, function.script)) for function, call in job.calls()):
         return True
     return any(re.search(r"(?i)resume|restore|load_state|load_ckpt|checkpoint_path|from_checkpoint", word)
                for word in job.vocabulary)  # fmt: skip

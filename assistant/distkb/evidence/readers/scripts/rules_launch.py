@@ -124,19 +124,17 @@ def never_destroyed(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     if "__main__" not in job.vocabulary:
         return  # parts of a library: who ends the group is not to be seen here
-    for function, site in job.sites():
-        if canonical(site.node.func, function.script) == "torch.distributed.init_process_group":
-            yield hit(_ENDED, function, site.node)
-            return
+    for function, call in job.calls_of("torch.distributed.init_process_group"):
+        yield hit(_ENDED, function, call)
+        return
 
 
 def breakpoints(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield breakpoints at which a rank would wait for someone to type."""
     if not job.is_parallel:
         return
-    for function, site in job.sites():
-        if canonical(site.node.func, function.script) in _STOPS:
-            yield hit(_HELD, function, site.node, call=shown(site.node))
+    for function, call in job.calls_of(*_STOPS):
+        yield hit(_HELD, function, call, call=shown(call))
 
 
 def asked(job: ScriptContext) -> Iterator[ScriptFinding]:

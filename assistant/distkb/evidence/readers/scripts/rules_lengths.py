@@ -172,8 +172,7 @@ def _is_whole(length: ast.Call, function: Function, job: ScriptContext) -> bool:
 
 def cycle_too_short(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield cycles that are built for the rank's batches divided by the number of processes once more."""
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if last(call.func) != "OneCycleLR" or job.mentions("accelerate"):
             continue
         steps = keyword(call, "steps_per_epoch") or keyword(call, "total_steps")

@@ -22,8 +22,7 @@ _MODEL = re.compile(r"(?i)^(?:tp|tensor|model|mp|pp|pipe|pipeline|tensor_paralle
 
 def too_large(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield meshes of which one side is the whole world and another one more than one."""
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if last(call.func) not in {"init_device_mesh", "DeviceMesh"} or len(call.args) < 2:
             continue
         sides = call.args[1].elts if isinstance(call.args[1], (ast.Tuple, ast.List)) else []
@@ -52,8 +51,7 @@ def _is_more(node: ast.expr, function: Function, job: ScriptContext) -> bool:
 
 def other_dimension(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield tensor parallelism over the dimension of the data, and data parallelism over that of the model."""
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         name = last(call.func)
         if name == "parallelize_module":
             mesh, wrong = argument(call, "device_mesh", 1), _DATA

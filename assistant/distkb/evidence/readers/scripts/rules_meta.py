@@ -55,9 +55,9 @@ def _is_filled(job: ScriptContext) -> bool:
     """Whether any call of the project may give the parameters values."""
     if job.mentions("param_init_fn"):
         return True
-    for function, site in job.sites():
-        name = last(site.node.func)
-        full = canonical(site.node.func, function.script)
+    for function, call in job.calls():
+        name = last(call.func)
+        full = canonical(call.func, function.script)
         if (
             _FILLS.match(name)
             and name not in _OF_TORCH

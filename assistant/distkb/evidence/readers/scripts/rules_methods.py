@@ -118,18 +118,18 @@ def _asks_first(site: Site) -> bool:
 
 def before_notebook(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield what begins Accelerate or CUDA in the process that then forks the ranks with `notebook_launcher`."""
-    for function, site in job.sites() if job.mentions("notebook_launcher") else ():
-        number = argument(site.node, "num_processes", 2)
-        if last(site.node.func) != "notebook_launcher" or number is None or constant(number) == 1:
+    for function, call in job.calls() if job.mentions("notebook_launcher") else ():
+        number = argument(call, "num_processes", 2)
+        if last(call.func) != "notebook_launcher" or number is None or constant(number) == 1:
             continue
         top = job.project.modules[id(function.script)]
         scopes = [function] if function is top else [top, function]
         for scope in scopes:
-            early = (one for one in job.project.walk(scope).sites if scope is not function or one.node is not site.node)
+            early = (one for one in job.project.walk(scope).sites if scope is not function or one.node is not call)
             for one in early:
-                above = scope is not function or one.node.lineno < site.node.lineno
+                above = scope is not function or one.node.lineno < call.lineno
                 if above and one.where.certain and _begins(one.node, scope, job):
-                    yield hit(_BEGUN, scope, one.node, call=shown(one.node), launch=str(site.node.lineno))
+                    yield hit(_BEGUN, scope, one.node, call=shown(one.node), launch=str(call.lineno))
                     return
 
 

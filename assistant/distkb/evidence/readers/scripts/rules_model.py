@@ -19,17 +19,14 @@ _NO_WEIGHTS = ("Loss", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Dr
 
 def wrappings(job: ScriptContext) -> Iterator[tuple[Function, ast.Call]]:
     """Yield the calls of DistributedDataParallel."""
-    for function, site in job.sites():
-        if canonical(site.node.func, function.script) in _DDP:
-            yield function, site.node
+    return job.calls_of(*_DDP)
 
 
 def given_to_ddp(job: ScriptContext) -> Iterator[tuple[Function, ast.expr]]:
     """Yield what is wrapped with DDP, be it by Accelerate's `prepare` or a Trainer of Transformers."""
     for function, call in wrappings(job):
         yield from ((function, argument) for argument in call.args[:1])
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "prepare" else None
         if owner is not None and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.ACCELERATOR:
             walk = job.project.walk(function)
@@ -44,7 +41,7 @@ def _finds_unused(job: ScriptContext) -> bool:
     """Whether any wrapping looks for unused parameters, or may do so; Transformers' Trainer does unless it is told."""
     if any(has_spread(call) for _, call in wrappings(job)):
         return True
-    sites = [site.node for function, site in job.sites()]
+    sites = [call for function, call in job.calls()]
     told = [value for call in sites for name in _UNUSED if (value := keyword(call, name)) is not None]
     by_itself = not told and job.mentions("TrainingArguments")
     return by_itself or any(constant(value) is not False for value in told)
@@ -169,7 +166,7 @@ _LOOKS = ("ddp_find_unused_parameters_true", "static_graph", "fully_shard", "Ful
 
 def _told_unused(job: ScriptContext) -> bool:
     """Whether anything says that parameters may stay unused."""
-    told = [value for _, site in job.sites() for name in _UNUSED if (value := keyword(site.node, name)) is not None]
+    told = [value for _, call in job.calls() for name in _UNUSED if (value := keyword(call, name)) is not None]
     return any(constant(value) is not False for value in told) or any(has_spread(call) for _, call in wrappings(job))
 
 

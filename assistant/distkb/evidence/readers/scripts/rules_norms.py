@@ -57,8 +57,7 @@ def few_samples(job: ScriptContext) -> Iterator[ScriptFinding]:
     loads = job.mentions("DataLoader") and not job.mentions(*_SYNCED, "FrozenBatchNorm2d")
     if not loads or not _has_norms(job):
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if last(call.func) != "DataLoader":
             continue
         size = argument(call, "batch_size", 1)
@@ -122,9 +121,9 @@ def on_cpu(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield SyncBatchNorm in a project whose only group is Gloo's and that knows no GPU."""
     if not job.mentions("convert_sync_batchnorm", "SyncBatchNorm") or job.mentions("cuda", "nccl", "is_available"):
         return
-    for function, site in job.sites() if job.mentions("gloo") else ():
-        if last(site.node.func) in {"convert_sync_batchnorm", "SyncBatchNorm"}:
-            yield hit(_CPU, function, site.node, call=shown(site.node.func))
+    for function, call in job.calls() if job.mentions("gloo") else ():
+        if last(call.func) in {"convert_sync_batchnorm", "SyncBatchNorm"}:
+            yield hit(_CPU, function, call, call=shown(call.func))
             return
 
 

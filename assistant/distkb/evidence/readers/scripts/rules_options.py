@@ -31,15 +31,15 @@ def given_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield trainers of Lightning that are told one thing in two places, at which they stop."""
     if not job.mentions("lightning", "pytorch_lightning", "lightning_fabric"):
         return
-    for function, site in job.sites():
-        if kinds.kind_of(site.node, function, job.project) not in {kinds.PL_TRAINER, kinds.FABRIC}:
+    for function, call in job.calls():
+        if kinds.kind_of(call, function, job.project) not in {kinds.PL_TRAINER, kinds.FABRIC}:
             continue
-        if not canonical(site.node.func, function.script).endswith(("Trainer", "Fabric")):
+        if not canonical(call.func, function.script).endswith(("Trainer", "Fabric")):
             continue
-        for one, other in _pairs(site.node, function, job):
+        for one, other in _pairs(call, function, job):
             sure = one.certain and other.certain
             found = hit(
-                _TWICE if sure else _MAYBE, function, site.node, one=shown(one.node), other=shown(other.node),
+                _TWICE if sure else _MAYBE, function, call, one=shown(one.node), other=shown(other.node),
                 one_line=str(one.node.lineno), other_line=str(other.node.lineno),
             )  # fmt: skip
             more = ((one.function.script, one.node.lineno), (other.function.script, other.node.lineno))

@@ -41,8 +41,7 @@ def outside(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions("all_reduce", "reduce") and job.mentions("grad"):
         return
     wrapped = _wrapped(job)
-    for function, site in job.sites() if wrapped else ():
-        call = site.node
+    for function, call in job.calls() if wrapped else ():
         if kinds.kind_of(call, function, job.project, call.lineno) != kinds.OPTIMIZER:
             continue
         owner = job.project.owner_of(function)
@@ -59,8 +58,7 @@ def outside(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _wrapped(job: ScriptContext) -> set[str]:
     """Return the names of everything that is given to a wrapper or to `prepare`, or that one gives back."""
     found: set[str] = set()
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if canonical(call.func, function.script).rpartition(".")[2] not in _WRAPS:
             continue
         found |= {dotted(_behind(one)) for one in call.args}

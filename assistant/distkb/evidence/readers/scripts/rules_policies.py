@@ -152,13 +152,13 @@ def _is_absent(named: Meaning, model: Class, job: ScriptContext) -> bool:
 
 def _is_handed(name: str, own: Class | None, job: ScriptContext) -> bool:
     """Whether code outside of classes uses a class other than to ask for it or to name it in a policy."""
-    for function, site in job.sites():
-        if function.owner is own is not None or last(site.node.func) in {"isinstance", "ModuleWrapPolicy", "partial"}:
+    for function, call in job.calls():
+        if function.owner is own is not None or last(call.func) in {"isinstance", "ModuleWrapPolicy", "partial"}:
             continue
         outside = function.owner is None
-        if outside and (last(site.node.func) == name or any(last(one) == name for one in site.node.args)):
+        if outside and (last(call.func) == name or any(last(one) == name for one in call.args)):
             return True
-        if outside and any(last(word.value) == name for word in site.node.keywords):
+        if outside and any(last(word.value) == name for word in call.keywords):
             return True
     return False
 
@@ -171,9 +171,9 @@ def names_absent(job: ScriptContext) -> Iterator[ScriptFinding]:
         canonical(n, s).rpartition(".")[2] for s in job.project.scripts for n in s.nodes if isinstance(n, ast.Call)
         for n in [n.func]
     }  # fmt: skip
-    for function, site in job.sites():
+    for function, call in job.calls():
         for name in _NAMES:
-            given = setting(site.node, name, function, job.project)
+            given = setting(call, name, function, job.project)
             for value, scope in _named(given, function, job) if given is not None else ():
                 text = constant(value)
                 missing = [one for one in str(text).split(",") if one not in known] if isinstance(text, str) else []

@@ -149,13 +149,13 @@ def never_made(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield the sampler of a rank that takes its number from the launcher, trains, and never joins a group."""
     if job.mentions(*_JOINS, *_FRAMEWORKS, "xla", "hvd") or not job.mentions("backward"):
         return
-    for function, site in job.sites():
-        if last(site.node.func) != "DistributedSampler":
+    for function, call in job.calls():
+        if last(call.func) != "DistributedSampler":
             continue
-        given = arguments(site.node)
+        given = arguments(call)
         read = [environment(p) for g in given for v, _ in meanings(g, function, job.project) for p in nodes(v)]
         if {"RANK", "WORLD_SIZE"} & set(read):
-            yield hit(_NONE, function, site.node, call=shown(site.node))
+            yield hit(_NONE, function, call, call=shown(call))
             return
 
 
@@ -244,13 +244,12 @@ def data_parallel(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that one process spreads over the GPUs with DataParallel."""
     if job.is_parallel:
         return
-    for function, site in job.sites():
-        if canonical(site.node.func, function.script) in {
-            "torch.nn.DataParallel",
-            "torch.nn.parallel.DataParallel",
-        }:
-            yield hit(_PARALLEL, function, site.node, call=shown(site.node))
-            return
+    for function, call in job.calls_of(
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+    ):
+        yield hit(_PARALLEL, function, call, call=shown(call))
+        return
 
 
 RULES = (

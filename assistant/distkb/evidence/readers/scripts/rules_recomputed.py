@@ -38,8 +38,7 @@ def with_grad(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield gradients asked of `torch.autograd.grad`, or of some inputs only, through reentrant checkpoints."""
     if next(_reentrant(job), None) is None:
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         some = last(call.func) == "backward" and keyword(call, "inputs") is not None
         if canonical(call.func, function.script) == "torch.autograd.grad" or some:
             yield hit(_GRAD, function, call, call=shown(call.func))
@@ -48,7 +47,7 @@ def with_grad(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def in_eval(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield checkpointing that is switched on in a model that was loaded, or put, in eval mode and never leaves it."""
-    if any(last(site.node.func) == "train" for _, site in job.sites()) or job.mentions("Trainer", "LightningModule"):
+    if any(last(call.func) == "train" for _, call in job.calls()) or job.mentions("Trainer", "LightningModule"):
         return
     sites = list(job.sites())
     trains = any(last(site.node.func) == "backward" and site.where.loops for _, site in sites)
@@ -68,11 +67,10 @@ def _loads_model(call: ast.Call) -> bool:
 
 def without_grad(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield reentrant checkpoints none of whose inputs carries a gradient, so that what they run is not trained."""
-    if not any(last(site.node.func) == "backward" for _, site in job.sites()) and not job.mentions("Trainer"):
+    if not any(last(call.func) == "backward" for _, call in job.calls()) and not job.mentions("Trainer"):
         return
     gradless = Gradless(job)
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if is_checkpoint(call, function) and gradless.is_blind(call, function):
             given = ", ".join(shown(one) for one in inputs(call))
             yield hit(_BLIND, function, call, call=shown(call.func), part=shown(call.args[0]), given=given)

@@ -28,15 +28,15 @@ _DEPTH = 5
 
 def stays(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield files of a fixed name through which a group is made, and which no script removes."""
-    for function, site in job.sites() if job.mentions("init_process_group", "FileStore") else ():
-        path = _file(site.node, function, job)
+    for function, call in job.calls() if job.mentions("init_process_group", "FileStore") else ():
+        path = _file(call, function, job)
         if path is None:
             continue
         parts = list(_parts(path, function, job, 0))
         if not any(isinstance(part, ast.Constant) and _is_place(part.value) for part, _ in parts):
             continue
         if not any(_is_new(part, scope, job) for part, scope in parts) and not _is_removed(parts, job):
-            yield hit(_STAYS, function, site.node, path=shown(path))
+            yield hit(_STAYS, function, call, path=shown(path))
 
 
 def _file(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | None:
@@ -118,9 +118,9 @@ def _is_removed(parts: list[tuple[ast.AST, Function]], job: ScriptContext) -> bo
     """Whether a call removes a file that is named with what the path is made of."""
     said = {dotted(part) for part, _ in parts if isinstance(part, (ast.Name, ast.Attribute))}
     said |= {str(part.value) for part, _ in parts if isinstance(part, ast.Constant)}
-    for _, site in job.sites():
-        if last(site.node.func) in _REMOVES:
-            about = {dotted(node) for node in nodes(site.node)} | words(site.node)
+    for _, call in job.calls():
+        if last(call.func) in _REMOVES:
+            about = {dotted(node) for node in nodes(call)} | words(call)
             if about & (said - {"", "os", "self", "args", "os.path", _SCHEME}):
                 return True
     return False

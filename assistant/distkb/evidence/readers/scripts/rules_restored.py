@@ -28,8 +28,7 @@ def by_hooks(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not _has_ranks(job) or not job.draws_differ or _differs_again(job):
         return
     told: set[int] = set()
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         full = canonical(call.func, function.script)
         if last(call.func) not in SETS_RANDOM or not call.args or not full.startswith(("torch.", "random.", "numpy.")):
             continue
@@ -42,9 +41,9 @@ def by_hooks(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _has_ranks(job: ScriptContext) -> bool:
     """Whether a Trainer of Lightning is told how several ranks work together."""
-    for function, site in job.sites():
-        if kinds.kind_of(site.node, function, job.project) == kinds.PL_TRAINER:
-            strategy, devices = keyword(site.node, "strategy"), keyword(site.node, "devices")
+    for function, call in job.calls():
+        if kinds.kind_of(call, function, job.project) == kinds.PL_TRAINER:
+            strategy, devices = keyword(call, "strategy"), keyword(call, "devices")
             several = isinstance(constant(devices), int) and constant(devices) not in {0, 1}
             if several or (strategy is not None and constant(strategy) != "auto"):
                 return True
@@ -77,9 +76,9 @@ def _is_hooked(owner: Class) -> bool:
 
 def _differs_again(job: ScriptContext) -> bool:
     """Whether a seed with the rank in it is set where a checkpoint has been brought back already."""
-    for function, site in job.sites():
+    for function, call in job.calls():
         is_early = function.name.rpartition(".")[2] in _BEFORE or function.owner is None
-        given = site.node.args if "seed" in last(site.node.func) and not is_early else []
+        given = call.args if "seed" in last(call.func) and not is_early else []
         if job.origins.depends(given, function, "rank"):
             return True
     return False

@@ -76,9 +76,8 @@ def over_nccl(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives over the gradients of an FSDP2 model in host memory, where the group has NCCL alone."""
     if not _has_nccl_alone(job):
         return
-    policy = next((c for f, s in job.sites() for c in offloads(s.node, f, job)), None)
-    for function, site in job.sites() if policy is not None else ():
-        call = site.node
+    policy = next((c for f, call in job.calls() for c in offloads(call, f, job)), None)
+    for function, call in job.calls() if policy is not None else ():
         owner = positional(call, 0)
         full = canonical(call.func, function.script)
         clips = full.startswith("torch.nn.utils.") and full.endswith((".clip_grad_norm_", ".get_total_norm"))
@@ -92,10 +91,9 @@ def over_nccl(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _has_nccl_alone(job: ScriptContext) -> bool:
     """Whether every group that the scripts make by hand is told `nccl`."""
     told: list[object] = []
-    for function, site in job.sites():
-        if canonical(site.node.func, function.script) == "torch.distributed.init_process_group":
-            given = argument(site.node, "backend", 0)
-            told += literals(given, function, job.project) if given is not None else ["?"]
+    for function, call in job.calls_of("torch.distributed.init_process_group"):
+        given = argument(call, "backend", 0)
+        told += literals(given, function, job.project) if given is not None else ["?"]
     return bool(told) and all(one == "nccl" for one in told)
 
 

@@ -143,10 +143,10 @@ def _units(job: ScriptContext) -> set[str]:
     """Return the names of classes that are handed on, as to a policy, and of attributes that are wrapped."""
     called: set[int] = set()
     found: set[str] = set()
-    for function, site in job.sites():
-        called.add(id(site.node.func))
-        if kinds.kind_of(site.node, function, job.project) == kinds.FSDP1:
-            found |= {last(one) for one in site.node.args[:1]}
+    for function, call in job.calls():
+        called.add(id(call.func))
+        if kinds.kind_of(call, function, job.project) == kinds.FSDP1:
+            found |= {last(one) for one in call.args[:1]}
     for script in job.project.scripts:
         for node in script.nodes:
             if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called:

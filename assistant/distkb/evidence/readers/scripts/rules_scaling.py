@@ -73,7 +73,7 @@ def _is_half(call: ast.Call, function: Function, job: ScriptContext) -> bool:
 
 def clipped_past(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield torch's own clipping of gradients that Accelerate's loss scaler has multiplied."""
-    if job.mentions(*_UNSCALES) or not any(_is_fp16(site.node) for _, site in job.sites()):
+    if job.mentions(*_UNSCALES) or not any(_is_fp16(call) for _, call in job.calls()):
         return
     for function in job.project.functions:
         sites = job.project.walk(function).sites

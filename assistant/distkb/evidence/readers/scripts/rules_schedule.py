@@ -32,10 +32,10 @@ def stepped_per_process(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def steps_once(job: ScriptContext) -> bool:
     """Whether an Accelerator is told to step a schedule once per call, or may be by settings that are not seen."""
-    for _, site in job.sites():
-        if last(site.node.func) == "Accelerator":
-            given = {name: keyword(site.node, name) for name in (*_SETTINGS, "dataloader_config")}
-            if given["dataloader_config"] is not None or spreads_keywords(site.node):
+    for _, call in job.calls():
+        if last(call.func) == "Accelerator":
+            given = {name: keyword(call, name) for name in (*_SETTINGS, "dataloader_config")}
+            if given["dataloader_config"] is not None or spreads_keywords(call):
                 return True
             if any(value is not None and constant(value) is not (not _SETTINGS[name])
                    for name, value in given.items() if name in _SETTINGS):  # fmt: skip

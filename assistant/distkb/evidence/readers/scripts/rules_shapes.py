@@ -116,8 +116,7 @@ def cpu_tensor(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives of tensors on the CPU in a program whose only group is NCCL's."""
     if not _only_nccl(job) or job.mentions("set_default_device", "set_default_tensor_type", "gloo", "mpi"):
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if not is_operation(call, function) or last(call.func) not in _SENDS or keyword(call, "group"):
             continue
         place = 1 if last(call.func) == "all_gather_into_tensor" else 0
@@ -131,7 +130,7 @@ def cpu_tensor(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _only_nccl(job: ScriptContext) -> bool:
-    begun = [(f, site.node) for f, site in job.sites() if last(site.node.func) == "init_process_group"]
+    begun = [(f, call) for f, call in job.calls() if last(call.func) == "init_process_group"]
     told = [constant(_backend(call, function, job)) for function, call in begun]
     return bool(told) and set(map(str, told)) == {"nccl"}
 

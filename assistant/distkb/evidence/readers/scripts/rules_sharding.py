@@ -220,16 +220,16 @@ def by_chance(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models whose size is drawn at random, where the ranks draw different numbers."""
     if not job.is_parallel or not job.draws_differ:
         return
-    for function, site in job.sites():
-        target = job.project.target(site.node, function)
+    for function, call in job.calls():
+        target = job.project.target(call, function)
         owner = target.owner if target is not None and target.name.endswith(".__init__") else None
         if owner is None or not any(last(base) == "Module" for base in owner.node.bases):
             continue
-        for given in arguments(site.node):
+        for given in arguments(call):
             drawn = next((r for r in job.origins.of(given, function) if _is_drawn_number(r)), None)
             if drawn is not None:
                 values = {"model": owner.name, "given": shown(given), "call": shown(drawn.node)}
-                yield hit(_CHANCE, function, site.node, **values)
+                yield hit(_CHANCE, function, call, **values)
                 break
 
 

@@ -18,8 +18,7 @@ _FOREIGN, _PLACED = "script.optimizer-without-dtensor", "script.offloaded-made-o
 
 def foreign(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield optimizers of bitsandbytes that get the parameters of a model that `fully_shard` has divided."""
-    for function, site in job.sites() if job.mentions("fully_shard") and job.mentions("bitsandbytes") else ():
-        call = site.node
+    for function, call in job.calls() if job.mentions("fully_shard") and job.mentions("bitsandbytes") else ():
         given = argument(call, "params", 0)
         model = given.func.value if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) else None
         if model is None or not canonical(call.func, function.script).startswith("bitsandbytes.optim."):
@@ -30,14 +29,14 @@ def foreign(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def placed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that get their memory on the GPU although `fully_shard` was told to keep the shards on the host."""
-    policy = next((c for f, s in job.sites() for c in offloads(s.node, f, job)), None)
-    for function, site in job.sites() if policy is not None else ():
-        func = site.node.func
+    policy = next((c for f, call in job.calls() for c in offloads(call, f, job)), None)
+    for function, call in job.calls() if policy is not None else ():
+        func = call.func
         if not isinstance(func, ast.Attribute) or func.attr not in {"to_empty", "cuda"} or policy is None:
             continue
-        sharded = kinds.kind_of(func.value, function, job.project, site.node.lineno) == kinds.FSDP2
-        if sharded and (func.attr == "cuda" or _is_gpu(site.node, function, job)):
-            yield hit(_PLACED, function, site.node, call=shown(site.node), policy=shown(policy))
+        sharded = kinds.kind_of(func.value, function, job.project, call.lineno) == kinds.FSDP2
+        if sharded and (func.attr == "cuda" or _is_gpu(call, function, job)):
+            yield hit(_PLACED, function, call, call=shown(call), policy=shown(policy))
             return
 
 

@@ -44,10 +44,10 @@ def epoch_never_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     managed = job.mentions("Accelerator", "Trainer", "lightning", "pytorch_lightning", "Fabric")
     if managed or job.mentions("set_epoch") or not job.is_parallel:
         return
-    for function, site in job.sites():
-        cls = job.project.class_named(site.node.func, function.script)
+    for function, call in job.calls():
+        cls = job.project.class_named(call.func, function.script)
         if cls is not None and "set_epoch" in cls.methods and _draws_by_epoch(cls):
-            yield hit(_EPOCH, function, site.node, call=f"{shown(site.node.func)}(…)", name=cls.name)
+            yield hit(_EPOCH, function, call, call=f"{shown(call.func)}(…)", name=cls.name)
             return
 
 
@@ -64,9 +64,7 @@ def not_prepared(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield shuffling loaders, trained on with Accelerate's backward, that nothing prepared or divided."""
     if not job.mentions("Accelerator") or job.mentions("prepare_data_loader", "skip_first_batches", "device_placement"):
         return
-    prepared = {
-        word for function, site in job.sites() if last(site.node.func) == "prepare" for word in words(site.node)
-    }
+    prepared = {word for function, call in job.calls() if last(call.func) == "prepare" for word in words(call)}
     for function, site in job.sites():
         named = site.node.func
         if not isinstance(named, ast.Attribute) or named.attr != "backward" or not site.where.loops:
@@ -168,8 +166,7 @@ def _draws_in_step(call: ast.Call, function: Function, job: ScriptContext) -> bo
 
 def by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield splits that each rank draws with a seed of its own, and loaders whose batches are as large as a rank's."""
-    for function, site in job.sites() if job.is_parallel else ():
-        call = site.node
+    for function, call in job.calls() if job.is_parallel else ():
         full = canonical(call.func, function.script)
         if full.endswith("torch.utils.data.random_split"):
             given = argument(call, "generator", 2)
@@ -225,9 +222,9 @@ def without_length(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield streams of WebDataset whose shards are dealt out, and whose epoch no number of batches ends."""
     if job.mentions(*_LENGTHS) or not job.is_parallel:
         return
-    for function, site in job.sites():
-        if last(site.node.func) in {"WebDataset", "split_by_node", "WebLoader"} and "split_by_node" in words(site.node):
-            yield hit(_SHARDS, function, site.node, call=f"{shown(site.node.func)}(…)")
+    for function, call in job.calls():
+        if last(call.func) in {"WebDataset", "split_by_node", "WebLoader"} and "split_by_node" in words(call):
+            yield hit(_SHARDS, function, call, call=f"{shown(call.func)}(…)")
             return
 
 
@@ -270,8 +267,8 @@ def _is_nothing(test: ast.expr, taken: set[str]) -> bool:
 
 def _gives_nothing(job: ScriptContext) -> bool:
     """Whether a loader has a collate function of the project's that may give back None."""
-    for function, site in job.sites():
-        given = keyword(site.node, "collate_fn")
+    for function, call in job.calls():
+        given = keyword(call, "collate_fn")
         if given is None:
             continue
         target = job.project.referred(given, function)

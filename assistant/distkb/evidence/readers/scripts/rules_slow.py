@@ -80,8 +80,7 @@ def _may_skip(node: ast.AST, call: ast.Call) -> bool:
 
 def decoded(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield loaders of training data without workers whose data set decodes a file for each sample."""
-    for function, site in job.sites() if job.is_parallel else ():
-        call = site.node
+    for function, call in job.calls() if job.is_parallel else ():
         if not canonical(call.func, function.script).startswith("torch.utils.data.") or has_spread(call):
             continue
         workers = argument(call, "num_workers", 5)

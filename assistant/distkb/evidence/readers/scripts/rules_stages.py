@@ -82,7 +82,7 @@ def _all_engines_are_pipelines(job: ScriptContext) -> bool:
     """Whether every engine that the code makes is made of a `PipelineModule` or of a class that is one."""
     if not job.mentions("PipelineModule"):
         return False
-    made = [(f, s.node) for f, s in job.sites() if canonical(s.node.func, f.script) == "deepspeed.initialize"]
+    made = [(f, call) for f, call in job.calls() if canonical(call.func, f.script) == "deepspeed.initialize"]
     return bool(made) and all(_is_pipeline(call, function, job) for function, call in made)
 
 
@@ -169,8 +169,7 @@ def _peeled(node: ast.expr) -> ast.expr:
 
 def counts(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield schedules with fewer microbatches than stages, and batches that they cannot cut into equal ones."""
-    for function, site in job.sites() if job.mentions(_LIBRARY.rpartition(".")[2]) else ():
-        call = site.node
+    for function, call in job.calls() if job.mentions(_LIBRARY.rpartition(".")[2]) else ():
         full = canonical(call.func, function.script)
         if not full.startswith(_LIBRARY) or not _SCHEDULES.search(full):
             continue

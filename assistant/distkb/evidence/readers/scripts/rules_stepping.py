@@ -28,11 +28,9 @@ _EVALUATES = re.compile(r"(?i)eval|valid|test|infer|generate|sample|predict")
 
 def _engine_models(job: ScriptContext) -> Iterator[tuple[Function, ast.Call, str]]:
     """Yield the calls of deepspeed.initialize with the name of the model that they are given."""
-    for function, site in job.sites():
-        call = site.node
-        if canonical(call.func, function.script) == "deepspeed.initialize":
-            given = argument(call, "model", 1)
-            yield function, call, dotted(given) if given is not None else ""
+    for function, call in job.calls_of("deepspeed.initialize"):
+        given = argument(call, "model", 1)
+        yield function, call, dotted(given) if given is not None else ""
 
 
 def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -169,17 +167,17 @@ def beside_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield clipping of the parameters of a DeepSpeed engine, which keeps and clips gradients itself."""
     made = list(_engine_models(job))
     models = {(id(where), model) for where, _, model in made if model}
-    for function, site in job.sites() if made else ():
-        full = canonical(site.node.func, function.script)
+    for function, call in job.calls() if made else ():
+        full = canonical(call.func, function.script)
         if not (full.startswith("torch.nn.utils.") and "clip_grad" in full):
             continue
-        for part in nodes(site.node.args[0]) if site.node.args else ():
+        for part in nodes(call.args[0]) if call.args else ():
             owner = part.value if isinstance(part, ast.Attribute) and part.attr == "parameters" else None
             while isinstance(owner, ast.Attribute) and owner.attr == "module":
                 owner = owner.value
-            kind = kinds.kind_of(owner, function, job.project, site.node.lineno) if owner is not None else ""
+            kind = kinds.kind_of(owner, function, job.project, call.lineno) if owner is not None else ""
             if owner is not None and (kind == kinds.ENGINE or (id(function), dotted(owner)) in models):
-                yield hit(_CLIPPED, function, site.node, call=shown(site.node.func))
+                yield hit(_CLIPPED, function, call, call=shown(call.func))
                 break
 
 

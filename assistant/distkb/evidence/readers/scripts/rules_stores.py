@@ -9,7 +9,7 @@ from distkb.evidence.readers.scripts.arguments import argument, keyword
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by, meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, last, shown
+from distkb.evidence.readers.scripts.names import constant, last, shown
 from distkb.evidence.readers.scripts.ranks import environment
 
 _TAKEN, _USUAL, _KEPT = "script.store-on-taken-port", "script.store-keeps-default-timeout", "script.store-keys-stay"
@@ -24,10 +24,7 @@ _LIMIT = 300
 
 def stores(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield stores on the group's port, and those that give up long before the group of the same script does."""
-    for function, site in job.sites() if job.mentions("TCPStore") else ():
-        call = site.node
-        if canonical(call.func, function.script) != _STORE:
-            continue
+    for function, call in job.calls_of(_STORE) if job.mentions("TCPStore") else ():
         master = argument(call, "is_master", _MASTER)
         port = argument(call, "port", _PORT)
         asked = [environment(value) for value, _ in meanings(port, function, job.project)]
@@ -46,7 +43,7 @@ def stores(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _is_groups(job: ScriptContext) -> bool:
     """Whether the group itself is made with a store of the script's."""
-    return any(last(s.node.func) == "init_process_group" and keyword(s.node, "store") for _, s in job.sites())
+    return any(last(call.func) == "init_process_group" and keyword(call, "store") for _, call in job.calls())
 
 
 def _used(store: ast.Call, job: ScriptContext, *names: str) -> list[ast.Call]:
@@ -63,11 +60,11 @@ def _used(store: ast.Call, job: ScriptContext, *names: str) -> list[ast.Call]:
 
 def _longer(job: ScriptContext) -> ast.Call | None:
     """Return the call that gives the default group a longer timeout than stores have."""
-    for function, site in job.sites():
-        value = keyword(site.node, "timeout") if last(site.node.func) in _BEGINS else None
+    for function, call in job.calls():
+        value = keyword(call, "timeout") if last(call.func) in _BEGINS else None
         seconds = None if value is None else seconds_of(value, function, job)
         if seconds is not None and seconds > _LIMIT:
-            return site.node
+            return call
     return None
 
 

@@ -89,7 +89,7 @@ def never_ended(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield loops over a queue that end with a mark which nothing in the project puts there."""
     if not job.mentions("Thread", "ThreadPoolExecutor"):
         return
-    put = {ast.dump(given) for _, site in job.sites() if last(site.node.func) in _PUTS for given in site.node.args[:1]}
+    put = {ast.dump(given) for _, call in job.calls() if last(call.func) in _PUTS for given in call.args[:1]}
     for function in job.project.functions:
         for loop in (node for node in walk(function.node) if isinstance(node, ast.While)):
             taken = {dotted(p.targets[0]): p for p in walk(loop) if isinstance(p, ast.Assign) and _waits(p.value)}
@@ -124,9 +124,9 @@ def _marks(statement: ast.stmt, names: set[str]) -> Iterator[ast.expr]:
 def _is_handed(mark: ast.expr, job: ScriptContext) -> bool:
     """Whether the mark is a name that some `put` may be given in another way."""
     return not isinstance(mark, ast.Constant) and any(
-        last(mark) in {last(part) for given in site.node.args for part in nodes(given)}
-        for _, site in job.sites()
-        if last(site.node.func) in _PUTS
+        last(mark) in {last(part) for given in call.args for part in nodes(given)}
+        for _, call in job.calls()
+        if last(call.func) in _PUTS
     )
 
 

@@ -66,10 +66,10 @@ def _is_several(devices: object) -> bool:
 
 
 def _trainers(job: ScriptContext) -> Iterator[tuple[Function, ast.Call]]:
-    for function, site in job.sites() if job.mentions("lightning", "pytorch_lightning") else ():
-        named = canonical(site.node.func, function.script).endswith(".Trainer")
-        if named and kinds.kind_of(site.node, function, job.project) == kinds.PL_TRAINER:
-            yield function, site.node
+    for function, call in job.calls() if job.mentions("lightning", "pytorch_lightning") else ():
+        named = canonical(call.func, function.script).endswith(".Trainer")
+        if named and kinds.kind_of(call, function, job.project) == kinds.PL_TRAINER:
+            yield function, call
 
 
 def _of(call: ast.Call, name: str, function: Function, job: ScriptContext) -> list[object]:

@@ -35,10 +35,10 @@ _Place = tuple[ast.expr, Function]
 def divided_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield data that each rank has a part of already where something divides it once more."""
     told: set[int] = set()
-    for function, site in job.sites():
-        for found in _divided(site.node, function, job):
-            if id(site.node) not in told:
-                told.add(id(site.node))
+    for function, call in job.calls():
+        for found in _divided(call, function, job):
+            if id(call) not in told:
+                told.add(id(call))
                 yield found
 
 

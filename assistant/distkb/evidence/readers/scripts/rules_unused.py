@@ -57,9 +57,9 @@ def _inside(model: Class, job: ScriptContext, depth: int) -> Iterator[Class]:
 
 def is_lightning_ddp(job: ScriptContext) -> bool:
     """Whether a Trainer of Lightning is told to use DDP as it is."""
-    for function, site in job.sites():
-        if kinds.kind_of(site.node, function, job.project) == kinds.PL_TRAINER:
-            strategy = keyword(site.node, "strategy")
+    for function, call in job.calls():
+        if kinds.kind_of(call, function, job.project) == kinds.PL_TRAINER:
+            strategy = keyword(call, "strategy")
             if strategy is not None and constant(strategy) == "ddp":
                 return True
     return False
@@ -129,8 +129,7 @@ def pooler(job: ScriptContext) -> Iterator[ScriptFinding]:
         or not (models(job) or any(True for _ in wrappings(job)))
     ):
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         owner = receiver(call)
         named = last(owner) if owner is not None and last(call.func) == "from_pretrained" else ""
         if named in _WITH_POOLER and owner is not None and "transformers" in canonical(owner, function.script):
@@ -165,8 +164,7 @@ def without_graph(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def made_anew(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield tensors that ask for gradients and are made of a bare number or of what was cut from the graph."""
-    for function, site in job.sites() if job.mentions("backward", "training_step") and job.is_parallel else ():
-        call = site.node
+    for function, call in job.calls() if job.mentions("backward", "training_step") and job.is_parallel else ():
         full = canonical(call.func, function.script)
         asks = constant(keyword(call, "requires_grad")) is True
         if not asks or full not in {"torch.tensor", "torch.as_tensor", "torch.autograd.Variable"} or not call.args:
@@ -218,8 +216,7 @@ def _written_out(forward: Function, job: ScriptContext) -> dict[str, set[object]
     found: dict[str, set[object]] = {}
     names = forward.parameters[1:]
     wrapped = {kinds.DDP, kinds.PREPARED}
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if kinds.kind_of(call.func, function, job.project, call.lineno) not in wrapped:
             continue
         given = [*zip(names, call.args, strict=False), *((w.arg, w.value) for w in call.keywords)]

@@ -39,8 +39,7 @@ def plateau(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield steps of ReduceLROnPlateau by a number that every rank measures for itself."""
     if not job.mentions("ReduceLROnPlateau") or not _trains_together(job) or _some_read_all(job):
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         named = call.func
         if not isinstance(named, ast.Attribute) or named.attr != "step" or len(call.args) != 1:
             continue
@@ -59,10 +58,8 @@ def plateau(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _some_read_all(job: ScriptContext) -> bool:
     """Whether any loader gives the whole data to every rank: what is measured on it is the same everywhere."""
-    for _, site in job.sites():
-        if last(site.node.func) == "DataLoader" and not {"sampler", "batch_sampler"} & {
-            word.arg for word in site.node.keywords
-        }:
+    for _, call in job.calls():
+        if last(call.func) == "DataLoader" and not {"sampler", "batch_sampler"} & {word.arg for word in call.keywords}:
             return True
     return False
 
@@ -85,8 +82,7 @@ def rate_by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield learning rates and other settings of an optimizer that depend on the rank's number."""
     if not _trains_together(job):
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if kinds.kind_of(call, function, job.project, call.lineno) != kinds.OPTIMIZER:
             continue
         for name in ("lr", "weight_decay", "momentum", "betas"):

@@ -74,8 +74,7 @@ def loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
 
 def _loaders(job: ScriptContext) -> Iterator[tuple[Function, ast.Call, ast.expr]]:
     """Yield the loaders with workers, each with its data."""
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         workers = keyword(call, "num_workers")
         data = call.args[0] if call.args else keyword(call, "dataset")
         if last(call.func) != "DataLoader" or workers is None or constant(workers) == 0 or data is None:
@@ -253,8 +252,7 @@ def set_again(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _is_started(function: Function, job: ScriptContext) -> bool:
     """Whether `spawn`, or a `Process` that begins anew, runs a function: its process has a start method already."""
-    for caller, site in job.sites():
-        call = site.node
+    for caller, call in job.calls():
         if canonical(call.func, caller.script) in _SPAWNS:
             given = argument(call, "fn", 0)
         else:

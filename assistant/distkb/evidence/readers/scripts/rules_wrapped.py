@@ -36,11 +36,11 @@ def exchanged(job: ScriptContext) -> Iterator[ScriptFinding]:
                 continue
             told.add(id(event.node))
             yield hit(_EXCHANGED, event.function, event.node, change=shown(event.node))
-    for function, site in job.sites():
-        if last(site.node.func) == "convert_sync_batchnorm" and site.node.args:
-            given = site.node.args[0]
-            if kinds.kind_of(given, function, job.project, site.node.lineno) == kinds.DDP:
-                yield hit(_EXCHANGED, function, site.node, change=shown(site.node))
+    for function, call in job.calls():
+        if last(call.func) == "convert_sync_batchnorm" and call.args:
+            given = call.args[0]
+            if kinds.kind_of(given, function, job.project, call.lineno) == kinds.DDP:
+                yield hit(_EXCHANGED, function, call, change=shown(call))
 
 
 def _is_of(exchange: Event, models: list[Thing]) -> bool:

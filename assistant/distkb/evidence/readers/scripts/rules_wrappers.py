@@ -116,13 +116,13 @@ def read_weight(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield weights of a sharded model that are computed with outside of its forward, where they are pieces."""
     if job.mentions(*_WHOLE):
         return
-    for function, site in job.sites():
-        if last(site.node.func) not in _TAKES and not _computes_with(site.node, function, job):
+    for function, call in job.calls():
+        if last(call.func) not in _TAKES and not _computes_with(call, function, job):
             continue
-        for given in arguments(site.node):
+        for given in arguments(call):
             root = _root(given)
-            if root is not None and kinds.kind_of(root, function, job.project, site.node.lineno) in _SHARDED:
-                yield hit(_WEIGHT, function, site.node, weight=shown(given), call=shown(site.node.func))
+            if root is not None and kinds.kind_of(root, function, job.project, call.lineno) in _SHARDED:
+                yield hit(_WEIGHT, function, call, weight=shown(given), call=shown(call.func))
                 break
 
 
