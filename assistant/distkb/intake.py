@@ -13,8 +13,9 @@ from distkb.evidence.artifacts import Artifacts, read_artifacts
 from distkb.evidence.border import fit_to_show
 from distkb.evidence.guarded import guarded
 from distkb.evidence.implied import concluded_facts, implied_facts
+from distkb.evidence.logs import Progress
 from distkb.evidence.observation import Evidence, Quote, Skipped
-from distkb.evidence.read import Progress, merge, read_evidence
+from distkb.evidence.read import merge, read_evidence
 from distkb.evidence.readers.report.failure_text import without_lines
 from distkb.evidence.readers.scripts.source import Script
 from distkb.evidence.run.closeup import Wish

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distkb.catalogue.model import Finding, Likelihood, Prior, Text
-from distkb.diagnosis.belief import believe, entropy_bits
+from distkb.diagnosis.belief import believe
+from distkb.diagnosis.information import entropy_bits
 from distkb.diagnosis.likelihood import OTHER, SETTLED
 from distkb.evidence.observation import Evidence, Observation
 

@@ -13,16 +13,7 @@ import msgspec
 
 from distkb.catalogue.account import Account, ExampleProject, ExampleRun
 from distkb.catalogue.message import LibraryMessages
-from distkb.catalogue.records import (
-    LANGUAGES,
-    How,
-    Language,
-    Record,
-    Reference,
-    Text,
-    Version,
-    Words,
-)
+from distkb.catalogue.records import LANGUAGES, How, Language, Record, Reference, Text, Version, Words
 from distkb.catalogue.settings import KnownNames, Refusal, Setting, Timer
 
 __all__ = [

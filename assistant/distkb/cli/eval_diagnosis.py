@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from distkb.cli import knowledge, output
+from distkb.cli import knowledge
 from distkb.cli.command import Command
 from distkb.cli.diagnostics import ExitCode, Failure
+from distkb.cli.eval_search import write_figures
 from distkb.cli.session import session
-from distkb.report import tables
 
 
 @click.command("diagnosis", cls=Command, help="help.eval.diagnosis")
@@ -35,12 +35,4 @@ def command(ctx: click.Context, file: Path, no_facts: bool, as_json: bool) -> Ex
     baseline = Bm25(entries).rank
     ids = [entry.id for entry in entries]
     result = evaluate(cases, ids, known.diagnose, facts=not no_facts, baseline=baseline)
-    if not result["cases"]:
-        raise Failure("error.no-cases", path=file)
-    if as_json:
-        from distkb.report.json import encode
-
-        output.write(encode(result))
-    else:
-        output.write(tables.figures(result["figures"], columns=output.columns()))
-    return ExitCode.DONE
+    return write_figures(result, file, as_json=as_json)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,6 +31,11 @@ def command(ctx: click.Context, file: Path, as_json: bool) -> ExitCode:
     except ValueError as problem:
         raise Failure("error.case-file", message=f"{file}: {problem}") from problem
     result = evaluate(knowledge.search_index(knowledge.open_knowledge(current)), cases)
+    return write_figures(result, file, as_json=as_json)
+
+
+def write_figures(result: Mapping[str, Any], file: Path, *, as_json: bool) -> ExitCode:
+    """Print what an evaluation on a file of cases came to; Failure where the file holds none."""
     if not result["cases"]:
         raise Failure("error.no-cases", path=file)
     if as_json:

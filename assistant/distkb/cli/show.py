@@ -150,11 +150,7 @@ def _show_setting(compiled: Compiled, name: str, current: CommonSettings, *, as_
     if listed is not None:
         output.write(view.write_listed(shown, listed, current.say, columns=columns, ink=ink))
         return ExitCode.DONE
-    around = view.Surroundings(
-        timers=compiled.timers(),
-        entries={row.id: row.title for row in compiled.titles()},
-        names={setting.id: setting.name for setting in compiled.settings()},
-    )
+    around = view.Surroundings.of(compiled)
     output.write(view.write(found, around, current.say, columns=columns, ink=ink))
     return ExitCode.DONE
 

@@ -178,11 +178,6 @@ def _counts_against(table: LikelihoodTable, observation: Observation) -> bool:
     return observation.source in PERSONAL or any(one.startswith(f"{SYMPTOM}=") for one in told)
 
 
-def entropy_bits(probabilities: Iterable[float]) -> float:
-    """Shannon entropy in bits."""
-    return -sum(p * math.log2(p) for p in probabilities if p > 0.0)
-
-
 def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
     top = max(scores.values())
     weights = {key: math.exp(score - top) for key, score in scores.items()}

@@ -9,7 +9,7 @@ a given observation and shares the background's row, so a row stores only the ca
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter, mul
 
 import msgspec
@@ -48,7 +48,7 @@ class OutcomeRow(msgspec.Struct, frozen=True):
             return 0.0
         held = self._held(belief)
         conditional: float = self.base_entropy + sum(map(mul, held, self.entropy_shifts))
-        return max(0.0, _entropy(self._mixed(held)) - conditional)
+        return max(0.0, entropy_bits(self._mixed(held)) - conditional)
 
     def chances(self, numbers: Sequence[int]) -> list[list[float]]:
         """Return for every outcome its probability under each of these hypotheses."""
@@ -124,16 +124,17 @@ def _packed(
     spread = mistake / len(names)
     base = [(1.0 - mistake) * p + spread for p in base]
     rows = [[(1.0 - mistake) * p + spread for p in row] for row in rows]
-    entropy = _entropy(base)
+    entropy = entropy_bits(base)
     return OutcomeRow(
         outcomes=names,
         base=tuple(base),
         base_entropy=entropy,
         who=tuple(who),
         shifts=tuple(tuple(row[k] - base[k] for row in rows) for k in range(len(names))),
-        entropy_shifts=tuple(_entropy(row) - entropy for row in rows),
+        entropy_shifts=tuple(entropy_bits(row) - entropy for row in rows),
     )
 
 
-def _entropy(probabilities: Sequence[float]) -> float:
+def entropy_bits(probabilities: Iterable[float]) -> float:
+    """Shannon entropy in bits."""
     return -sum(p * math.log2(p) for p in probabilities if p > 0.0)

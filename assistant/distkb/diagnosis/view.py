@@ -9,9 +9,10 @@ from typing import Literal
 import msgspec
 
 from distkb.catalogue.model import PROBABILITY
-from distkb.diagnosis.belief import Belief, entropy_bits, entry_totals
+from distkb.diagnosis.belief import Belief, entry_totals
 from distkb.diagnosis.conclude import conclude
 from distkb.diagnosis.guide import Guide
+from distkb.diagnosis.information import entropy_bits
 from distkb.diagnosis.known import Known, shown_by
 from distkb.diagnosis.likelihood import OTHER
 from distkb.diagnosis.model import Diagnosis

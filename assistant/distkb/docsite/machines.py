@@ -11,10 +11,11 @@ from distkb import __version__
 from distkb.docsite import messages
 from distkb.docsite.site import entry_address, named_address
 from distkb.locale import LANGUAGES, Say
+from distkb.report.json import both
 
 if TYPE_CHECKING:
     from distkb.catalogue.model import Entry
-    from distkb.catalogue.records import Language, Text
+    from distkb.catalogue.records import Language
     from distkb.docsite.views import Library
 
 LICENCE = "Apache-2.0"
@@ -70,10 +71,6 @@ def _json(value: dict[str, Any], base: str) -> bytes:
     return (json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
 
-def _both(text: Text) -> dict[str, str]:
-    return {"en": text.en, "ko": text.ko}
-
-
 def _pages(address: str) -> dict[str, str]:
     return {lang: f"{lang}/{address}" for lang in LANGUAGES}
 
@@ -83,16 +80,16 @@ def _entries(library: Library) -> Iterator[dict[str, Any]]:
         yield {
             "id": entry.id,
             "family": entry.family,
-            "title": _both(entry.title),
-            "summary": _both(entry.summary),
+            "title": both(entry.title),
+            "summary": both(entry.summary),
             "pages": _pages(entry_address(entry.id)),
             "causes": [
                 {
                     "id": cause.id,
-                    "title": _both(cause.title),
+                    "title": both(cause.title),
                     "prior": cause.prior,
                     "pages": _pages(named_address(cause.id)),
-                    "fixes": [{"id": fix.id, "title": _both(fix.title)} for fix in cause.fixes],
+                    "fixes": [{"id": fix.id, "title": both(fix.title)} for fix in cause.fixes],
                 }
                 for cause in entry.causes
             ],
@@ -108,7 +105,7 @@ def _messages(library: Library) -> Iterator[dict[str, Any]]:
             "example": signature.example,
             "role": signature.role,
             "printed_by": signature.printed_by,
-            "means": _both(signature.means),
+            "means": both(signature.means),
             "causes": [cause.id for _, cause in line.causes],
             "pages": _pages(messages.address(identity)),
         }

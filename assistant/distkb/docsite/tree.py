@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from distkb.catalogue.model import PROBABILITY
 from distkb.catalogue.records import LANGUAGES
-from distkb.diagnosis.belief import entropy_bits
 from distkb.diagnosis.guide import Guide
+from distkb.diagnosis.information import entropy_bits
 from distkb.diagnosis.moves import Ask
 from distkb.diagnosis.propose import OpenStep, questions, worthwhile
 from distkb.diagnosis.questions import LINES, Question

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from distkb.evidence.observation import Skipped
 from distkb.evidence.text.clean import quote_text
+from distkb.evidence.text.opening import UnreadableError, reason
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -24,6 +25,12 @@ def guarded(read: Callable[[], Answer], name: str, skipped: list[Skipped]) -> An
         said = quote_text(f"{type(problem).__name__}: {problem}", width=_WIDTH)
         skipped.append(Skipped(path=name, code="failed", detail=said))
         return None
+
+
+def unread(name: str, error: UnreadableError | OSError | ValueError) -> Skipped:
+    """Return the note that a file could not be opened or read."""
+    code, detail = (error.code, error.detail) if isinstance(error, UnreadableError) else reason(error)
+    return Skipped(path=name, code=code, detail=detail)
 
 
 def guarded_together(

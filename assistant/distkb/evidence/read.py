@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from distkb.evidence import facts as stated
 from distkb.evidence.guarded import guarded, guarded_together
-from distkb.evidence.inventory import Found, LogFile, discover
+from distkb.evidence.hits import QUOTES, consequences, only, signature_observations
+from distkb.evidence.logs import Logs, Progress, read_logs
 from distkb.evidence.observation import Evidence, Observation, Quote, Skipped
-from distkb.evidence.readers.error_files import MAX_ERROR_FILE, ErrorFile, parse_error_file
-from distkb.evidence.readers.probe_answers import MOST_BYTES, read_document
-from distkb.evidence.readers.report.report_reader import MAX_CHARACTERS, ReportReader, facts_of, pasted, take_apart
+from distkb.evidence.readers.report.report_reader import read_report
 from distkb.evidence.run.derive import Before, Derived, derive
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.findings import FROZEN
 from distkb.evidence.run.launches import newest
 from distkb.evidence.run.overcome import without_overcome
-from distkb.evidence.run.starts import older_runs, runs_in, states
-from distkb.evidence.run.timeline import waited
+from distkb.evidence.run.starts import older_runs, states
 from distkb.evidence.run.unexplained import first_unexplained, general, without_explained, without_raised
-from distkb.evidence.scanner.scan import FileScan, LineMatch, Scanner, hit_quote
+from distkb.evidence.scanner.scan import FileScan
 from distkb.evidence.text.clean import quote_text
-from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, reason
 from distkb.evidence.text.printed import is_frame, printed_kinds
 from distkb.evidence.walk import Stock
 
@@ -38,32 +33,10 @@ if TYPE_CHECKING:
     from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.stacks.group import Standing
     from distkb.evidence.run.closeup import Wish
-    from distkb.evidence.run.timeline import Timeline
     from distkb.evidence.text.shapes import Kept, Shape
 
-Progress = Callable[[int, int], None]
-"""Told how many bytes of how many were read."""
-
-QUOTES = 6
-"""Quotes of one observation."""
 HANGS = "symptom=hang"
 """What is supposed of a run whose output just ends."""
-CONSEQUENCE = 0.3
-"""Certainty that an error tells of the cause although another rank had failed by itself before."""
-
-
-class Logs(msgspec.Struct, frozen=True, kw_only=True):
-    """All log files, scanned."""
-
-    scans: tuple[FileScan, ...] = ()
-    error_files: tuple[tuple[LogFile, ErrorFile], ...] = ()
-    probed: tuple[Observation, ...] = ()
-    """What saved answers of probes say."""
-    older: tuple[tuple[FileScan, ...], ...] = ()
-    """The runs that stand before the newest one in the same file, for each file that holds several."""
-    documents: int = 0
-    """Bytes of those answers."""
-    skipped: tuple[Skipped, ...] = ()
 
 
 def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
@@ -107,7 +80,10 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     runs = (*runs, *states(older, logs.scans))
     before = Before(apart=earlier, in_files=older)
     skipped = [*logs.skipped, *put_together]
-    words = _report(signatures, facts, report, report_name, cache_dir, skipped) if report else []
+    words: list[Observation] = []
+    if report:
+        read = partial(read_report, signatures, facts, report, report_name, cache_dir, skipped)
+        words = guarded(read, report_name or "-", skipped) or []
     words = [o for o in words if o.id.partition("=")[0] not in given]
     said = {o.id for o in (*words, *stated.observed(given)) if o.id.startswith("symptom=")}
     hanging = HANGS in said
@@ -125,8 +101,8 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     def told() -> list[Observation]:
         kept = without_raised(scans, general(signatures), result.timeline)
         if not result.troubled:  # then what there is to tell is how the run before was ended
-            kept = [*kept, *(_only(scan, endings) for pieces in older[-1:] for scan in pieces)]
-        return _consequences(signature_observations(kept, result, endings), errors, result.first)
+            kept = [*kept, *(only(scan, endings) for pieces in older[-1:] for scan in pieces)]
+        return consequences(signature_observations(kept, result, endings), errors, result.first)
 
     seen = guarded(told, "-", skipped) or []
     known = {signature.id for signature in signatures} | set(findings)
@@ -210,18 +186,6 @@ def _supposed(found: Sequence[Observation], if_it_hangs: Sequence[Observation]) 
     return [msgspec.structs.replace(one, supposes=HANGS) for one in (*new, Observation(id=HANGS, source="log"))]
 
 
-def _report(
-    signatures: Sequence[Signature],
-    facts: Sequence[Fact],
-    report: str,
-    name: str | None,
-    cache_dir: Path | None,
-    skipped: list[Skipped],
-) -> list[Observation]:
-    """Observations of a report; none where reading it fails."""
-    return guarded(lambda: read_report(signatures, facts, report, name, cache_dir, skipped), name or "-", skipped) or []
-
-
 def _derived(
     logs: Logs,
     signatures: Sequence[Signature],
@@ -278,231 +242,6 @@ def _in_code(
         return [*beside, *said, *observe(parted.parting, scripts, parted.last_lines)]
 
     return guarded(look, "script", skipped) or ()
-
-
-def read_logs(
-    signatures: Sequence[Signature],
-    stock: Stock,
-    cache_dir: Path | None = None,
-    progress: Progress | None = None,
-    others: Collection[Path] = (),
-) -> Logs:
-    """Find and scan all logs in what was given."""
-    found = discover(stock, others)
-    skipped = list(found.skipped)
-    scans: list[FileScan] = []
-    named = {str(path) for path in stock.paths}
-    scanner = Scanner(signatures, cache_dir)
-    count = _Count(found.logs, progress) if progress is not None else None
-    with scanner.sharing([file.path for file in found.logs]):
-        for file in found.logs:
-            scan = guarded(partial(_scan, scanner, file, count), file.name, skipped)
-            if scan is None:
-                continue
-            if isinstance(scan, Skipped) and scan.code == "empty" and file.name not in named:
-                scan = FileScan(file=file)  # an empty stream of a rank says something too
-            if isinstance(scan, Skipped):
-                skipped.append(scan)
-                continue
-            scans.append(scan)
-            if scan.damage:
-                skipped.append(Skipped(path=file.name, code=scan.damage, detail=str(scan.lines)))
-    runs = [guarded(partial(runs_in, scan, scanner), scan.file.name, skipped) or (scan,) for scan in scans]
-    error_files = _error_files(found, skipped)
-    skipped += _all_empty(stock, scans, error_files)
-    probed, size = _probed(found, skipped)
-    return Logs(
-        scans=tuple(newest for *_, newest in runs),
-        older=tuple(tuple(older) for *older, _ in runs if older),
-        error_files=tuple(error_files),
-        probed=tuple(probed),
-        documents=size,
-        skipped=tuple(skipped),
-    )
-
-
-class _Count:
-    """Adds up what was read of all files."""
-
-    def __init__(self, files: Sequence[LogFile], progress: Progress) -> None:
-        self._progress = progress
-        self._total = sum(_size(file) for file in files)
-        self._done = 0
-        progress(0, self._total)
-
-    def __call__(self, read: int) -> None:
-        self._done += read
-        # Packed files hold more than their size says.
-        self._progress(min(self._done, self._total), self._total)
-
-
-def _size(file: LogFile) -> int:
-    try:
-        return file.path.stat().st_size
-    except OSError:
-        return 0
-
-
-def _scan(scanner: Scanner, file: LogFile, count: _Count | None) -> FileScan | Skipped:
-    try:
-        raw, stream = open_text(file.path)
-        with raw:
-            return scanner.scan(file, stream, count)
-    except UnreadableError as error:
-        return Skipped(path=file.name, code=error.code, detail=error.detail)
-    except OSError as error:
-        code, detail = reason(error)
-        return Skipped(path=file.name, code=code, detail=detail)
-
-
-def _all_empty(
-    stock: Stock, scans: Sequence[FileScan], error_files: Sequence[tuple[LogFile, ErrorFile]]
-) -> list[Skipped]:
-    """Directories of which every log is empty."""
-    skipped: list[Skipped] = []
-    for name in stock.folders:
-        inside = [scan for scan in scans if scan.file.name.startswith(name) and scan.file.name != name]
-        if inside and not error_files and not any(scan.size for scan in inside):
-            skipped.append(Skipped(path=name, code="empty"))
-    return skipped
-
-
-def _error_files(found: Found, skipped: list[Skipped]) -> list[tuple[LogFile, ErrorFile]]:
-    contents: list[tuple[LogFile, ErrorFile]] = []
-    for file in found.error_files:
-        data = _bytes(file, MAX_ERROR_FILE)
-        if isinstance(data, Skipped):
-            skipped.append(data)
-        elif (content := guarded(partial(parse_error_file, data), file.name, skipped)) is not None:
-            contents.append((file, content))
-    return contents
-
-
-def _probed(found: Found, skipped: list[Skipped]) -> tuple[list[Observation], int]:
-    """Observations of saved probe answers, and how many bytes they hold."""
-    observations: list[Observation] = []
-    size = 0
-    for file in found.documents:
-        data = _bytes(file, MOST_BYTES)
-        if isinstance(data, Skipped):
-            skipped.append(data)
-        elif (content := guarded(partial(read_document, data), file.name, skipped)) is None:
-            if not skipped or skipped[-1].path != file.name:
-                skipped.append(Skipped(path=file.name, code="bad-document"))
-        else:
-            observations += content
-            size += len(data)
-    seen = {o.id for o in observations if o.present}
-    return [o for o in observations if o.present or o.id not in seen], size
-
-
-def _bytes(file: LogFile, most: int) -> bytes | Skipped:
-    try:
-        with open_regular(file.path) as raw:
-            return raw.read(most)
-    except UnreadableError as error:
-        return Skipped(path=file.name, code=error.code, detail=error.detail)
-    except OSError as error:
-        code, detail = reason(error)
-        return Skipped(path=file.name, code=code, detail=detail)
-
-
-def _only(scan: FileScan, names: Collection[str]) -> FileScan:
-    """A file with the hits of some signatures alone."""
-    hits = [hit for hit in scan.hits if hit.signature in names]
-    counts = {name: count for name, count in scan.counts.items() if name in names}
-    return msgspec.structs.replace(scan, hits=hits, counts=counts)
-
-
-def signature_observations(
-    scans: Sequence[FileScan], result: Derived, endings: Collection[str] = ()
-) -> list[Observation]:
-    """One observation for each signature that any log shows: each rank's first hit, in order of time.
-
-    An ending is no rank's, whichever task's label its line carries.
-    """
-    owners = {
-        (id(scan), hit.order, hit.signature): process.rank
-        for process in result.run.processes
-        for scan, hit in process.hits
-    }
-    hits: dict[str, list[tuple[FileScan, LineMatch]]] = {}
-    counts: dict[str, int] = {}
-    for scan in scans:
-        for hit in scan.hits:
-            if (scan.file.name, hit.order, hit.signature) not in result.aftermath:
-                hits.setdefault(hit.signature, []).append((scan, hit))
-        for name, count in scan.counts.items():
-            counts[name] = counts.get(name, 0) + count
-    found: list[Observation] = []
-    for name in sorted(hits):
-        placed: list[_Placed] = []
-        for scan, hit in hits[name]:
-            rank = None if name in endings else owners.get((id(scan), hit.order, hit.signature), hit.rank)
-            placed.append((scan, hit, rank))
-        quotes = tuple(hit_quote(*one, _time(one[1], result.timeline)) for one in _spread(placed))
-        first = hits[name][0][1]
-        found.append(Observation(id=name, source="log", quotes=quotes, count=counts[name], values=first.values))
-    return found
-
-
-def _consequences(seen: Sequence[Observation], errors: Collection[str], first: int | None) -> list[Observation]:
-    """The observations, those less sure that only other ranks printed than the one that failed by itself first."""
-    if first is None:
-        return list(seen)
-    return [
-        msgspec.structs.replace(o, certainty=CONSEQUENCE * o.certainty)
-        if o.id in errors and all(quote.rank not in {None, first} for quote in o.quotes)
-        else o
-        for o in seen
-    ]
-
-
-def _time(hit: LineMatch, timeline: Timeline) -> float | None:
-    """Time of a hit, where its line tells it or how long it had waited since the line before."""
-    base = timeline.times.of(hit.stamp)
-    if base is None or hit.exact:
-        return base
-    delay = waited(hit.text)
-    return base + delay if delay else None
-
-
-_Placed = tuple[FileScan, LineMatch, int | None]
-"""A hit with its file and rank."""
-
-
-def _spread(hits: Sequence[_Placed]) -> list[_Placed]:
-    """A few hits, from as many ranks and files as can be."""
-    first: dict[tuple[int | None, str | None], _Placed] = {}
-    for one in hits:
-        first.setdefault((one[2], None if one[2] is not None else one[0].file.name), one)
-    spread = list(first.values())[:QUOTES]
-    shown = {_place(one) for one in spread}
-    rest = (one for one in hits if _place(one) not in shown)
-    return [*spread, *islice(rest, max(0, 3 - len(spread)))]
-
-
-def _place(one: _Placed) -> tuple[str, int, str]:
-    return one[0].file.name, one[1].line, one[1].text
-
-
-def read_report(
-    signatures: Sequence[Signature],
-    facts: Sequence[Fact],
-    report: str,
-    name: str | None = None,
-    cache_dir: Path | None = None,
-    skipped: list[Skipped] | None = None,
-) -> list[Observation]:
-    """Observations of a person's report: signatures, frames of pasted tracebacks, and facts that the words show."""
-    parts = take_apart(report)
-    reader = ReportReader(signatures, cache_dir)
-    found = reader.observations(parts, name)
-    if skipped is not None and reader.given_up:
-        skipped.append(Skipped(path=name or "-", code="report-slow", detail=str(reader.given_up)))
-    if skipped is not None and len(report) > MAX_CHARACTERS:
-        skipped.append(Skipped(path=name or "-", code="report-long", detail=f"{MAX_CHARACTERS:,}"))
-    return [*found, *pasted(parts, signatures, name), *facts_of(parts, facts, name)]
 
 
 def merge(observations: Sequence[Observation]) -> list[Observation]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -18,6 +18,7 @@ import msgspec
 from distkb.evidence.border import fit
 from distkb.evidence.readers.stacks.documents import from_saved
 from distkb.probing.document import RawDocument
+from distkb.probing.env.view import records
 from distkb.probing.run import Listener, ProbeRun
 
 if TYPE_CHECKING:
@@ -152,20 +153,16 @@ def _via(where: Where) -> dict[str, Any]:
 def _collected(raw: RawDocument) -> Collected:
     """Sort what the probe said; what is not as it should be is left out, for it comes from other processes."""
     facts = raw.facts
-    lost = [Unread(host=str(row.get("node")), error=str(row.get("error"))) for row in _rows(facts.get("lost_nodes"))]
+    lost = [Unread(host=str(row.get("node")), error=str(row.get("error"))) for row in records(facts.get("lost_nodes"))]
     seconds = facts.get("capture_s")
     return Collected(
-        documents=tuple(_rows(facts.get("dumps"))),
+        documents=tuple(records(facts.get("dumps"))),
         taken=_read(facts.get("taken"), Taken),
         unread=(*_read(facts.get("unread"), Unread), *lost),
         recorders=_read(facts.get("recorders"), Recorder),
         raw=raw,
         seconds=float(seconds) if isinstance(seconds, (int, float)) else 0.0,
     )
-
-
-def _rows(value: object) -> Sequence[dict[str, Any]]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def save(directory: Path, taken: Collected) -> None:
@@ -190,7 +187,7 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 
 def _read(value: object, kind: type[Row]) -> tuple[Row, ...]:
     found: list[Row] = []
-    for row in _rows(value):
+    for row in records(value):
         with contextlib.suppress(msgspec.ValidationError):
             found.append(msgspec.convert(row, kind))
     return tuple(found)

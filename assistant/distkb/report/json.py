@@ -92,7 +92,7 @@ def _cause(ranked: RankedCause) -> dict[str, Any]:
         "entry": ranked.entry.id,
         "cause": ranked.cause.id,
         "probability": _rounded(ranked.probability),
-        "title": _both(ranked.cause.title),
+        "title": both(ranked.cause.title),
         "evidence": [_evidence(contribution) for contribution in ranked.evidence],
     }
 
@@ -141,15 +141,16 @@ def _next(step: NextStep | None) -> dict[str, Any] | None:
     if step is None:
         return None
     if step.step is not None:
-        identity, text = step.step.id, _both(step.step.text)
+        identity, text = step.step.id, both(step.step.text)
     elif step.fix is not None:
-        identity, text = step.fix.id, _both(step.fix.title)
+        identity, text = step.fix.id, both(step.fix.title)
     else:
         return None
     return {"kind": step.kind, "id": identity, "text": text, "gain_bits": round(step.gain_bits, 4)}
 
 
-def _both(text: Text) -> dict[str, str]:
+def both(text: Text) -> dict[str, str]:
+    """Return a text in both languages."""
     return {"en": text.en, "ko": text.ko}
 
 

@@ -55,6 +55,11 @@ def pad(text: str, columns: int) -> str:
     return text + " " * max(0, columns - width(text))
 
 
+def right(text: str, columns: int) -> str:
+    """Return a text at the right end of so many columns, behind one space at least."""
+    return " " * max(1, columns - width(text)) + text
+
+
 def cut(text: str, columns: int) -> str:
     """Return `text` shortened to `columns` display columns, with an ellipsis where something is left out.
 

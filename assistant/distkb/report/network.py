@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from distkb.locale import Say
+from distkb.probing.env.view import records
 from distkb.report.layout import clean, cut, pad, width
 from distkb.report.page import Ink, Page, plain
 
@@ -24,10 +25,6 @@ def write(facts: Mapping[str, Any], say: Say, *, columns: int = 80, ink: Ink = p
     return text if text.strip() else ""
 
 
-def _records(value: object) -> list[Mapping[str, Any]]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-
-
 def _part(facts: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     value: Any = facts
     for name in names:
@@ -36,7 +33,7 @@ def _part(facts: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
 
 
 def _interfaces(page: Page, facts: Mapping[str, Any], say: Say) -> None:
-    rows = [_cells(row, say) for row in _records(facts.get("interfaces"))]
+    rows = [_cells(row, say) for row in records(facts.get("interfaces"))]
     if not rows:
         return
     page.heading(say("network.table.interfaces"))
@@ -68,7 +65,7 @@ def _choices(page: Page, facts: Mapping[str, Any], say: Say) -> None:
     hostname = clean(str(_part(facts, "host").get("hostname", "?")))
     for library in ("nccl", "gloo"):
         chosen = _part(facts, library)
-        names = [f"{row.get('name')} ({row.get('address')})" for row in _records(chosen.get("interfaces"))]
+        names = [f"{row.get('name')} ({row.get('address')})" for row in records(chosen.get("interfaces"))]
         key = f"network.{library}.{chosen.get('why')}"
         if say.knows(key):
             page.paragraph(say(key, interfaces=clean(", ".join(names)), hostname=hostname))
@@ -77,12 +74,12 @@ def _choices(page: Page, facts: Mapping[str, Any], say: Say) -> None:
         addresses = clean(", ".join(map(str, master.get("addresses") or ()))) or "?"
         source = clean(str(way.get("source") or way.get("error")))
         page.paragraph(say("network.master", name=clean(str(master.get("name"))), addresses=addresses, source=source))
-    devices = [_device(row) for row in _records(_part(facts, "rdma").get("devices"))]
+    devices = [_device(row) for row in records(_part(facts, "rdma").get("devices"))]
     page.paragraph(say("network.rdma", devices=", ".join(devices)) if devices else say("network.rdma.none"))
 
 
 def _device(row: Mapping[str, Any]) -> str:
-    ports = [f"{port.get('state')} {port.get('link')} {port.get('rate')}" for port in _records(row.get("ports"))]
+    ports = [f"{port.get('state')} {port.get('link')} {port.get('rate')}" for port in records(row.get("ports"))]
     return clean(f"{row.get('name')} ({'; '.join(' '.join(port.split()) for port in ports)})")
 
 
@@ -102,7 +99,7 @@ def _between(page: Page, facts: Mapping[str, Any], say: Say) -> None:
 
 
 def _measured(page: Page, seen: Mapping[str, Any], say: Say, a: str, b: str) -> None:
-    to, back = _records(seen.get("to")), _records(seen.get("back"))
+    to, back = records(seen.get("to")), records(seen.get("back"))
     if to and back:
         counts = {"to": _open(to), "to_tried": len(to), "back": _open(back), "back_tried": len(back)}
         page.paragraph(say("network.ports", a=a, b=b, **counts))

@@ -11,6 +11,7 @@ from distkb.report.page import Ink, Page, plain
 from distkb.report.timers import amount
 
 if TYPE_CHECKING:
+    from distkb.catalogue.compiled import Compiled
     from distkb.catalogue.records import Text, Version
     from distkb.catalogue.settings import Default, KnownNames, Setting, SettingKind, SettingStatus, Timer, Unit
     from distkb.locale import Say
@@ -41,6 +42,15 @@ class Surroundings(NamedTuple):
     """Entry id → title."""
     names: Mapping[str, str]
     """Setting id → name."""
+
+    @classmethod
+    def of(cls, compiled: Compiled) -> Surroundings:
+        """Take them from the catalogue."""
+        return cls(
+            timers=compiled.timers(),
+            entries={row.id: row.title for row in compiled.titles()},
+            names={setting.id: setting.name for setting in compiled.settings()},
+        )
 
 
 def write(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from distkb.locale import Say
-from distkb.report.layout import clean, cut, pad, width
+from distkb.report.layout import clean, cut, pad, right, width
 from distkb.report.page import Ink, Page, Role, plain
 
 _FIGURES = 9
@@ -63,13 +63,13 @@ def _strategies(page: Page, facts: Mapping[str, Any], say: Say) -> None:
     first = min(room, max(width(name) for name in names.values()))
     unit, factor = _scale(rows)
     page.heading(say("probe.fsdp.strategies", unit=unit))
-    page.line(pad("", first + 2) + "".join(_right(head, figures) for head in heads), "", "faint")
+    page.line(pad("", first + 2) + "".join(right(head, figures) for head in heads), "", "faint")
     for name, row in rows.items():
         mark = "" if name not in fits else " ✓" if fits[name] else " ✗"
         role: Role | None = None if not mark else "good" if fits[name] else "bad"
         arrow = "▸ " if name == facts["strategy"] else "  "
         cells = "".join(
-            _right(figure(row[key], factor), figures) for key in ("params", "grads", "optimizer", "working", "peak")
+            right(figure(row[key], factor), figures) for key in ("params", "grads", "optimizer", "working", "peak")
         )
         page.line(f"{arrow}{pad(cut(names[name], first), first)}{cells}{mark}", "", role)
     page.paragraph(say("probe.fsdp.not-counted"), role="faint")
@@ -122,10 +122,6 @@ def _strategy(facts: Mapping[str, Any], name: str, say: Say) -> str:
     """Return the name of a strategy for people; `built` is marked as the model's own."""
     shown = clean(str((facts.get("strategy_names") or {}).get(name, name)))
     return say("probe.fsdp.strategy.built", name=shown) if name == "built" else shown
-
-
-def _right(text: str, columns: int) -> str:
-    return " " * max(1, columns - width(text)) + text
 
 
 def _scale(rows: Mapping[str, Mapping[str, int]]) -> tuple[str, int]:

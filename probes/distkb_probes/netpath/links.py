@@ -122,17 +122,17 @@ def interfaces(known: list[Address], sys_net: Path = Path("/sys/class/net")) -> 
 
 def _record(index: int, name: str, known: list[Address], sys_net: Path) -> dict[str, Any]:
     folder = sys_net / name
-    if _read(folder / "ifindex") != str(index):
+    if said(folder / "ifindex") != str(index):
         folder = Path("/nowhere")  # a /sys of other namespaces says nothing about ours
     mine = [address for address in known if address.interface == name]
-    speed = _read(folder / "speed")
+    speed = said(folder / "speed")
     return {
         "name": name,
         "kind": _kind(name, folder, mine),
-        "up": any(address.up for address in mine) or _read(folder / "operstate") == "up",
+        "up": any(address.up for address in mine) or said(folder / "operstate") == "up",
         "running": any(address.running for address in mine),
         "loopback": any(address.loopback for address in mine) or name == "lo",
-        "state": _read(folder / "operstate"),
+        "state": said(folder / "operstate"),
         "mtu": _mtu(name),
         "speed": int(speed) if speed.isdigit() and 0 < int(speed) < 1 << 30 else None,
         "addresses": [address.address for address in mine],
@@ -145,7 +145,7 @@ def _kind(name: str, folder: Path, mine: list[Address]) -> str:
         return "loopback"
     if _DOCKER.match(name):
         return "docker"
-    if _read(folder / "type") == _INFINIBAND:
+    if said(folder / "type") == _INFINIBAND:
         return "ipoib"
     driver = _driver(name)
     if driver in _DRIVERS:
@@ -179,7 +179,8 @@ def _ask(what: int, request: bytes) -> bytes | None:
     return None
 
 
-def _read(path: Path) -> str:
+def said(path: Path) -> str:
+    """Return what a file of the kernel says; an empty text where there is none."""
     with contextlib.suppress(OSError):
         return path.read_text(encoding="ascii", errors="replace").strip()
     return ""

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from distkb_probes.netpath.links import said
+
 _MOST_GIDS = 16
 _LIBRARIES = {
     "libibverbs": ("libibverbs.so.1", "libibverbs.so"),
@@ -55,7 +57,7 @@ def collect(environ: Mapping[str, str], root: Path = Path("/")) -> dict[str, Any
         "libraries": {name: _library(names, environ, root) for name, names in _LIBRARIES.items()} if devices else {},
         "peer_memory": any((root / path).exists() for path in _PEER_MODULES),
         "nvidia": (root / "proc/driver/nvidia/version").exists(),
-        "open_kernel_module": "Open Kernel Module" in _read(root / "proc/driver/nvidia/version"),
+        "open_kernel_module": "Open Kernel Module" in said(root / "proc/driver/nvidia/version"),
     }
 
 
@@ -72,16 +74,16 @@ def _device(path: Path) -> dict[str, Any]:
 def _port(folder: Path) -> dict[str, Any]:
     gids: list[dict[str, str]] = []
     for path in _children(folder / "gids"):
-        gid = _read(path)
+        gid = said(path)
         if gid and set(gid) - set("0:") and len(gids) < _MOST_GIDS:
-            kind = _read(folder / "gid_attrs/types" / path.name)
+            kind = said(folder / "gid_attrs/types" / path.name)
             gids.append({"index": path.name, "gid": gid, "type": kind})
     return {
         "port": folder.name,
         # The file says `4: ACTIVE`.
-        "state": _read(folder / "state").rpartition(":")[2].strip(),
-        "rate": _read(folder / "rate"),
-        "link": _read(folder / "link_layer"),
+        "state": said(folder / "state").rpartition(":")[2].strip(),
+        "rate": said(folder / "rate"),
+        "link": said(folder / "link_layer"),
         "gids": gids,
     }
 
@@ -100,9 +102,3 @@ def _children(folder: Path) -> list[Path]:
     with contextlib.suppress(OSError):
         return sorted(folder / name for name in os.listdir(folder))  # noqa: PTH208
     return []
-
-
-def _read(path: Path) -> str:
-    with contextlib.suppress(OSError):
-        return path.read_text(encoding="ascii", errors="replace").strip()
-    return ""

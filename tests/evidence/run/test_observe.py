@@ -7,7 +7,7 @@ import pytest
 from run_samples import observed, scan
 
 from distkb.evidence.run.observe import LINES
-from distkb.evidence.run.series import RELATIONS
+from distkb.evidence.run.relations import RELATIONS
 from distkb.evidence.scanner.scan import FileScan
 
 TORCH = "/opt/env/lib/python3.11/site-packages/torch"

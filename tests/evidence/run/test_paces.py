@@ -7,10 +7,10 @@ import re
 import built_in
 import pytest
 from run_samples import spoken
-from test_series import column
+from test_relations import column
 
 from distkb.evidence.run.paces import slower
-from distkb.evidence.run.series import RELATIONS
+from distkb.evidence.run.relations import RELATIONS
 
 STEPS = range(8)
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distkb.docsite.data.regex import Expression, translate
-from distkb.evidence import implied, read
+from distkb.evidence import hits, implied
 from distkb.evidence.readers.report import failure_text, words
 from distkb.evidence.readers.report import report_reader as report
 from distkb.evidence.run import timeline, watchdog
@@ -51,7 +51,7 @@ NUMBERS: Mapping[ModuleType, tuple[str, ...]] = {
     traceback: ("MAX_LINES", "MAX_MESSAGE", "MAX_PREFIX"),
     watchdog: ("UNSURE",),
     clean: ("WIDTH", "_CONTEXT"),
-    read: ("QUOTES",),
+    hits: ("QUOTES",),
     implied: ("CERTAINTY", "CONCLUDED"),
 }
 NAMES: Mapping[ModuleType, tuple[str, ...]] = {
@@ -94,13 +94,13 @@ def patterns(library: Library) -> dict[str, Any]:
     pieces, chosen = cover([*needed, *map(_part, spoken)], _background(catalogue))
     held = dict(zip(spoken, chosen[len(needed) :], strict=True))
     return {
-        "rules": {_camel(name): _pair(translate(pattern.pattern, pattern.flags)) for name, pattern in rules().items()},
+        "rules": {camel(name): _pair(translate(pattern.pattern, pattern.flags)) for name, pattern in rules().items()},
         "secrets": [
             [*_pair(translate(kind.pattern.pattern, kind.pattern.flags)), int(kind.name in secret_kinds.SELF_EVIDENT)]
             for kind in secret_kinds.kinds()
         ],
-        "numbers": {_camel(name): getattr(module, name) for module, names in NUMBERS.items() for name in names},
-        "names": {_camel(name): sorted(getattr(module, name)) for module, names in NAMES.items() for name in names},
+        "numbers": {camel(name): getattr(module, name) for module, names in NUMBERS.items() for name in names},
+        "names": {camel(name): sorted(getattr(module, name)) for module, names in NAMES.items() for name in names},
         "pieces": pieces,
         "signatures": [
             [signature.id, *_coded(expression), numbers]
@@ -126,7 +126,8 @@ def rules() -> dict[str, re.Pattern[str]]:
     return {name: getattr(module, name) for module, names in RULES.items() for name in names}
 
 
-def _camel(name: str) -> str:
+def camel(name: str) -> str:
+    """Return the name of a constant as the scripts of the site write it."""
     first, *rest = name.lower().strip("_").split("_")
     return first + "".join(part.capitalize() for part in rest)
 

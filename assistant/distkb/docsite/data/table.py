@@ -15,6 +15,7 @@ from distkb.diagnosis import belief, conclude, guide, information, known, likeli
 from distkb.diagnosis.guide import Guide
 from distkb.diagnosis.likelihood import OTHER, LikelihoodTable
 from distkb.diagnosis.questions import LINES, LINES_SECONDS, lines_question
+from distkb.docsite.data.signatures import camel
 from distkb.evidence.readers.report.report_reader import MAX_CHARACTERS
 from distkb.locale import Say, sentences
 from distkb.report.page import unified
@@ -98,7 +99,7 @@ def table(library: Library) -> dict[str, Any]:
                 stated += (number[name], levels.index(p) + marks)
         causes.append([h.id, entries[h.entry.id], h.prior, stated, [_fix(fix, levels) for fix in h.cause.fixes]])
     return {
-        "constants": {_camel(name): getattr(module, name) for module, names in CONSTANTS.items() for name in names}
+        "constants": {camel(name): getattr(module, name) for module, names in CONSTANTS.items() for name in names}
         | {"linesSeconds": LINES_SECONDS, "pointing": POINTING, "settling": SETTLING, "other": OTHER, "lines": LINES},
         "otherPrior": likelihoods.hypotheses[-1].prior,
         "levels": levels,
@@ -209,8 +210,3 @@ def _flags(kind: likelihood.Kind) -> int:
     told = ((IN_LOGS, kind.in_logs), (IS_SIGNATURE, kind.is_signature), (FROM_LAUNCHER, kind.from_launcher))
     judged = ((ENDING, kind.ending), (SILENT, not kind.telling), (DEFINITE, kind.definite), (SETTLES, kind.settles))
     return sum(flag for flag, holds in (*told, *judged) if holds)
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.lower().strip("_").split("_")
-    return first + "".join(part.capitalize() for part in rest)

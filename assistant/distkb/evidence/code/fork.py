@@ -14,7 +14,7 @@ from distkb.evidence.readers.scripts.names import last
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from distkb.evidence.readers.scripts.project import Function
+    from distkb.evidence.readers.scripts.definitions import Function
 
 Turn = Literal["branch", "arms", "exit", "head", "handler", "entry"]
 """How it parts them: by a branch that only some took; by two arms of one branch; by leaving a loop or a function early;

@@ -42,7 +42,7 @@ def with_near(
         return reading.project or project, reading.observations
     known = {real(script.path) for script in project.scripts}
     more = [script for script in reading.project.scripts if real(script.path) not in known]
-    return Project([*project.scripts, *more], project.spread), reading.observations
+    return Project([*project.scripts, *more], project.declared.spread), reading.observations
 
 
 def near(standing: Iterable[Frame], given: Sequence[Path]) -> tuple[Path, ...]:

@@ -13,8 +13,9 @@ from distkb.evidence.code.skipped import skipped
 from distkb.evidence.code.spots import Spot, chain
 from distkb.evidence.code.within import with_calls_inside
 from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.effects import Effects
-from distkb.evidence.readers.scripts.names import keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import last, shown, words
 from distkb.evidence.readers.scripts.origins import Origins
 from distkb.evidence.readers.scripts.outside import Origin, Reason
 from distkb.evidence.readers.stacks.known import side_of_pair
@@ -24,7 +25,8 @@ from distkb.evidence.text.clean import quote_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.definitions import Function
+    from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.run.lines import Line
     from distkb.evidence.run.parting import Parting
     from distkb.evidence.run.positions import Position

@@ -14,7 +14,8 @@ from distkb.evidence.readers.scripts.names import last
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.definitions import Function
+    from distkb.evidence.readers.scripts.project import Project
 
 _CALLS = frozenset(
     {"print", "info", "warning", "warn", "error", "debug", "critical", "write", "log", "exception", "echo"}

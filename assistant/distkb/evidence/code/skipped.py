@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from distkb.evidence.code.fork import ForkCandidate
+    from distkb.evidence.readers.scripts.definitions import Function
     from distkb.evidence.readers.scripts.effects import Effects
-    from distkb.evidence.readers.scripts.project import Function
 
 Work = Literal["step", "collective", "module"]
 _STEPS = frozenset({"backward", "manual_backward", "step", "training_step"})

@@ -16,7 +16,8 @@ from distkb.evidence.readers.stacks.place import place_of, representative
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.definitions import Function
+    from distkb.evidence.readers.scripts.project import Project
     from distkb.evidence.readers.scripts.source import Script
     from distkb.evidence.readers.stacks.group import Standing
     from distkb.evidence.readers.stacks.model import Frame

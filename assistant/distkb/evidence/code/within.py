@@ -12,8 +12,8 @@ from distkb.evidence.readers.scripts.blocks import LOOPS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from distkb.evidence.readers.scripts.definitions import Function
     from distkb.evidence.readers.scripts.effects import Effects
-    from distkb.evidence.readers.scripts.project import Function
 
 MOST = 20
 """Functions that are looked into."""

@@ -10,8 +10,8 @@ import msgspec
 
 from distkb.evidence.observation import Closeup, Odd, Passage, PassageLine, Quote, Said, Stand
 from distkb.evidence.run.lines import Line, Lines
+from distkb.evidence.run.relations import MOST_COMPARED
 from distkb.evidence.run.sayings import Talk, say, talks
-from distkb.evidence.run.series import MOST_COMPARED
 from distkb.evidence.run.timeline import line_quote
 from distkb.evidence.run.turns import turns
 from distkb.evidence.run.work import LAUNCHER

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.observation import Observation
+from distkb.evidence.run.columns import Cell, Column, columns
 from distkb.evidence.run.otherwise import on_both_sides, other_names, other_orders, other_places, other_words
 from distkb.evidence.run.paces import slower
+from distkb.evidence.run.relations import IN_TROUBLE, RELATIONS, THROUGH_RUNS
 from distkb.evidence.run.sayings import (
     Alone,
     Talk,
@@ -25,7 +27,6 @@ from distkb.evidence.run.sayings import (
     say,
     unequal,
 )
-from distkb.evidence.run.series import IN_TROUBLE, RELATIONS, THROUGH_RUNS, Cell, Column, columns
 from distkb.evidence.run.steps import counts_on
 from distkb.evidence.run.timeline import line_quote, plain_quote, quote
 from distkb.evidence.scanner.needs import Sought

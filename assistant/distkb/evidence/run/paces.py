@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from distkb.evidence.run.columns import Cells, Column
     from distkb.evidence.run.lines import Line
     from distkb.evidence.run.processes import Process
     from distkb.evidence.run.sayings import Talk
-    from distkb.evidence.run.series import Cells, Column
 
 LEAST = 4
 """Lines from which something can be told."""
@@ -67,12 +67,9 @@ def _unit(column: Column) -> str | None:
     return "" if fraction and _NAMED.search(column.context) else None
 
 
-def slows(ranks: Iterable[Cells]) -> bool:
+def slows(cells: Cells) -> bool:
     """Whether a time rises from quarter to quarter of the lines, and in the end is far above what it was."""
-    return any(_rises(cells.values()) for cells in ranks)
-
-
-def _rises(values: Sequence[float]) -> bool:
+    values = cells.values()
     size = len(values) // 4
     if size < LEAST // 2:
         few = len(values) >= LEAST and all(one < other for one, other in pairwise(values))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from distkb.evidence.scanner.blocks import SIZE, SMALL, AnyBlock, Block, UnreadBlock, blocks, cleaned
-from distkb.evidence.text.opening import UnreadableError, open_regular, open_text
+from distkb.evidence.text.opening import UnreadableError, open_regular, open_text, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -84,7 +84,7 @@ def worth_sharing(paths: Sequence[Path]) -> bool:
     """Whether there is much to read, and this process may have another beside it."""
     if sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2 or threading.active_count() > 1:
         return False
-    return sum(map(_size, paths)) >= LARGE
+    return sum(map(size_of, paths)) >= LARGE
 
 
 def plan(paths: Sequence[Path]) -> list[Part]:
@@ -92,7 +92,7 @@ def plan(paths: Sequence[Path]) -> list[Part]:
     parts: list[Part] = []
     own = theirs = 0
     for path in paths:
-        size, cut = _size(path), 0
+        size, cut = size_of(path), 0
         while True:
             turn = theirs * OWN < own * THEIRS
             wanted = cut + (THEIRS if turn else OWN)
@@ -229,13 +229,6 @@ def _cut(descriptor: int, start: int, stop: int | None) -> Iterator[Block]:
     part = Range(descriptor, start, stop)
     for block in blocks(part, SIZE, min(SIZE, SMALL) if not start else SIZE):
         yield block.in_file(last=stop is None)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _line_after(path: Path, offset: int) -> int | None:

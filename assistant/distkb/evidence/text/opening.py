@@ -50,6 +50,14 @@ def reason(error: OSError | ValueError) -> tuple[str, str]:
     return "unreadable", str(getattr(error, "strerror", None) or error)
 
 
+def size_of(path: Path) -> int:
+    """Return how many bytes a file holds; 0 where the system does not say."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def open_regular(path: str | Path) -> BinaryIO:
     """Open a regular file for reading, and refuse FIFOs, sockets and devices without waiting for them.
 

@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 
 from distkb.evidence.text.clean import plain
 from distkb.report import sizing as report
-from distkb.report.layout import pad, width
+from distkb.report.layout import pad, right, width
 from distkb.report.sharding import size
 from distkb.sizing.advise import Advice, advise, choose
 from distkb.sizing.form import CHOICES, Form, FormError, read
@@ -197,7 +197,7 @@ class AdviseScreen(Screen[None]):
         rows = report.shown(advice)
         widths = _widths(say)
         heads = [say(f"tui.advise.head.{name}") for name in report.COLUMNS]
-        cells = "".join(_right(head, room) for head, room in zip(heads, widths, strict=True))
+        cells = "".join(right(head, room) for head, room in zip(heads, widths, strict=True))
         self.query_one("#advise-heads", Static).update(Content(f"  {pad('', _name_width())}{cells}"))
         at = next((place for place, row in enumerate(rows) if row is advice.chosen), 0)
         listing = self.query_one("#advise-rows", OptionList)
@@ -300,15 +300,11 @@ def _widths(say: Say) -> list[int]:
     return [max(6, width(say(f"tui.advise.head.{name}"))) + 1 for name in report.COLUMNS]
 
 
-def _right(text: str, room: int) -> str:
-    return " " * max(1, room - width(text)) + text
-
-
 def _row(row: Strategy, advice: Advice, say: Say, widths: list[int]) -> Content:
     """Return a strategy as a row: its figures, and a sign and a word that say whether it fits."""
     run, chosen = advice.run, advice.chosen is not None and row.name == advice.chosen.name
     figures = [text.partition(" ")[0] for text in report.figures(row, run)]
-    cells = "".join(_right(text, room) for text, room in zip(figures, widths, strict=True))
+    cells = "".join(right(text, room) for text, room in zip(figures, widths, strict=True))
     fit = report.fit(row, run)
     sign, style = _SIGNS[fit]
     name = pad(report.NAMES[row.name], _name_width())

@@ -16,15 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from distkb.diagnosis.moves import Ask, Done, Move, Take, TryFix
-from distkb.diagnosis.session import (
-    DontKnow,
-    FixTried,
-    Redone,
-    StepDeclined,
-    Undone,
-    can_redo,
-    can_undo,
-)
+from distkb.diagnosis.session import DontKnow, FixTried, Redone, StepDeclined, Undone, can_redo, can_undo
 from distkb.report.certainty import certainty
 from distkb.report.rollcall import lines as roll_call
 from distkb.report.story import tell

@@ -49,11 +49,7 @@ class SettingScreen(Screen[None]):
         if known is None:
             return
         compiled = known.compiled
-        around = view.Surroundings(
-            timers=compiled.timers(),
-            entries={row.id: row.title for row in compiled.titles()},
-            names={setting.id: setting.name for setting in compiled.settings()},
-        )
+        around = view.Surroundings.of(compiled)
         found = [setting for setting in compiled.settings() if setting.name == self._name_shown]
         text = view.write(found, around, say_of(self), columns=max(40, self.app.size.width - 4))
         self.query_one("#setting-title", Static).update(Content.styled(self._name_shown, "bold"))

@@ -13,6 +13,7 @@ from distkb.evidence.readers.configs.item import ConfigPart, UnreadableConfigErr
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding
 from distkb.evidence.readers.configs.load import inner_parts, is_named_so, load_parts
 from distkb.evidence.text.clean import mask, quote_text
+from distkb.evidence.text.opening import size_of
 from distkb.evidence.walk import File
 
 if TYPE_CHECKING:
@@ -60,15 +61,8 @@ def read_configs(
         clear=tuple(sorted(looked_for - found)),
         facts=facts_of(job) if parts else {},
         skipped=tuple(skipped),
-        bytes_read=sum(map(_size, paths)),
+        bytes_read=sum(map(size_of, paths)),
     )
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def load_config(path: Path) -> list[ConfigPart] | Skipped:

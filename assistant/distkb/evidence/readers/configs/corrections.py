@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from distkb.evidence.readers.configs.flags import BOOLEAN, normal
+from distkb.evidence.readers.configs.flags import BOOLEAN, flag_of, normal
 from distkb.evidence.readers.configs.item import ConfigPart
 from distkb.evidence.readers.configs.launch_command import LaunchLine
 from distkb.evidence.readers.configs.shell_words import Word, WordPart, in_quotes
@@ -84,7 +84,7 @@ class Draft:
 
     def put(self, key: str, value: str) -> Draft:
         """Give an option of the launcher a value, in its place where it is written already."""
-        flag = "--" + (key if self.name == "accelerate" else key.replace("_", "-"))
+        flag = flag_of(key, self.name)
         at = next((n for n, group in enumerate(self.options) if self._is(group, (key,))), None)
         if at is None:
             at = next((n for n, group in enumerate(self.options) if self._is(group, ("module",))), len(self.options))

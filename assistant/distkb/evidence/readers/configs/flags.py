@@ -86,3 +86,8 @@ def normal(launcher: str, flag: str) -> str:
     """Return a flag's one spelling: no dashes in front, underscores inside, long instead of short."""
     name = flag.lstrip("-").replace("-", "_")
     return _SHORT.get(launcher, {}).get(name, name)
+
+
+def flag_of(key: str, launcher: str) -> str:
+    """Return the flag of a launcher's option: Accelerate's has underscores, another's dashes."""
+    return "--" + (key if launcher == "accelerate" else key.replace("_", "-"))

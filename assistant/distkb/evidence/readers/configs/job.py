@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from distkb.catalogue.settings import Refusal, Setting
-from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, Kind, number, truth
+from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, Kind, number
 
 
 class ConfigFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,11 +231,6 @@ def is_pipelined(job: ConfigContext) -> bool:
     if any(call.name == PIPELINE for call in job.of("call")):
         return True
     return any(_PIPE.match(name) for part in job.parts for name in part.extra.get("imports", ()))
-
-
-def is_on(part: ConfigPart, *names: str) -> bool:
-    """Whether a value says yes."""
-    return truth(part.value(*names)) is True
 
 
 def short(value: Any) -> str:

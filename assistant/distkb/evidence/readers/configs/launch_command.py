@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from distkb.evidence.readers.configs.flags import BOOLEAN, CARRIERS, LAUNCHERS, WRAPPERS, normal
-from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, Kind, Source
+from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, Source
 from distkb.evidence.readers.configs.shell_values import Variable, amount
 from distkb.evidence.readers.configs.shell_words import Word, WordPart
 from distkb.evidence.readers.configs.slurm_options import behind
@@ -29,9 +29,7 @@ class LaunchLine(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[WordPart, ...] = ()
 
 
-def options_of(
-    source: Source, kind: Kind, name: str, words: Sequence[Word], index: int, line: int
-) -> tuple[ConfigPart, int]:
+def options_of(source: Source, name: str, words: Sequence[Word], index: int, line: int) -> tuple[ConfigPart, int]:
     """Read the options of a launcher up to the first word that is none; returns where that word is.
 
     A variable whose words are not known may hold options too: then the part is marked as open.
@@ -69,7 +67,7 @@ def options_of(
         else:
             root[key] = as_item(words[index])
             index += 1
-    return ConfigPart(kind=kind, source=source, root=root, line=line, name=name, extra=extra), index
+    return ConfigPart(kind="command", source=source, root=root, line=line, name=name, extra=extra), index
 
 
 def _may_be_options(word: Word) -> bool:

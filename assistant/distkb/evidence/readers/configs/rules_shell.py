@@ -6,16 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from distkb.evidence.readers.configs.corrections import PER_TASK, Draft
+from distkb.evidence.readers.configs.flags import flag_of
 from distkb.evidence.readers.configs.item import UNKNOWN, ConfigPart, ConfigValue, number
 from distkb.evidence.readers.configs.job import ConfigContext, ConfigFinding, ConfigRule, hit, instead, short
 from distkb.evidence.readers.configs.launch_command import as_item, assigned, expansions
-from distkb.evidence.readers.configs.placement import (
-    TORCHRUN,
-    allocation_of,
-    nodes_of,
-    srun_of,
-    total_tasks,
-)
+from distkb.evidence.readers.configs.placement import TORCHRUN, allocation_of, nodes_of, srun_of, total_tasks
 from distkb.evidence.readers.configs.rules_rendezvous import OWN_NAME
 from distkb.evidence.readers.configs.shell_file import Submitted
 from distkb.evidence.readers.configs.shell_words import NAME, WordPart
@@ -55,7 +50,7 @@ def early(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
         piece = _early(item, name)
         if piece is None or (name in _RANKS_OF_NODES and needs_no_rank(part)):
             continue
-        flag = "--" + (name if part.name == "accelerate" else name.replace("_", "-"))
+        flag = flag_of(name, part.name)
         found = hit(identity, part, item, part.line, variable=_plain(piece), flag=flag)
         draft = Draft(part, frees=True)
         yield instead(found, draft.per_task(**{name: _RANKS_OF_NODES.get(name, f'"{piece.text}"')}).text())
@@ -108,7 +103,7 @@ def literal(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
     for name, item in part.root.items():
         piece = next((p for p in item.pieces if not p.expands and _LITERAL.match(p.text)), None)
         if piece is not None and name in {*_PER_NODE, "rdzv_endpoint", "master_addr", "main_process_ip", "nnodes"}:
-            flag = "--" + (name if part.name == "accelerate" else name.replace("_", "-"))
+            flag = flag_of(name, part.name)
             found = hit("config.srun-never-expanded", part, item, part.line, flag=flag, value=short(item.shown))
             yield instead(found, Draft(part).per_task(**{name: item.text}).text())
 
@@ -123,7 +118,7 @@ def exported(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
                 continue
             seen.add(piece.text)
             variable = piece.text.strip("${}").partition(":")[0]
-            flag = "--" + (name if part.name == "accelerate" else name.replace("_", "-"))
+            flag = flag_of(name, part.name)
             found = hit("config.srun-not-exported", part, item, part.line, variable=variable, flag=flag)
             yield instead(found, f"export {variable}")
 

@@ -196,7 +196,7 @@ class _Reader:
             if self._assignments([word]) and index:
                 self._assign(word, exported=True)
             elif base in WRAPPERS:
-                part, index = options_of(self.source, "command", base, words, index + 1, word.line)
+                part, index = options_of(self.source, base, words, index + 1, word.line)
                 wrappers.append(part)
                 if base in JOINED:
                     self._joined(words, index + (base == "ssh"), wrappers)
@@ -331,7 +331,7 @@ class _Reader:
         line = words[index].line if not local else local[0].line
         if not self.text.line(begin) <= line <= self.text.line(stop):
             line = self.text.line(begin)  # the word comes from a variable that was given its value elsewhere
-        part, end = options_of(self.source, "command", name, words, index + skip, line)
+        part, end = options_of(self.source, name, words, index + skip, line)
         rest = tuple(as_item(word) for word in words[end : end + _MAX_REST])
         if name == "python" and not (rest and (rest[0].text.endswith(".py") or words[index + skip - 1].text == "-m")):
             return

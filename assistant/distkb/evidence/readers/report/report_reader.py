@@ -11,7 +11,7 @@ import msgspec
 
 from distkb.catalogue.effort import REPORT_REPEAT, ROW
 from distkb.catalogue.patterns import bounded
-from distkb.evidence.observation import Observation, Quote
+from distkb.evidence.observation import Observation, Quote, Skipped
 from distkb.evidence.readers.report.words import inferred
 from distkb.evidence.run.timeline import kind_of
 from distkb.evidence.run.watchdog import different_ops_told
@@ -262,3 +262,22 @@ def pasted(parts: Parts, signatures: Sequence[Signature], path: str | None) -> l
 def facts_of(parts: Parts, facts: Sequence[Fact], path: str | None) -> list[Observation]:
     """Intake facts that the words show."""
     return inferred(parts.prose, parts.setup, parts.output, facts, path)
+
+
+def read_report(
+    signatures: Sequence[Signature],
+    facts: Sequence[Fact],
+    report: str,
+    name: str | None,
+    cache_dir: Path | None,
+    skipped: list[Skipped],
+) -> list[Observation]:
+    """Observations of a person's report: signatures, frames of pasted tracebacks, and facts that the words show."""
+    parts = take_apart(report)
+    reader = ReportReader(signatures, cache_dir)
+    found = reader.observations(parts, name)
+    if reader.given_up:
+        skipped.append(Skipped(path=name or "-", code="report-slow", detail=str(reader.given_up)))
+    if len(report) > MAX_CHARACTERS:
+        skipped.append(Skipped(path=name or "-", code="report-long", detail=f"{MAX_CHARACTERS:,}"))
+    return [*found, *pasted(parts, signatures, name), *facts_of(parts, facts, name)]

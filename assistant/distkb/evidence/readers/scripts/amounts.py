@@ -11,7 +11,8 @@ from distkb.evidence.readers.scripts.names import last
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.definitions import Function
+    from distkb.evidence.readers.scripts.project import Project
 
 _MOST_NAMES = 2
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distkb.evidence.readers.scripts.names import canonical, has_spread, last, words
+from distkb.evidence.readers.scripts.arguments import has_spread
+from distkb.evidence.readers.scripts.names import canonical, last, words
 from distkb.evidence.readers.scripts.things import OF_ITS_OWN, EventKind, Mark, Thing
 
 if TYPE_CHECKING:
+    from distkb.evidence.readers.scripts.definitions import Function
     from distkb.evidence.readers.scripts.interpreter import Interpreter
-    from distkb.evidence.readers.scripts.project import Function
 
 _ITSELF = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "bfloat16", "float", "resolve", "absolute",
                      "expanduser", "strip", "lower", "with_suffix"})  # fmt: skip

@@ -8,9 +8,11 @@ from typing import Literal
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.metrics import computes_together
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, walk, words
-from distkb.evidence.readers.scripts.project import Function, Project
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, walk, words
+from distkb.evidence.readers.scripts.project import Project
 
 Category = Literal[
     "collective",
@@ -176,7 +178,7 @@ def _sharded_method(
     if method in _OF_ALL_PARTS and _is_sharded_parameter(owner, function, project, call):
         return f"{dotted(owner) or '…'}.{method}", "collective"
     category: Category = "state-dict" if method in {"consolidate_state_dict", "state_dict"} else "collective"
-    if method == "consolidate_state_dict" or (method == "full_tensor" and project.has_sharded):
+    if method == "consolidate_state_dict" or (method == "full_tensor" and project.declared.has_sharded):
         return (f"{last(owner) or '…'}.{method}", category) if not call.args else None
     if method not in {"state_dict", "clip_grad_norm_"}:
         return None
@@ -191,7 +193,7 @@ PARAMETERS = frozenset({"parameters", "named_parameters"})
 
 def _is_sharded_parameter(node: ast.expr, function: Function, project: Project, call: ast.Call) -> bool:
     """Whether a value is made of a parameter that a loop takes out of a model sharded by `fully_shard`."""
-    if not project.has_sharded:
+    if not project.declared.has_sharded:
         return False
     base: ast.expr = node
     while isinstance(base, (ast.Attribute, ast.Call)):
@@ -249,7 +251,7 @@ def _method_table(
         kind = kind or kinds.kind_of(owner, function, project, call.lineno)
         if kind == wanted or (not kind and name.lstrip("_") in named and _imports(wanted, project)):
             category: Category = methods[method]  # type: ignore[assignment]
-            if category == "accelerate-save" and project.has_sharding_plugin:
+            if category == "accelerate-save" and project.declared.has_sharding_plugin:
                 category = "state-dict" if method == "get_state_dict" else "save"
             return f"{dotted(owner) or name}.{method}", category
     if method in _MODULE and name in _MODULES and _imports(kinds.PL_TRAINER, project):
@@ -273,7 +275,7 @@ _ROOTS = {
 
 def _imports(kind: str, project: Project) -> bool:
     roots = _ROOTS.get(kind, ())
-    if kind == kinds.ENGINE and project.has_deepspeed_config:
+    if kind == kinds.ENGINE and project.declared.has_deepspeed_config:
         return True
     return any(target.partition(".")[0] in roots for script in project.scripts for target in script.imports.values())
 
@@ -290,6 +292,6 @@ def _forward(call: ast.Call, callee: ast.expr, function: Function, project: Proj
         return name, "forward"
     if kind == kinds.ENGINE:
         return name, "engine-forward"
-    if kind == kinds.PREPARED and project.has_sharding_plugin:
+    if kind == kinds.PREPARED and project.declared.has_sharding_plugin:
         return name, "forward"
     return (name, "ddp-forward") if kind == kinds.DDP else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from distkb.evidence.readers.scripts.collectives import Implied, agrees, implied
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import NO_LINE, Site
-from distkb.evidence.readers.scripts.names import dotted, walk
+from distkb.evidence.readers.scripts.names import dotted, names_in, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function, Project
+from distkb.evidence.readers.scripts.project import Project
 
 MAX_DEPTH = 24
 """Calls of functions in one another that are followed."""
@@ -78,7 +79,7 @@ def _is_sure(site: Site) -> bool:
     where = site.where
     loop = where.loops[-1] if where.loops else None
     target = loop.target if isinstance(loop, (ast.For, ast.AsyncFor)) else None
-    targets = set() if target is None else {part.id for part in nodes(target) if isinstance(part, ast.Name)}
+    targets = set() if target is None else names_in(target)
     counted = (isinstance(t, ast.Compare) and dotted(t.left) in targets and not isinstance(t.ops[0], _ONES)
                for t in where.passed)  # fmt: skip
     return where.certain or (bool(where.passed) and not where.tests and all(counted))

@@ -6,8 +6,9 @@ import ast
 from typing import Any
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import has_spread, keyword
 from distkb.evidence.readers.scripts.hit import ScriptContext
-from distkb.evidence.readers.scripts.names import canonical, constant, has_spread, keyword, last
+from distkb.evidence.readers.scripts.names import canonical, constant, last
 
 _BY_KIND = {kinds.DDP: "ddp", kinds.FSDP1: "fsdp1", kinds.FSDP2: "fsdp2"}
 
@@ -20,24 +21,23 @@ def facts_of(job: ScriptContext) -> dict[str, Any]:
     certain: set[str] = set()
     possible: set[str] = set()
     launchers: set[str] = set()
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            full = canonical(site.node.func, function.script)
-            kind = kinds.kind_of(site.node, function, job.project) if "." in full else ""
-            name = _BY_KIND.get(kind, "deepspeed" if full == "deepspeed.initialize" else "")
-            if kind == kinds.ACCELERATOR:
-                name = "accelerate"
-            elif kind == kinds.PL_TRAINER:
-                name = _of_trainer(site.node)
-            elif last(site.node.func).endswith("TrainingArguments") and not has_spread(site.node):
-                name = "ddp"  # what a trainer does where its arguments ask for nothing else
-            possible |= {word.arg for word in site.node.keywords if word.arg in {"fsdp", "deepspeed"}}
-            if name:
-                (certain if site.where.certain else possible).add(name)
-            if full.endswith(("multiprocessing.spawn", "notebook_launcher")):
-                launchers.add("spawn")
-            if full in {"deepspeed.initialize", "deepspeed.init_distributed"}:
-                launchers.add("deepspeed")
+    for function, site in job.sites():
+        full = canonical(site.node.func, function.script)
+        kind = kinds.kind_of(site.node, function, job.project) if "." in full else ""
+        name = _BY_KIND.get(kind, "deepspeed" if full == "deepspeed.initialize" else "")
+        if kind == kinds.ACCELERATOR:
+            name = "accelerate"
+        elif kind == kinds.PL_TRAINER:
+            name = _of_trainer(site.node)
+        elif last(site.node.func).endswith("TrainingArguments") and not has_spread(site.node):
+            name = "ddp"  # what a trainer does where its arguments ask for nothing else
+        possible |= {word.arg for word in site.node.keywords if word.arg in {"fsdp", "deepspeed"}}
+        if name:
+            (certain if site.where.certain else possible).add(name)
+        if full.endswith(("multiprocessing.spawn", "notebook_launcher")):
+            launchers.add("spawn")
+        if full in {"deepspeed.initialize", "deepspeed.init_distributed"}:
+            launchers.add("deepspeed")
     if job.mentions("LOCAL_RANK"):
         launchers.add("torchrun")
     ways = certain | possible

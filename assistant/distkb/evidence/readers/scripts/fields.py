@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from distkb.evidence.readers.scripts.names import keyword
+from distkb.evidence.readers.scripts.arguments import keyword
 
 if TYPE_CHECKING:
-    from distkb.evidence.readers.scripts.project import Class
+    from distkb.evidence.readers.scripts.definitions import Class
 
 
 class Fields(NamedTuple):

@@ -151,6 +151,15 @@ class Walk:
         end = bisect_left(found, before, key=lambda assignment: assignment.line)
         return found[max(0, end - MAX_ASSIGNED) : end]
 
+    def last_value(self, target: str, before: int) -> ast.expr | None:
+        """Return what a name was given last above a line, where that is no part of something."""
+        made = self.assigned(target, before)
+        return made[-1].value if made and made[-1].index is None else None
+
+    def calls(self, *names: str) -> bool:
+        """Whether anything is called by one of these names."""
+        return any(last(site.node.func) in names for site in self.sites)
+
     def _block(self, body: list[ast.stmt], where: Where) -> list[_Exit]:
         exits: list[_Exit] = []
         for statement in body:

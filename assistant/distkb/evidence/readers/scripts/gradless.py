@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import arguments, keyword, positional
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext
-from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, canonical, constant, dotted, keyword, last, words
+from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, canonical, constant, dotted, last, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _DEEPEST = 12
 _PLAIN = frozenset({"int", "float", "len", "range", "bool", "min", "max"})
@@ -117,7 +118,7 @@ class Gradless:
         return name in _buffers(owner)
 
     def _is_free_call(self, call: ast.Call, function: Function, owner: Class, depth: int) -> bool:
-        given = [*call.args, *(word.value for word in call.keywords)]
+        given = arguments(call)
         name, named = last(call.func), call.func
         if isinstance(named, ast.Attribute) and name in _ENDS:
             return True
@@ -152,7 +153,7 @@ class Gradless:
         """Yield which part of a model a statement freezes, or trains again."""
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Attribute() as of, attr="requires_grad_")):
-                yield _part(of), constant(next(iter(node.args), None)) is not False
+                yield _part(of), constant(positional(node, 0)) is not False
             case ast.Assign(targets=[ast.Attribute(value=ast.Attribute() as of, attr="requires_grad")]):
                 yield _part(of), constant(node.value) is not False
             case ast.For(iter=ast.Call(func=ast.Attribute(value=ast.Attribute() as of, attr="parameters"))):
@@ -173,7 +174,7 @@ def _switches(body: list[ast.stmt]) -> Iterator[bool]:
         if isinstance(part, ast.Assign) and last(part.targets[0]) == "requires_grad":
             yield constant(part.value) is not False
         elif isinstance(part, ast.Call) and last(part.func) == "requires_grad_":
-            yield constant(next(iter(part.args), None)) is not False
+            yield constant(positional(part, 0)) is not False
 
 
 def _is_frozen_table(call: ast.Call) -> bool:
@@ -199,4 +200,4 @@ def _asks_for_gradient(node: ast.AST) -> bool:
         return False
     name = last(node.func)
     asked = name == "requires_grad_" and isinstance(getattr(node.func, "value", None), (ast.Name, ast.Call))
-    return name == "enable_input_require_grads" or (asked and constant(next(iter(node.args), None)) is not False)
+    return name == "enable_input_require_grads" or (asked and constant(positional(node, 0)) is not False)

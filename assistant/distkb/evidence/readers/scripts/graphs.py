@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterable
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import arguments
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last
 from distkb.evidence.readers.scripts.names import walk as below
-from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function, Project
+from distkb.evidence.readers.scripts.nodes import nodes, targets_of
+from distkb.evidence.readers.scripts.project import Project
 
 ENDS_GRAPH = frozenset({"item", "detach", "float", "tolist", "numpy", "cpu", "data", "clone_detached"})
 _NO_GRAPH = ENDS_GRAPH | {
@@ -72,7 +74,7 @@ class Graphs:
             return False
         if self._is_forward(call, function):
             return True
-        given = [*call.args, *(word.value for word in call.keywords)]
+        given = arguments(call)
         if full.startswith("torch.") or _CRITERION.search(name):
             made = full.startswith("torch.") and name[:1].isupper()
             return not made and any(self.carries(value, function, depth) for value in given)
@@ -137,7 +139,7 @@ def is_model(owner: Class) -> bool:
 
 def _filled_by(node: ast.Assign | ast.AugAssign) -> list[str]:
     """Return the names of which a statement fills a part, but for one under a key that is written out."""
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    targets = targets_of(node)
     parts = [one for one in targets if isinstance(one, ast.Subscript) and not isinstance(constant(one.slice), str)]
     return [dotted(one.value) for one in parts if isinstance(one.value, ast.Name)]
 

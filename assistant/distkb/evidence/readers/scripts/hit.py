@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.effects import Effects
 from distkb.evidence.readers.scripts.flow import Site
-from distkb.evidence.readers.scripts.names import last, words_of
+from distkb.evidence.readers.scripts.names import canonical, last, words_of
 from distkb.evidence.readers.scripts.origins import Origins
-from distkb.evidence.readers.scripts.project import Function, Project
+from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.source import Script
 
 if TYPE_CHECKING:
     from distkb.evidence.readers.scripts.interpreter import Interpreter
-    from distkb.evidence.readers.scripts.things import Event
+    from distkb.evidence.readers.scripts.things import Event, EventKind
 
 
 class ScriptFinding(msgspec.Struct, frozen=True, eq=False):
@@ -79,6 +80,14 @@ class ScriptContext:
         for function in self.project.functions:
             yield from ((function, site) for site in self.project.walk(function).sites)
 
+    def calls(self) -> Iterator[tuple[Function, ast.Call]]:
+        """Yield every call of the project as it is written, wherever it stands."""
+        return ((function, site.node) for function, site in self.sites())
+
+    def calls_of(self, *names: str) -> Iterator[tuple[Function, ast.Call]]:
+        """Yield the calls of what has one of these full names."""
+        return ((f, call) for f, call in self.calls() if canonical(call.func, f.script) in names)
+
     @cached_property
     def interpreter(self) -> Interpreter:
         """What went through the code as if it ran."""
@@ -90,6 +99,10 @@ class ScriptContext:
     def episodes(self) -> list[list[Event]]:
         """What is done to which object, in order, for each place from which the code may begin."""
         return self.interpreter.episodes
+
+    def events(self, kind: EventKind) -> Iterator[Event]:
+        """Yield everything of one kind that is done, of all places from which the code may begin."""
+        return (event for events in self.episodes for event in events if event.kind == kind)
 
     def mentions(self, *names: str) -> bool:
         """Whether any of the scripts uses one of these names."""

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from distkb.evidence.readers.scripts.calls import Call, from_library
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext
 from distkb.evidence.readers.scripts.names import dotted, last
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.things import Event, EventKind, Mark, Thing, combined, element, joined, taken
 
 MAX_STEPS = 300_000

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from distkb.evidence.readers.scripts.definitions import Class, Function, around
 from distkb.evidence.readers.scripts.flow import LOOPED, NO_LINE, Assignment
 from distkb.evidence.readers.scripts.made import SAME, makers
 from distkb.evidence.readers.scripts.names import canonical, dotted, last
-from distkb.evidence.readers.scripts.project import Class, Function, Project, around
+from distkb.evidence.readers.scripts.project import Project
 from distkb.evidence.readers.scripts.ranks import assumed
 
 DDP, FSDP1, FSDP2, ENGINE = "ddp", "fsdp1", "fsdp2", "engine"
@@ -69,7 +70,7 @@ def arms(node: ast.expr) -> tuple[ast.expr, ...]:
 def is_sharded(node: ast.AST, function: Function, project: Project, line: int = NO_LINE) -> bool:
     """Whether an expression is a model of which each rank holds a part, also by a plugin of Accelerate's."""
     kind = kind_of(node, function, project, line)
-    return kind in {FSDP1, FSDP2} or (kind == PREPARED and project.has_sharding_plugin)
+    return kind in {FSDP1, FSDP2} or (kind == PREPARED and project.declared.has_sharding_plugin)
 
 
 def _of_call(call: ast.Call, function: Function, project: Project, line: int, depth: int) -> str:

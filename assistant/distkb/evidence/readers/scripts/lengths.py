@@ -27,8 +27,9 @@ from distkb.evidence.readers.scripts.trail import MOST, Trail
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from distkb.evidence.readers.scripts.definitions import Function
     from distkb.evidence.readers.scripts.origins import Origins
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.project import Project
 
 _OF_KEYS = frozenset({"add", "update", "setdefault"})
 """Methods that put something into a container under a key, so that the same twice counts once."""

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword
 from distkb.evidence.readers.scripts.metrics import metrics_of
-from distkb.evidence.readers.scripts.names import constant, keyword, last
+from distkb.evidence.readers.scripts.names import constant, last
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.definitions import Function
+    from distkb.evidence.readers.scripts.project import Project
 
 _HELD = frozenset({"callback_metrics", "logged_metrics", "progress_bar_metrics"})
 """Where the trainer keeps what was logged."""
@@ -80,8 +82,8 @@ def _logged(function: Function, project: Project) -> Iterator[tuple[str, Logged]
 
 
 def _of_pair(call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
-    name = keyword(call, "name") or next(iter(call.args), None)
-    value = keyword(call, "value") or next(iter(call.args[1:]), None)
+    name = argument(call, "name", 0)
+    value = argument(call, "value", 1)
     if name is not None and value is not None:
         yield name, value
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import keyword, receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.fields import fields_of
 from distkb.evidence.readers.scripts.flow import LOOPED, NO_LINE, Assignment
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last
-from distkb.evidence.readers.scripts.project import Function, Project
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last
+from distkb.evidence.readers.scripts.project import Project
 
 Meaning = tuple[ast.expr, Function]
 """An expression, and the function in which it stands."""
@@ -72,7 +74,7 @@ def _makers_of_call(
     call: ast.Call, index: int | None, function: Function, project: Project, depth: int
 ) -> Iterator[Made]:
     """Follow a wrapper or a helper to what it gives back, at a place of its tuple; any other call makes it."""
-    name, owner = last(call.func), call.func.value if isinstance(call.func, ast.Attribute) else None
+    name, owner = last(call.func), receiver(call)
     resolved = canonical(call.func, function.script).rpartition(".")[2]
     if name in _PREPARES and call.args:
         given = call.args[index] if index is not None and 0 <= index < len(call.args) else call.args[0]
@@ -120,9 +122,9 @@ def _makers_of_attribute(node: ast.Attribute, function: Function, project: Proje
                     yield msgspec.structs.replace(found, prepared=found.prepared or prepares)
 
 
-def meanings(node: ast.expr, function: Function, project: Project, depth: int = 0) -> Iterator[Meaning]:
+def meanings(node: ast.expr | None, function: Function, project: Project, depth: int = 0) -> Iterator[Meaning]:
     """Yield the calls, literals and the like that a value may come from, each with the function in which it stands."""
-    if depth > _DEEPEST_MEANING:
+    if node is None or depth > _DEEPEST_MEANING:
         return
     found: list[Meaning] = []
     if isinstance(node, ast.IfExp):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.definitions import Function
+    from distkb.evidence.readers.scripts.project import Project
 
 _DEPTH = 7
 _SAME = frozenset({"clone", "to", "cuda", "cpu", "float", "half", "eval", "train", "values", "items"})
@@ -91,7 +93,7 @@ def computes_together(call: ast.Call, function: Function, project: Project) -> b
     """Whether a call has a metric bring the states of all ranks together: `compute()`, or each step of some."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "compute":
         return bool(metrics_of(call.func.value, function, project))
-    if not project.has_stepwise_metrics or not dotted(call.func):
+    if not project.declared.has_stepwise_metrics or not dotted(call.func):
         return False
     made = metrics_of(call.func, function, project)
     return bool(made) and all(constant(keyword(one, "dist_sync_on_step")) is True for one in made)

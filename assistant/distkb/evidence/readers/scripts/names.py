@@ -62,6 +62,11 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         stack += [child for child in children(here) if not isinstance(child, _SCOPES)]
 
 
+def names_in(node: ast.AST) -> set[str]:
+    """Return every variable that an expression mentions."""
+    return {part.id for part in nodes(node) if isinstance(part, ast.Name)}
+
+
 def words(node: ast.AST) -> set[str]:
     """Return every name and attribute that an expression mentions."""
     return words_of(nodes(node))
@@ -78,16 +83,6 @@ def words_of(parts: Iterable[ast.AST]) -> set[str]:
         elif isinstance(part, ast.Constant) and isinstance(part.value, str):
             found.add(part.value)
     return found
-
-
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """Return the value of a keyword argument."""
-    return next((word.value for word in call.keywords if word.arg == name), None)
-
-
-def has_spread(call: ast.Call) -> bool:
-    """Whether arguments are hidden in `*args` or `**kwargs`."""
-    return any(word.arg is None for word in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args)
 
 
 def constant(node: ast.AST | None) -> object:

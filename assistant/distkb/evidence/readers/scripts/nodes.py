@@ -25,6 +25,11 @@ def nodes(top: ast.AST) -> list[ast.AST]:
     return found
 
 
+def targets_of(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> list[ast.expr]:
+    """Return that to which an assignment gives a value."""
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
 _PLAIN = frozenset({"arg", "attr", "conversion", "ctx", "id", "is_async", "level", "module", "simple", "type_comment"})
 _HOLDING: dict[type[ast.AST], tuple[str, ...]] = {
     kind: () if issubclass(kind, ast.Constant) else tuple(name for name in kind._fields if name not in _PLAIN)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext
 from distkb.evidence.readers.scripts.made import Meaning, meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last
+from distkb.evidence.readers.scripts.names import canonical, constant, last
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 LOW = frozenset({"bfloat16", "float16"})
 _SHORT = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "float": "float32", "fp32": "float32",

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.amounts import amounts, is_parameter, may_be_batch
+from distkb.evidence.readers.scripts.arguments import arguments
 from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
+from distkb.evidence.readers.scripts.definitions import around
 from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.fields import Fields, fields_of
 from distkb.evidence.readers.scripts.flow import LOOPED, Assignment, item_of
@@ -30,16 +32,16 @@ from distkb.evidence.readers.scripts.outside import (
     Reason,
     of_library,
 )
-from distkb.evidence.readers.scripts.project import around
 from distkb.evidence.readers.scripts.ranks import FLAGS, is_rank
 from distkb.evidence.readers.scripts.trail import MOST, Trail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from distkb.evidence.readers.scripts.definitions import Class, Function
     from distkb.evidence.readers.scripts.effects import Effects
     from distkb.evidence.readers.scripts.made import Meaning
-    from distkb.evidence.readers.scripts.project import Class, Function, Project
+    from distkb.evidence.readers.scripts.project import Project
 
 MOST_FOLLOWED = 60_000
 """Expressions looked at in one project. The largest public ones need fewer than 5,000."""
@@ -191,7 +193,7 @@ class Origins:
         if not seeds or any(True for _ in self._meanings(seeds, depth + 1)):
             yield Reason(origin, function, node)
         if origin == "file":  # which file it asks for
-            asked = self.values((*node.args, *(word.value for word in node.keywords)), function, depth + 1)
+            asked = self.values(arguments(node), function, depth + 1)
             yield from (reason for reason in asked if reason.origin == "salt")
 
     def _subscript(self, node: ast.Subscript, function: Function, depth: int) -> Iterator[Reason]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 if TYPE_CHECKING:
-    from distkb.evidence.readers.scripts.project import Function
+    from distkb.evidence.readers.scripts.definitions import Function
 
 Origin = Literal[
     "rank", "part", "batch", "measure", "clock", "chance", "salt", "file", "machine", "exception", "agreed"

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.names import dotted, last, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function, Project
+from distkb.evidence.readers.scripts.project import Project
 
 SHARDS = ("fully_shard", "FullyShardedDataParallel", "FSDP", "FullyShardedDataParallelPlugin", "FSDPStrategy",
           "ModelParallelStrategy")  # fmt: skip
@@ -84,7 +85,7 @@ def is_unit(part: Part, project: Project) -> bool:
         held = project.stands_for(part.whole, part.function)
         made |= {last(node.func) for value, _ in held for node in nodes(value) if isinstance(node, ast.Call)}
     for function in project.functions:
-        if not any(last(site.node.func) in _CALLS for site in project.walk(function).sites):
+        if not project.walk(function).calls(*_CALLS):
             continue
         said = words(function.node) | {word for _, site in project.callers(function) for word in words(site.node)}
         if said & made or (said & _EVERY and "isinstance" not in said) or last(part.whole) == "self":

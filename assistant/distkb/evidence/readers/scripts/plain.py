@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Class, Function, around
 from distkb.evidence.readers.scripts.fields import fields_of
 from distkb.evidence.readers.scripts.hit import ScriptContext
 from distkb.evidence.readers.scripts.made import Meaning
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Class, Function, around
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
 from distkb.evidence.readers.scripts.ranks import environment
 
 _DEPTH = 7

@@ -1,94 +1,37 @@
-"""The scripts that were given as one project: functions, classes, who calls whom, and what a variable holds."""
+"""The scripts that were given as one project: who calls whom, of which class an object is, what a variable holds."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from pathlib import PurePath
-from typing import TypeVar
 
-import msgspec
-
+from distkb.evidence.readers.scripts.arguments import receiver
+from distkb.evidence.readers.scripts.declared import Declared
+from distkb.evidence.readers.scripts.definitions import Class, Function, around
 from distkb.evidence.readers.scripts.flow import NO_LINE, Assignment, Guard, Site, Walk, Where, gate
 from distkb.evidence.readers.scripts.names import canonical, dotted
-from distkb.evidence.readers.scripts.nodes import children
+from distkb.evidence.readers.scripts.outline import Outline
 from distkb.evidence.readers.scripts.settings import Settings
 from distkb.evidence.readers.scripts.source import Script
-from distkb.evidence.readers.scripts.values import FunctionNode, attributes, plain_values
+from distkb.evidence.readers.scripts.values import attributes, plain_values
 
 _ROUNDS = 4
 """How often it is asked anew who calls whom."""
 _DEPTH = 8
 """Names, attributes and calls that are followed to an object's class."""
-_SHARDING = frozenset(
-    {
-        "fully_shard", "distribute_tensor", "distribute_module", "parallelize_module", "DTensor", "from_local", "FSDP",
-        "FullyShardedDataParallel", "FullyShardedDataParallelPlugin", "ModelParallelStrategy",
-    }
-)  # fmt: skip
 _OF_KEYS = ("__getitem__", "__setitem__")
-_EXPORTS = 3
-"""Files that give on what another one defines."""
-_T = TypeVar("_T")
 _MOST = 8
 """Calls, or assignments, that are asked of which class an object is."""
 
 
-class Class(msgspec.Struct, frozen=True, eq=False):
-    """A class of the project."""
-
-    name: str
-    script: Script
-    node: ast.ClassDef
-    methods: dict[str, Function] = msgspec.field(default_factory=dict)
-
-
-class Function(msgspec.Struct, frozen=True, eq=False):
-    """A function, a method, or the top level of a file."""
-
-    name: str
-    """`train`, `Trainer.save`; `<module>` for the top level."""
-    script: Script
-    node: FunctionNode
-    owner: Class | None = None
-    parent: Function | None = None
-    inner: dict[str, Function] = msgspec.field(default_factory=dict)
-
-    @property
-    def parameters(self) -> list[str]:
-        """Names of the parameters that can be given by position."""
-        if isinstance(self.node, ast.Module):
-            return []
-        return [argument.arg for argument in (*self.node.args.posonlyargs, *self.node.args.args)]
-
-    def default(self, name: str) -> ast.expr | None:
-        """Return what a parameter is where nobody gives it."""
-        if isinstance(self.node, ast.Module):
-            return None
-        arguments = self.node.args
-        defaults = dict(zip(reversed(self.parameters), reversed(arguments.defaults), strict=False))
-        only = (one.arg for one in arguments.kwonlyargs)
-        return defaults.get(name) or dict(zip(only, arguments.kw_defaults, strict=True)).get(name)
-
-    @property
-    def is_method(self) -> bool:
-        """Whether the first parameter is the object."""
-        return self.owner is not None and self.parameters[:1] in (["self"], ["cls"])
-
-
-class Project:
+class Project(Outline):
     """All scripts, with what is asked of them again and again kept."""
 
     def __init__(self, scripts: list[Script], spread: str = "", settings: Settings | None = None) -> None:
-        self.scripts = scripts
+        super().__init__(scripts)
         self.settings = settings or Settings()
-        self.spread = spread
-        """How configurations say that the model is spread over the ranks, as the fact `parallelism` names it."""
-        self.functions: list[Function] = []
-        self.modules: dict[int, Function] = {}
-        self._classes: dict[int, dict[str, Class]] = {}
-        self._by_suffix: dict[str, list[Script]] = {}
+        self.declared = Declared(scripts, spread)
         self._walks: dict[int, Walk] = {}
         self._busy: set[int] = set()
         self.attribute_kinds: dict[tuple[int, str], str] = {}
@@ -101,57 +44,6 @@ class Project:
         self._targets: dict[tuple[int, int], Function | None] = {}
         self._objects: dict[tuple[int, int], Class | None] = {}
         self._level = 0
-        for script in scripts:
-            self._index(script)
-
-    @cached_property
-    def has_sharded(self) -> bool:
-        """Whether any script makes tensors or parameters of which each rank holds a part."""
-        named = (node.id if isinstance(node, ast.Name) else getattr(node, "attr", "") for node in self._nodes())
-        return not _SHARDING.isdisjoint(named)
-
-    @cached_property
-    def has_sharding_plugin(self) -> bool:
-        """Whether Accelerate is told to shard the parameters of what it prepares: FSDP, or ZeRO's third stage."""
-        if self.spread in {"fsdp1", "fsdp2", "zero3"}:
-            return True
-        for node in self._nodes():
-            if isinstance(node, ast.Call):
-                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-                stage = next((word.value for word in node.keywords if word.arg == "zero_stage"), None)
-                if name == "FullyShardedDataParallelPlugin" or (
-                    name == "DeepSpeedPlugin" and isinstance(stage, ast.Constant) and stage.value == 3
-                ):
-                    return True
-        return False
-
-    @cached_property
-    def has_third_stage(self) -> bool:
-        """Whether a setting of DeepSpeed, in a configuration or written out in a script, shards the parameters."""
-        if self.spread == "zero3":
-            return True
-        for node in self._nodes():
-            if isinstance(node, ast.Dict):
-                pairs = zip(node.keys, node.values, strict=True)
-                if any(getattr(k, "value", None) == "stage" and getattr(v, "value", None) == 3 for k, v in pairs):
-                    return True
-            elif isinstance(node, ast.keyword) and node.arg in {"stage", "zero_stage"}:
-                if getattr(node.value, "value", None) == 3:
-                    return True
-            elif isinstance(node, ast.Constant) and node.value == "deepspeed_stage_3":
-                return True
-        return False
-
-    @cached_property
-    def has_deepspeed_config(self) -> bool:
-        """Whether a trainer is given a configuration for DeepSpeed."""
-        given = (isinstance(node, ast.keyword) and node.arg == "deepspeed" for node in self._nodes())
-        return self.spread.startswith("zero") or any(given)
-
-    @cached_property
-    def has_stepwise_metrics(self) -> bool:
-        """Whether any script makes metrics that speak to the other ranks in each step."""
-        return any(isinstance(node, ast.keyword) and node.arg == "dist_sync_on_step" for node in self._nodes())
 
     def held_under(self, node: ast.Attribute, function: Function) -> list[tuple[ast.expr, Function]]:
         """Return what an attribute holds: of its own class, or, of an object that is not known, of any class.
@@ -219,7 +111,7 @@ class Project:
     @cached_property
     def _attribute_owners(self) -> dict[str, list[Class]]:
         found: dict[str, list[Class]] = {}
-        for cls in (cls for classes in self._classes.values() for cls in classes.values()):
+        for cls in (cls for classes in self.classes.values() for cls in classes.values()):
             for name in self.attribute_values(cls):
                 found.setdefault(name, []).append(cls)
         return found
@@ -231,36 +123,6 @@ class Project:
         while scope is not None and scope.owner is None:
             scope = scope.parent
         return None if scope is None else scope.owner
-
-    def _nodes(self) -> Iterator[ast.AST]:
-        return (node for script in self.scripts for node in script.nodes)
-
-    def _index(self, script: Script) -> None:
-        parts = list(PurePath(script.name).with_suffix("").parts)
-        if parts and parts[-1] == "__init__":
-            parts.pop()
-        for start in range(len(parts)):
-            self._by_suffix.setdefault(".".join(parts[start:]), []).append(script)
-        module = Function(name="<module>", script=script, node=script.tree)
-        self.modules[id(script)] = module
-        self._classes[id(script)] = {}
-        self.functions.append(module)
-        stack: list[tuple[ast.AST, Function, Class | None]] = [(script.tree, module, None)]
-        while stack:
-            node, parent, owner = stack.pop()
-            for child in children(node):
-                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    name = child.name if owner is None else f"{owner.name}.{child.name}"
-                    function = Function(name=name, script=script, node=child, owner=owner, parent=parent)
-                    self.functions.append(function)
-                    (parent.inner if owner is None else owner.methods).setdefault(child.name, function)
-                    stack.append((child, function, None))
-                elif isinstance(child, ast.ClassDef):
-                    cls = Class(name=child.name, script=script, node=child)
-                    self._classes[id(script)].setdefault(child.name, cls)
-                    stack.append((child, parent, cls))
-                elif isinstance(child, (ast.stmt, ast.excepthandler)):
-                    stack.append((child, parent, owner))
 
     def walk(self, function: Function) -> Walk:
         """Return the calls and assignments of a function."""
@@ -307,49 +169,6 @@ class Project:
             self._values[id(scope)] = plain_values(scope.node)
         return self._values[id(scope)]
 
-    def class_named(self, node: ast.AST, script: Script) -> Class | None:
-        """Return the class of the project that an expression names."""
-        name = canonical(node, script)
-        own = self._classes[id(script)].get(name)
-        if own is not None or "." not in name:
-            return own or self._defined(name, script, self._classes_of)
-        module, _, final = name.rpartition(".")
-        target = self.module_named(module, script)
-        return None if target is None else self._defined(final, target, self._classes_of)
-
-    def _classes_of(self, script: Script) -> dict[str, Class]:
-        return self._classes[id(script)]
-
-    def _functions_of(self, script: Script) -> dict[str, Function]:
-        return self.modules[id(script)].inner
-
-    def _defined(
-        self, name: str, script: Script, defined: Callable[[Script], dict[str, _T]], depth: int = 0
-    ) -> _T | None:
-        """Return what a file defines under a name, or has from another file of the project, as a package often does."""
-        table = defined(script)
-        if name in table or depth > _EXPORTS:
-            return table.get(name)
-        module, dot, final = script.imports.get(name, "").rpartition(".")
-        for source, wanted in [(module or ".", final)] if dot else [(star, name) for star in script.stars]:
-            other = self.module_named(source, script)
-            found = self._defined(wanted, other, defined, depth + 1) if other not in {None, script} else None
-            if found is not None:
-                return found
-        return None
-
-    def module_named(self, name: str, script: Script) -> Script | None:
-        """Return the file of the project that a module name means in `script`."""
-        if name.startswith("."):
-            level = len(name) - len(name.lstrip("."))
-            parts = list(PurePath(script.name).parts)[:-level]
-            name = ".".join([*parts, *filter(None, name.lstrip(".").split("."))])
-        candidates = self._by_suffix.get(name, [])
-        if len(candidates) > 1:
-            beside = [c for c in candidates if PurePath(c.name).parent == PurePath(script.name).parent]
-            candidates = beside or candidates
-        return candidates[0] if len(candidates) == 1 else None
-
     def first_arguments(self, function: Function, called: str) -> dict[str, list[Site]]:
         """Return the calls of a name in a function by the name of their first argument."""
         key = (id(function), called)
@@ -382,6 +201,11 @@ class Project:
             self._targets[key] = self._target(call, function)
         return self._targets[key]
 
+    def below(self, call: ast.Call, function: Function) -> list[tuple[Function, Site]]:
+        """Return the calls of the project's function that a call runs, each with that function."""
+        target = self.target(call, function)
+        return [] if target is None else [(target, site) for site in self.walk(target).sites]
+
     def referred(self, node: ast.expr, function: Function) -> Function | None:
         """Return the function of the project that a name stands for where it is handed on and not called."""
         return self._target(ast.Call(func=node, args=[], keywords=[]), function)
@@ -389,7 +213,7 @@ class Project:
     def _target(self, call: ast.Call, function: Function) -> Function | None:
         name = dotted(call.func)
         if not name:
-            made = call.func.value if isinstance(call.func, ast.Attribute) else None
+            made = receiver(call)
             of = self.holds_class(made, function) if isinstance(made, (ast.Call, ast.Subscript)) else None
             return None if of is None or not isinstance(call.func, ast.Attribute) else self.method(of, call.func.attr)
         first, dot, rest = name.partition(".")
@@ -406,7 +230,7 @@ class Project:
         module, _, final = resolved.rpartition(".")
         target = self.module_named(module, function.script)
         if target is not None:
-            return self._defined(final, target, self._functions_of)
+            return self.function_named(final, target)
         named = self.class_named(call.func.value, function.script) if isinstance(call.func, ast.Attribute) else None
         return None if named is None else self.method(named, method)
 
@@ -426,26 +250,13 @@ class Project:
         module, dot, final = resolved.rpartition(".")
         if dot:
             target = self.module_named(module or ".", function.script)
-            return None if target is None else self._defined(final, target, self._functions_of)
-        return self._defined(name, function.script, self._functions_of)
+            return None if target is None else self.function_named(final, target)
+        return self.function_named(name, function.script)
 
     def _called_object(self, node: ast.expr, function: Function) -> Function | None:
         """Return the `__call__` of an object of the project's that is called like a function."""
         cls = self.holds_class(node, function)
         return None if cls is None else self.method(cls, "__call__")
-
-    def method(self, cls: Class, name: str, depth: int = 0) -> Function | None:
-        """Return a method of a class or of its bases in the project."""
-        if name in cls.methods:
-            return cls.methods[name]
-        if depth > 8:
-            return None
-        for base in cls.node.bases:
-            parent = self.class_named(base, cls.script)
-            found = None if parent is None or parent is cls else self.method(parent, name, depth + 1)
-            if found is not None:
-                return found
-        return None
 
     def holds_class(self, node: ast.expr, function: Function) -> Class | None:
         """Return the project's class of which an expression gives an object, where that is plain.
@@ -564,12 +375,3 @@ def _agreed(found: Iterable[Class | None]) -> Class | None:
     """Return the one class among several answers; what is open does not count."""
     known = {id(one): one for one in found if one is not None}
     return next(iter(known.values())) if len(known) == 1 else None
-
-
-def around(value: ast.expr, owner: Class | None, function: Function) -> Function:
-    """Return the method of a class in which an expression stands; the function where there is none."""
-    for method in owner.methods.values() if owner is not None else ():
-        first, last = getattr(method.node, "lineno", 0), getattr(method.node, "end_lineno", None) or 0
-        if first <= value.lineno <= last:
-            return method
-    return function

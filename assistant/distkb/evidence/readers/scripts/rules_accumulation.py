@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _STEP, _STATE = "script.averaged-at-other-step", "script.optimizer-loaded-by-one"
 
@@ -56,14 +57,13 @@ def state_of_one(job: ScriptContext) -> Iterator[ScriptFinding]:
         "broadcast_object_list", "ZeroRedundancyOptimizer", "_optim_state", "optim_state_dict"
     ):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call, guard = site.node, site.where.guard
-            if site.where.side == "both" or guard is None or last(call.func) != "load_state_dict":
-                continue
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-            if kinds.kind_of(owner, function, job.project, call.lineno) == kinds.OPTIMIZER:
-                yield hit(_STATE, function, call, optimizer=shown(owner), test=shown(guard.node))
+    for function, site in job.sites():
+        call, guard = site.node, site.where.guard
+        if site.where.side == "both" or guard is None or last(call.func) != "load_state_dict":
+            continue
+        owner = receiver(call) or call.func
+        if kinds.kind_of(owner, function, job.project, call.lineno) == kinds.OPTIMIZER:
+            yield hit(_STATE, function, call, optimizer=shown(owner), test=shown(guard.node))
 
 
 RULES = (

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword, positional
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _ADDRESS, _STORE = "script.address-by-hand", "script.store-nobody-opens"
@@ -37,18 +38,16 @@ def by_hand(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield groups at an address of the script's own, whose ranks come from a launcher."""
     if job.mentions(*_STARTS):
         return
-    for function, site in job.sites():
-        name, place = _MEETS.get(canonical(site.node.func, function.script), ("", 0))
-        address = keyword(site.node, name) or next(iter(site.node.args[place : place + 1]), None) if name else None
-        rank = keyword(site.node, "rank") or (next(iter(site.node.args[1:2]), None) if name == "url" else None)
+    for function, call in job.calls():
+        name, place = _MEETS.get(canonical(call.func, function.script), ("", 0))
+        address = argument(call, name, place) if name else None
+        rank = keyword(call, "rank") or (positional(call, 1) if name == "url" else None)
         if address is None or rank is None:
             continue
         own = next((v for v, scope in meanings(address, function, job.project) if _is_own(v, scope, job)), None)
         read = {environment(part) for value, _ in meanings(rank, function, job.project) for part in nodes(value)}
         if own is not None and ("RANK" in read or job.mentions("RANK")):
-            yield hit(
-                _ADDRESS, function, site.node, address=str(own.value) if isinstance(own, ast.Constant) else shown(own)
-            )
+            yield hit(_ADDRESS, function, call, address=str(own.value) if isinstance(own, ast.Constant) else shown(own))
 
 
 def _is_own(node: ast.expr, function: Function, job: ScriptContext) -> bool:
@@ -85,16 +84,16 @@ def unopened(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not stores or any(_may_listen(site.node) for _, site in stores):
         return
     for function, site in stores:
-        port = keyword(site.node, "port") or next(iter(site.node.args[1:2]), None)
+        port = argument(site.node, "port", 1)
         if port is not None and not _is_launchers(port, function, job) and not site.where.expects_error:
             yield hit(_STORE, function, site.node, call=shown(site.node.func), port=shown(port))
 
 
 def _may_listen(call: ast.Call) -> bool:
     """Whether a store may be the one that the others connect to."""
-    if any(word.arg is None for word in call.keywords) or any(isinstance(one, ast.Starred) for one in call.args):
+    if has_spread(call):
         return True
-    told = keyword(call, "is_master") or next(iter(call.args[_MASTER : _MASTER + 1]), None)
+    told = argument(call, "is_master", _MASTER)
     return (told is not None and constant(told) is not False) or keyword(call, "master_listen_fd") is not None
 
 

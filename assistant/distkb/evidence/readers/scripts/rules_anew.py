@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword, receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_decisions import to_backward
 
 _ANEW, _EARLY = "script.made-anew-after-restore", "script.state-loaded-before-prepare"
@@ -139,7 +140,7 @@ def loaded_early(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _is_accelerator(site: Site, function: Function, job: ScriptContext) -> bool:
-    owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+    owner = receiver(site.node) or site.node
     return kinds.kind_of(owner, function, job.project, site.node.lineno) == kinds.ACCELERATOR
 
 
@@ -147,11 +148,8 @@ def _loads_state(call: ast.Call, function: Function, job: ScriptContext) -> bool
     """Whether a call loads an Accelerator's state, itself or in the function of the project that it runs."""
     if last(call.func) == "load_state":
         return True
-    target = job.project.target(call, function)
-    inner = job.project.walk(target).sites if target is not None else []
-    return any(last(one.node.func) == "load_state" for one in inner) and not any(
-        last(one.node.func) == "prepare" for one in inner
-    )
+    called = {last(site.node.func) for _, site in job.project.below(call, function)}
+    return "load_state" in called and "prepare" not in called
 
 
 def without_buffers(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -159,11 +157,9 @@ def without_buffers(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not any(_NORMS.match(word) for word in job.vocabulary) or job.mentions("named_buffers", "buffers"):
         return
     loose = any(
-        last(site.node.func) == "load_state_dict" and constant(keyword(site.node, "strict")) is False
-        for _, site in job.sites()
+        last(call.func) == "load_state_dict" and constant(keyword(call, "strict")) is False for _, call in job.calls()
     )
-    for function, site in job.sites() if loose else ():
-        call = site.node
+    for function, call in job.calls() if loose else ():
         if canonical(call.func, function.script) != "torch.save" or not call.args:
             continue
         for value, scope in meanings(call.args[0], function, job.project):

@@ -17,10 +17,10 @@ def demanded(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield `--local_rank` in the old spelling where the script has its local rank from nowhere else."""
     if not job.is_parallel or not job.mentions("--local_rank") or job.mentions("--local-rank", *_OTHERWISE):
         return
-    for function, site in job.sites():
-        names = [constant(one) for one in site.node.args]
-        if last(site.node.func) == "add_argument" and "--local_rank" in names:
-            yield hit(_DEMANDED, function, site.node, call=shown(site.node))
+    for function, call in job.calls():
+        names = [constant(one) for one in call.args]
+        if last(call.func) == "add_argument" and "--local_rank" in names:
+            yield hit(_DEMANDED, function, call, call=shown(call))
 
 
 RULES = (ScriptRule(ids=(_DEMANDED,), check=demanded),)

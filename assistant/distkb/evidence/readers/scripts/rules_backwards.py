@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _SECOND = "script.second-backward"
 _BY_HAND = ("no_sync", "require_backward_grad_sync", "prepare_for_backward")
@@ -45,7 +46,7 @@ def second(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _averages_itself(job: ScriptContext) -> bool:
     """Whether any script exchanges gradients by its own collectives."""
-    return any("all_reduce" in last(s.node.func) and "grad" in words(s.node) for _, s in job.sites())
+    return any("all_reduce" in last(call.func) and "grad" in words(call) for _, call in job.calls())
 
 
 def _runs(site: Site, function: Function, job: ScriptContext, depth: int = 0) -> list[str]:
@@ -58,13 +59,12 @@ def _runs(site: Site, function: Function, job: ScriptContext, depth: int = 0) ->
     prepared = kind == kinds.PREPARED and name.rpartition(".")[2].endswith(("model", "net", "network"))
     if name and (kind == kinds.DDP or (prepared and not _shards_by_plugin(job))):
         return [name.rpartition(".")[2]]
-    target = job.project.target(call, function) if depth == 0 else None
-    inner = job.project.walk(target).sites if target is not None else []
-    return [one for part in inner if target is not None for one in _runs(part, target, job, 1)]
+    below = job.project.below(call, function) if depth == 0 else []
+    return [name for target, inner in below for name in _runs(inner, target, job, 1)]
 
 
 def _shards_by_plugin(job: ScriptContext) -> bool:
-    return job.project.has_sharding_plugin or job.mentions("DeepSpeedPlugin", "deepspeed")
+    return job.project.declared.has_sharding_plugin or job.mentions("DeepSpeedPlugin", "deepspeed")
 
 
 def _keeps_graph(site: Site) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, last, shown
 from distkb.evidence.readers.scripts.ranks import environment
 
 _TIMES = "script.batch-times-processes"
@@ -28,7 +29,7 @@ def times_processes(job: ScriptContext) -> Iterator[ScriptFinding]:
             continue
         if site.where.side != "both":
             continue
-        size = keyword(site.node, "batch_size") or next(iter(site.node.args[1:2]), None)
+        size = argument(site.node, "batch_size", 1)
         factor = None if size is None else _factor(size, function, job)
         if size is not None and factor is not None:
             yield hit(_TIMES, function, site.node, size=shown(size), count=shown(factor))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword, spreads_keywords
 from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_workers import tried
 
 _EARLY, _UNIT = "script.group-used-before-it-exists", "script.timeout-as-number"
@@ -65,11 +66,7 @@ def _asks(call: ast.Call, function: Function) -> bool:
     """Whether a call needs the default group, as a sampler does that is not told its rank."""
     full = canonical(call.func, function.script)
     if full.startswith("torch.utils.data.") and last(call.func) == "DistributedSampler":
-        return (
-            len(call.args) < 2
-            and keyword(call, "num_replicas") is None
-            and not any(w.arg is None for w in call.keywords)
-        )
+        return len(call.args) < 2 and keyword(call, "num_replicas") is None and not spreads_keywords(call)
     operates = last(call.func) in _ASKS or is_operation(call, function)
     return full.startswith("torch.distributed.") and operates
 
@@ -79,9 +76,8 @@ def _makes_otherwise(site: Site, function: Function, job: ScriptContext) -> bool
     full = canonical(site.node.func, function.script)
     if full in _MAKES or full.rpartition(".")[2] in _FRAMEWORKS or full.endswith("destroy_process_group"):
         return True
-    target = job.project.target(site.node, function)
-    inside = job.project.walk(target).sites if target is not None else []
-    return any(canonical(one.node.func, target.script) in _MAKES for one in inside) if target is not None else False
+    below = job.project.below(site.node, function)
+    return any(canonical(one.node.func, target.script) in _MAKES for target, one in below)
 
 
 def _is_checked(site: Site, function: Function) -> bool:
@@ -94,13 +90,12 @@ def _is_checked(site: Site, function: Function) -> bool:
 
 def as_number(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield timeouts that are written as a number where a timedelta is asked for."""
-    for function in job.project.functions if job.mentions("timeout") else ():
-        for site in job.project.walk(function).sites:
-            name = canonical(site.node.func, function.script).rpartition(".")[2]
-            value = keyword(site.node, "timeout") if name in _TAKES else None
-            number = constant(job.project.single(value, function) or value) if value is not None else None
-            if isinstance(number, (int, float)) and not isinstance(number, bool):
-                yield hit(_UNIT, function, site.node, call=name, value=str(number))
+    for function, call in job.calls() if job.mentions("timeout") else ():
+        name = canonical(call.func, function.script).rpartition(".")[2]
+        value = keyword(call, "timeout") if name in _TAKES else None
+        number = constant(job.project.single(value, function) or value) if value is not None else None
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            yield hit(_UNIT, function, call, call=name, value=str(number))
 
 
 RULES = (

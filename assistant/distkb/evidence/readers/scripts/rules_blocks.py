@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _DECIDES, _PLAN = "script.checkpointed-block-decides", "script.plan-names-nothing"
 _DRAWS = ("random.", "numpy.random.")
@@ -26,16 +27,14 @@ def decides_anew(job: ScriptContext) -> Iterator[ScriptFinding]:
             if test is not None and id(test) not in told:
                 told.add(id(test))
                 yield hit(_DECIDES, block, test, test=shown(test), checkpoint_line=str(cls.node.lineno))
-    for function in job.project.functions if job.mentions("checkpoint") else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if not canonical(call.func, function.script).startswith("torch.utils.checkpoint.") or not call.args:
-                continue
-            for block in _blocks(call.args[0], function, job):
-                test = _unsteady(block) or next(filter(None, map(_unsteady, _methods(block, job))), None)
-                if test is not None and id(test) not in told:
-                    told.add(id(test))
-                    yield hit(_DECIDES, block, test, test=shown(test), checkpoint_line=str(call.lineno))
+    for function, call in job.calls() if job.mentions("checkpoint") else ():
+        if not canonical(call.func, function.script).startswith("torch.utils.checkpoint.") or not call.args:
+            continue
+        for block in _blocks(call.args[0], function, job):
+            test = _unsteady(block) or next(filter(None, map(_unsteady, _methods(block, job))), None)
+            if test is not None and id(test) not in told:
+                told.add(id(test))
+                yield hit(_DECIDES, block, test, test=shown(test), checkpoint_line=str(call.lineno))
 
 
 def _recomputed_by_library(job: ScriptContext) -> Iterator[Class]:
@@ -45,12 +44,12 @@ def _recomputed_by_library(job: ScriptContext) -> Iterator[Class]:
     for cls in {id(f.owner): f.owner for f in job.project.functions if f.owner is not None}.values():
         if any(last(base) == "GradientCheckpointingLayer" for base in cls.node.bases):
             yield cls
-    for _, site in job.sites():
-        if last(site.node.func) != "_gradient_checkpointing_func" or not site.node.args:
+    for _, call in job.calls():
+        if last(call.func) != "_gradient_checkpointing_func" or not call.args:
             continue
         for function in job.project.functions:
-            if any(other.node is site.node for other in job.project.walk(function).sites):
-                given = site.node.args[0]
+            if any(other.node is call for other in job.project.walk(function).sites):
+                given = call.args[0]
                 block = (
                     given.value if isinstance(given, ast.Attribute) and given.attr in {"__call__", "forward"} else given
                 )
@@ -117,21 +116,19 @@ def _unsteady(block: Function) -> ast.expr | None:
 def names_nothing(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield names in a plan of tensor parallelism that no class of the project gives to any of its layers."""
     known = _layer_names(job) if job.mentions("parallelize_module") else set()
-    for function in job.project.functions if known else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            plan = keyword(call, "parallelize_plan") or (call.args[2] if len(call.args) > 2 else None)
-            if last(call.func) != "parallelize_module" or plan is None or not call.args:
-                continue
-            value = job.project.single(plan, function) if dotted(plan) else plan
-            if not isinstance(value, ast.Dict) or kinds.model_class(call.args[0], function, job.project) is None:
-                continue
-            for key in value.keys:
-                name = constant(key)
-                lost = [] if not isinstance(name, str) else [p for p in name.split(".") if p and not _fits(p, known)]
-                if lost and key is not None:
-                    yield hit(_PLAN, function, key, name=str(name), part=lost[0])
-                    return
+    for function, call in job.calls() if known else ():
+        plan = argument(call, "parallelize_plan", 2)
+        if last(call.func) != "parallelize_module" or plan is None or not call.args:
+            continue
+        value = job.project.single(plan, function) if dotted(plan) else plan
+        if not isinstance(value, ast.Dict) or kinds.model_class(call.args[0], function, job.project) is None:
+            continue
+        for key in value.keys:
+            name = constant(key)
+            lost = [] if not isinstance(name, str) else [p for p in name.split(".") if p and not _fits(p, known)]
+            if lost and key is not None:
+                yield hit(_PLAN, function, key, name=str(name), part=lost[0])
+                return
 
 
 def _fits(part: str, known: set[str]) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import argument, arguments, keyword
 from distkb.evidence.readers.scripts.collectives import Implied, implied
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Guard, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
 
 _IDS = {
     "collective": "script.collective-on-some-ranks",
@@ -80,7 +81,7 @@ def _is_computed_already(need: Implied, function: Function, job: ScriptContext) 
         is_same = dotted(site.node.func) == metric and site.node.lineno < need.node.lineno
         if is_same and site.where.side == "both":
             return True
-    return any(last(site.node.func) in _SYNCS for site in job.project.walk(function).sites)
+    return job.project.walk(function).calls(*_SYNCS)
 
 
 _SYNCS = frozenset({"sync_context", "sync", "unsync", "_apply_sync"})
@@ -92,7 +93,7 @@ def _handed_on(function: Function, job: ScriptContext) -> Iterator[_Lonely]:
     for site in job.project.walk(function).sites:
         if site.where.side == "both" or site.where.guard is None:
             continue
-        for given in (*site.node.args, *(word.value for word in site.node.keywords)):
+        for given in arguments(site.node):
             called = job.project.referred(given, function)
             for need in job.effects.of(called) if called is not None else ():
                 yield _Lonely(site, need, site.where.guard)
@@ -114,20 +115,19 @@ def _what(need: Implied) -> str:
 
 def other_members(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield groups whose list of members is not the same on every rank."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            full = canonical(call.func, function.script)
-            if not full.startswith("torch.distributed.") or last(call.func) != "new_group":
-                continue
-            members = keyword(call, "ranks") or next(iter(call.args), None)
-            if members is None or constant(keyword(call, "use_local_synchronization")) is True:
-                continue
-            deciding = [members, *(site.where.tests if site.where.side == "both" else ())]
-            reasons = (r for node in deciding for r in job.origins.of(node, function))
-            reason = next((r for r in reasons if r.origin in {"rank", "part"}), None)
-            if reason is not None:
-                yield hit(_MEMBERS, function, call, members=shown(members), on=shown(reason.node))
+    for function, site in job.sites():
+        call = site.node
+        full = canonical(call.func, function.script)
+        if not full.startswith("torch.distributed.") or last(call.func) != "new_group":
+            continue
+        members = argument(call, "ranks", 0)
+        if members is None or constant(keyword(call, "use_local_synchronization")) is True:
+            continue
+        deciding = [members, *(site.where.tests if site.where.side == "both" else ())]
+        reasons = (r for node in deciding for r in job.origins.of(node, function))
+        reason = next((r for r in reasons if r.origin in {"rank", "part"}), None)
+        if reason is not None:
+            yield hit(_MEMBERS, function, call, members=shown(members), on=shown(reason.node))
 
 
 def _hit(item: _Lonely, function: Function) -> ScriptFinding:
@@ -177,14 +177,13 @@ def _inside(call: ast.Call, function: Function, job: ScriptContext, depth: int =
     need = implied(call, function, job.project)
     if need is not None and need.category in _WHEREVER:
         return (need.name,)
-    if job.project.has_third_stage and last(call.func) in {"from_pretrained", "from_config"}:
+    if job.project.declared.has_third_stage and last(call.func) in {"from_pretrained", "from_config"}:
         owner = last(call.func.value) if isinstance(call.func, ast.Attribute) else ""
         if "Model" in owner or "For" in owner:
             return (f"deepspeed.zero.Init({owner})",)
-    target = job.project.target(call, function) if depth < _DEPTH else None
-    for site in () if target is None else job.project.walk(target).sites:
-        found = _inside(site.node, target, job, depth + 1) if target is not None and site.where.side == "both" else ()
-        if found and target is not None:
+    for target, site in job.project.below(call, function) if depth < _DEPTH else ():
+        found = _inside(site.node, target, job, depth + 1) if site.where.side == "both" else ()
+        if found:
             return (f"{target.name}()", *found)
     return ()
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import msgspec
 
 from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import constant, dotted, last, shown, words
+from distkb.evidence.readers.scripts.names import constant, dotted, last, names_in, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.ranks import is_rank
 
 _UNEVEN = "script.batches-of-own-part"
@@ -137,7 +137,7 @@ def _ends_by_size(method: Function, own: set[str]) -> Iterator[ast.expr]:
     """Yield the tests in loops over the rank's own under which a batch is handed out and a new one is begun."""
     puts = {id(call) for call, _ in _appended(method)}
     for loop in (node for node in nodes(method.node) if isinstance(node, ast.For) and _mentions(node.iter, own)):
-        taken = {part.id for part in nodes(loop.target) if isinstance(part, ast.Name)}
+        taken = names_in(loop.target)
         sizes = _sizes(loop, taken)
         for node in (part for statement in loop.body for part in nodes(statement)):
             if not isinstance(node, ast.If) or not any(isinstance(part, ast.Compare) for part in nodes(node.test)):

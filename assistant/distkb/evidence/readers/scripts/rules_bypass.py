@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.collectives import TOGETHER
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.gradless import Gradless
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _METHOD, _COPY = "script.method-past-sharding", "script.copy-of-sharded"
 _REENTRANT, _JOIN = "script.reentrant-with-unused", "script.collective-in-join"
@@ -23,31 +24,29 @@ def method_past(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield calls of a method that runs layers, on a model whose forward alone gathers them."""
     if job.mentions("register_fsdp_forward_method", "summon_full_params", "unshard"):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            named = site.node.func
-            if not isinstance(named, ast.Attribute) or named.attr == "forward":
-                continue
-            owner = _inner(named.value)
-            if not kinds.is_sharded(owner, function, job.project, site.node.lineno):
-                continue
-            layers = _runs_layers(owner, named.attr, function, job)
-            layer = next((layer for layer in layers if not _is_unit(layer, job)), "")
-            if layer:
-                yield hit(_METHOD, function, site.node, call=shown(named), model=shown(owner), layer=layer)
+    for function, call in job.calls():
+        named = call.func
+        if not isinstance(named, ast.Attribute) or named.attr == "forward":
+            continue
+        owner = _inner(named.value)
+        if not kinds.is_sharded(owner, function, job.project, call.lineno):
+            continue
+        layers = _runs_layers(owner, named.attr, function, job)
+        layer = next((layer for layer in layers if not _is_unit(layer, job)), "")
+        if layer:
+            yield hit(_METHOD, function, call, call=shown(named), model=shown(owner), layer=layer)
 
 
 def _is_unit(layer: str, job: ScriptContext) -> bool:
     """Whether a layer is, or may be, sharded as a unit of its own, whose hooks gather it wherever it is called."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if kinds.kind_of(call, function, job.project) not in _SHARDED or not call.args:
-                continue
-            by_policy = any(word.arg is None or "policy" in word.arg for word in call.keywords)
-            name = layer.rpartition(".")[2]
-            if by_policy or last(call.args[0]) == name or any(_goes_through(loop, name) for loop in site.where.loops):
-                return True
+    for function, site in job.sites():
+        call = site.node
+        if kinds.kind_of(call, function, job.project) not in _SHARDED or not call.args:
+            continue
+        by_policy = any(word.arg is None or "policy" in word.arg for word in call.keywords)
+        name = layer.rpartition(".")[2]
+        if by_policy or last(call.args[0]) == name or any(_goes_through(loop, name) for loop in site.where.loops):
+            return True
     return False
 
 
@@ -92,12 +91,10 @@ def _is_layer(value: ast.expr, init: Function, job: ScriptContext) -> bool:
 
 def copied(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield deep copies of a model that is sharded already."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            copies = canonical(call.func, function.script) == "copy.deepcopy" and bool(call.args)
-            if copies and _is_of_sharded(call.args[0], function, call.lineno, job):
-                yield hit(_COPY, function, call, model=shown(call.args[0]))
+    for function, call in job.calls():
+        copies = canonical(call.func, function.script) == "copy.deepcopy" and bool(call.args)
+        if copies and _is_of_sharded(call.args[0], function, call.lineno, job):
+            yield hit(_COPY, function, call, model=shown(call.args[0]))
 
 
 def _is_of_sharded(node: ast.expr, function: Function, line: int, job: ScriptContext) -> bool:
@@ -112,28 +109,25 @@ def _is_of_sharded(node: ast.expr, function: Function, line: int, job: ScriptCon
 def reentrant(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield reentrant checkpoints in, or of, a model whose DDP looks for unused parameters."""
     models: set[int] = set()
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if _looks_for_unused(site.node) and site.node.args:
-                found = kinds.model_class(site.node.args[0], function, job.project)
-                models |= set() if found is None else {id(found)}
+    for function, site in job.sites():
+        if _looks_for_unused(site.node) and site.node.args:
+            found = kinds.model_class(site.node.args[0], function, job.project)
+            models |= set() if found is None else {id(found)}
     told = _is_told_of_unused(job)
     gradless = Gradless(job)
-    for function in job.project.functions if models or told else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            full = canonical(call.func, function.script)
-            if told and _enables_reentrant(call, function, job):
-                yield hit(_REENTRANT, function, call, call=shown(call.func))
-                return
-            if not full.startswith("torch.utils.checkpoint") or constant(keyword(call, "use_reentrant")) is not True:
-                continue
-            if gradless.is_blind(call, function):
-                continue
-            of = kinds.model_class(call.args[0], function, job.project) if call.args else None
-            if told or {id(function.owner), id(of)} & models:
-                yield hit(_REENTRANT, function, call, call=shown(call.func))
-                return
+    for function, call in job.calls() if models or told else ():
+        full = canonical(call.func, function.script)
+        if told and _enables_reentrant(call, function, job):
+            yield hit(_REENTRANT, function, call, call=shown(call.func))
+            return
+        if not full.startswith("torch.utils.checkpoint") or constant(keyword(call, "use_reentrant")) is not True:
+            continue
+        if gradless.is_blind(call, function):
+            continue
+        of = kinds.model_class(call.args[0], function, job.project) if call.args else None
+        if told or {id(function.owner), id(of)} & models:
+            yield hit(_REENTRANT, function, call, call=shown(call.func))
+            return
 
 
 def _looks_for_unused(call: ast.Call) -> bool:

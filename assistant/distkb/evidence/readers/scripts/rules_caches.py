@@ -6,12 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import setting
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _CACHE, _AGAIN, _LOCK = "script.cache-of-each-rank", "script.downloaded-by-each-rank", "script.lock-outlives-process"
@@ -64,7 +65,7 @@ def _creates_alone(call: ast.Call, full: str) -> bool:
     """Whether a call makes a file only where there is none."""
     if full == "os.open":
         return any("O_EXCL" in words(one) for one in call.args[1:])
-    mode = keyword(call, "mode") or (call.args[1] if len(call.args) > 1 else None)
+    mode = argument(call, "mode", 1)
     if full == "open":
         return str(constant(mode)).startswith("x")
     return (

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword, receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import roots
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, names_in, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _PREFIX = "script.wrapper-keys-dropped"
 _UNUSED, _RANDOM = "script.restored-counter-unused", "script.one-random-state-for-all"
@@ -25,32 +26,28 @@ def keys_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions(*_STRIPS) or any("module." in word for word in job.vocabulary):
         return
     written = _wrapped_states(job)
-    for function in job.project.functions if written else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if last(call.func) != "load_state_dict" or constant(keyword(call, "strict")) is not False:
-                continue
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else call
-            bare = kinds.kind_of(owner, function, job.project, call.lineno) == "" or last(owner) == "module"
-            given = call.args[0] if call.args else call
-            read = _load_of(given.value if isinstance(given, ast.Subscript) else given, function, job)
-            saved = written.get(_file(read.args[0], function, job)) if read is not None and read.args else None
-            if bare and saved is not None:
-                yield hit(_PREFIX, function, call, call=shown(call), saved=shown(saved))
+    for function, call in job.calls() if written else ():
+        if last(call.func) != "load_state_dict" or constant(keyword(call, "strict")) is not False:
+            continue
+        owner = receiver(call) or call
+        bare = kinds.kind_of(owner, function, job.project, call.lineno) == "" or last(owner) == "module"
+        given = call.args[0] if call.args else call
+        read = _load_of(given.value if isinstance(given, ast.Subscript) else given, function, job)
+        saved = written.get(_file(read.args[0], function, job)) if read is not None and read.args else None
+        if bare and saved is not None:
+            yield hit(_PREFIX, function, call, call=shown(call), saved=shown(saved))
 
 
 def _wrapped_states(job: ScriptContext) -> dict[str, ast.expr]:
     """Return the calls of `state_dict` on a model that DDP wraps, by the file that `torch.save` puts them in."""
     found: dict[str, ast.expr] = {}
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if canonical(call.func, function.script) != "torch.save" or len(call.args) < 2:
-                continue
-            made = job.project.walk(function).assigned(dotted(call.args[0]), before=call.lineno)
-            for node in nodes(made[-1].value if made else call.args[0]):
-                if isinstance(node, ast.Call) and _is_wrapped_state(node, function, job):
-                    found[_file(call.args[1], function, job)] = node
+    for function, call in job.calls():
+        if canonical(call.func, function.script) != "torch.save" or len(call.args) < 2:
+            continue
+        made = job.project.walk(function).assigned(dotted(call.args[0]), before=call.lineno)
+        for node in nodes(made[-1].value if made else call.args[0]):
+            if isinstance(node, ast.Call) and _is_wrapped_state(node, function, job):
+                found[_file(call.args[1], function, job)] = node
     return found
 
 
@@ -100,7 +97,7 @@ def _brings_back_optimizer(function: Function, job: ScriptContext) -> bool:
 def _shared(function: Function) -> set[str]:
     """Names that others may read: of a module, and those that a function declares global."""
     if isinstance(function.node, ast.Module):
-        return {node.id for node in nodes(function.node) if isinstance(node, ast.Name)}
+        return names_in(function.node)
     return {
         name for node in nodes(function.node) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names
     }
@@ -153,14 +150,13 @@ def _is_per_rank(path: ast.expr, function: Function, job: ScriptContext) -> bool
 def _seeded_by_rank_later(function: Function, call: ast.Call, job: ScriptContext) -> bool:
     """Whether the random numbers are told apart by rank again: by a seed with the rank in it that is not set before."""
     restored = _lines(function, call.lineno, job)
-    for other in job.project.functions:
-        for site in job.project.walk(other).sites:
-            seeds = last(site.node.func) in {"manual_seed", "seed", "set_seed", "seed_everything"}
-            if seeds and job.origins.depends(site.node.args, other, "rank"):
-                seeded = _lines(other, site.node.lineno, job)
-                common = restored.keys() & seeded.keys()
-                if not common or any(max(seeded[name]) > min(restored[name]) for name in common):
-                    return True
+    for other, site in job.sites():
+        seeds = last(site.node.func) in {"manual_seed", "seed", "set_seed", "seed_everything"}
+        if seeds and job.origins.depends(site.node.args, other, "rank"):
+            seeded = _lines(other, site.node.lineno, job)
+            common = restored.keys() & seeded.keys()
+            if not common or any(max(seeded[name]) > min(restored[name]) for name in common):
+                return True
     return False
 
 

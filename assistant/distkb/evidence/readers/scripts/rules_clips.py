@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import arguments
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning
 from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _CLIPS = "script.clips-own-shards"
 _LISTS = frozenset({"list", "tuple", "iter", "filter", "sorted", "reversed"})
@@ -28,13 +29,13 @@ _ROUNDS, _DEPTH, _DEEPEST = 3, 2, 5
 
 def _by_torch(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield torch's clipping by norm of a model under FSDP1: it takes the norm of the rank's own shards."""
-    for function, site in job.sites():
-        full = canonical(site.node.func, function.script)
-        if not (full.startswith("torch.nn.") and full.endswith(".clip_grad_norm_") and site.node.args):
+    for function, call in job.calls():
+        full = canonical(call.func, function.script)
+        if not (full.startswith("torch.nn.") and full.endswith(".clip_grad_norm_") and call.args):
             continue
-        owner = _sharded(site.node.args[0], function, job)
+        owner = _sharded(call.args[0], function, job)
         if owner is not None:
-            yield hit(_CLIPS, function, site.node, model=shown(owner))
+            yield hit(_CLIPS, function, call, model=shown(owner))
 
 
 def _by_hand(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -159,16 +160,15 @@ def _multiplied(node: ast.AST) -> tuple[Sequence[ast.expr], Sequence[ast.expr]]:
     if isinstance(node, ast.Assign):
         return [one for one in node.targets if last(one) == "grad"], [node.value]
     if isinstance(node, ast.Call) and last(node.func) in _SCALERS:
-        return [node.func, *node.args], [*node.args, *(word.value for word in node.keywords)]
+        return [node.func, *node.args], arguments(node)
     return [], []
 
 
 def _scales_for(call: ast.Call, function: Function, norms: _Norms, job: ScriptContext) -> bool:
     """Whether a call hands a norm to a function of the project that multiplies gradients."""
-    handed = any(words(one) & norms.names for one in (*call.args, *(word.value for word in call.keywords)))
-    target = job.project.target(call, function) if handed else None
-    sites = job.project.walk(target).sites if target is not None else ()
-    return any(last(site.node.func) in _SCALERS and "grad" in words(target.node) for site in sites if target)
+    handed = any(words(one) & norms.names for one in arguments(call))
+    below = job.project.below(call, function) if handed else ()
+    return any(last(site.node.func) in _SCALERS and "grad" in words(target.node) for target, site in below)
 
 
 def _places(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, walk
 from distkb.evidence.readers.scripts.rules_stores import seconds_of
 
 _OTHER, _SLOW = "script.compiled-by-rank", "script.compile-past-timeout"
@@ -28,7 +29,7 @@ def other_graph(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _compiles(job: ScriptContext) -> list[ast.Call]:
-    return [s.node for f, s in job.sites() if canonical(s.node.func, f.script) == "torch.compile" or _in_place(s.node)]
+    return [call for f, call in job.calls() if canonical(call.func, f.script) == "torch.compile" or _in_place(call)]
 
 
 def _in_place(call: ast.Call) -> bool:
@@ -37,8 +38,7 @@ def _in_place(call: ast.Call) -> bool:
 
 
 def _is_forward(function: Function) -> bool:
-    bases = function.owner.node.bases if function.owner is not None else []
-    return function.name.endswith(".forward") and any(last(base) == "Module" for base in bases)
+    return function.name.endswith(".forward") and any(last(base) == "Module" for base in function.bases)
 
 
 def _is_decorated(function: Function) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, literals
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _THREADS, _WORKERS = "script.threads-of-machine", "script.workers-of-machine"
 _BOUND, _SPAWNED = "script.bound-to-same-cores", "script.spawned-without-threads"
@@ -112,13 +113,11 @@ def without_threads(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield starts of several processes that compute on the CPU, where nothing limits the threads of each."""
     if job.mentions(*_VARIABLES, "set_num_threads", "threadpool_limits", "cuda", "nccl", "init_rpc"):
         return
-    for function, site in job.sites():
-        if canonical(site.node.func, function.script) not in _STARTS:
-            continue
-        count = keyword(site.node, "nprocs")
+    for function, call in job.calls_of(*_STARTS):
+        count = keyword(call, "nprocs")
         numbers = [] if count is None else literals(count, function, job.project)
         if numbers and all(isinstance(one, int) and one > 1 for one in numbers) and job.mentions("backward"):
-            yield hit(_SPAWNED, function, site.node, call=shown(site.node.func), count=str(numbers[0]))
+            yield hit(_SPAWNED, function, call, call=shown(call.func), count=str(numbers[0]))
 
 
 RULES = (

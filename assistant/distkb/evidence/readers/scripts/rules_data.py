@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, arguments, has_spread, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import LOOPED, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import is_rank
 from distkb.evidence.readers.scripts.rules_model import wrappings
 from distkb.evidence.readers.scripts.splits import shuffled_parts
@@ -74,7 +75,7 @@ def no_set_epoch(job: ScriptContext) -> Iterator[ScriptFinding]:
             full = canonical(value.func, function.script)
             if not full.endswith(".DistributedSampler") or not full.startswith("torch.") or has_spread(value):
                 continue
-            shuffle = keyword(value, "shuffle") or (value.args[3] if len(value.args) > 3 else None)
+            shuffle = argument(value, "shuffle", 3)
             if shuffle is not None and constant(shuffle) is not True:
                 continue
             if any(_EVALUATION.search(word) for word in words(value)) or not _has_epochs(function, job):
@@ -87,7 +88,7 @@ def no_set_epoch(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _is_handed_on(sampler: str, function: Function, job: ScriptContext) -> bool:
     """Whether a function that is not among the scripts gets the sampler, and may call set_epoch."""
     for site in job.project.walk(function).sites:
-        given = [*site.node.args, *(word.value for word in site.node.keywords)]
+        given = arguments(site.node)
         if any(dotted(argument) == sampler for argument in given):
             known = job.project.target(site.node, function) is not None
             if not known and not last(site.node.func).endswith(("DataLoader", "Loader", "BatchSampler", "len")):
@@ -124,8 +125,7 @@ def no_sampler(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     wrapped = {
         id(function.script)
-        for function in job.project.functions
-        for site in job.project.walk(function).sites
+        for function, site in job.sites()
         if site.where.certain and canonical(site.node.func, function.script) in _DDP
     }
     for function, site, name in _loaders(job):
@@ -208,9 +208,8 @@ _DRAWS = frozenset({
 def _is_several(job: ScriptContext) -> bool:
     """Whether the project wraps a model for several ranks."""
     return any(
-        canonical(site.node.func, function.script).endswith(("DistributedDataParallel", "FullyShardedDataParallel"))
-        for function in job.project.functions
-        for site in job.project.walk(function).sites
+        canonical(call.func, function.script).endswith(("DistributedDataParallel", "FullyShardedDataParallel"))
+        for function, call in job.calls()
     )
 
 
@@ -258,7 +257,7 @@ def over_world(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("parallelize_module") and not _has_tensor_dimension(job):
         return
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "sampler"):
+    for event in job.events("sampler"):
         if event.value is True and id(event.node) not in told:
             told.add(id(event.node))
             yield hit("script.sampler-over-world", event.function, event.node, call=shown(event.node))
@@ -266,10 +265,9 @@ def over_world(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _has_tensor_dimension(job: ScriptContext) -> bool:
     named = (
-        keyword(site.node, "mesh_dim_names")
-        for function in job.project.functions
-        for site in job.project.walk(function).sites
-        if last(site.node.func) in {"init_device_mesh", "DeviceMesh"}
+        keyword(call, "mesh_dim_names")
+        for function, call in job.calls()
+        if last(call.func) in {"init_device_mesh", "DeviceMesh"}
     )
     return any(names is not None and words(names) & _TENSOR for names in named)
 
@@ -295,10 +293,9 @@ def stream_by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("Accelerator", "Trainer") or job.mentions(*_READ_BY_ALL) or not job.mentions("IterableDataset"):
         return
     names = {c.name for f in job.project.functions if (c := f.owner) and "IterableDataset" in map(last, c.node.bases)}
-    for function in job.project.functions if not job.mentions("lightning", "pytorch_lightning") else ():
-        for site in job.project.walk(function).sites:
-            if last(site.node.func) in names and any(_is_own(argument, function, job) for argument in site.node.args):
-                yield hit("script.stream-by-rank", function, site.node, data=last(site.node.func))
+    for function, call in job.calls() if not job.mentions("lightning", "pytorch_lightning") else ():
+        if last(call.func) in names and any(_is_own(argument, function, job) for argument in call.args):
+            yield hit("script.stream-by-rank", function, call, data=last(call.func))
 
 
 def _is_own(node: ast.expr, function: Function, job: ScriptContext) -> bool:

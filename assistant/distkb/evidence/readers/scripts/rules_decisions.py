@@ -6,14 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import positional, receiver
 from distkb.evidence.readers.scripts.blocks import LOOPS, exits, head, statements
 from distkb.evidence.readers.scripts.collectives import TOGETHER
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.outside import Origin, Reason
-from distkb.evidence.readers.scripts.project import Function
 
 _IDS: dict[Origin, str] = {
     "measure": "script.decided-by-own-measure",
@@ -127,8 +128,7 @@ def to_backward(call: ast.Call, function: Function, job: ScriptContext, depth: i
 
 def _is_trainers(function: Function) -> bool:
     """Whether a function is the step of a Trainer of Transformers that the project has rewritten."""
-    bases = () if function.owner is None else function.owner.node.bases
-    return function.name.endswith(".training_step") and any(last(base).endswith("Trainer") for base in bases)
+    return function.name.endswith(".training_step") and any(last(base).endswith("Trainer") for base in function.bases)
 
 
 def _ends_training(test: ast.expr, function: Function) -> bool:
@@ -214,7 +214,7 @@ _VIEWS = frozenset({"items", "keys", "values", "sorted", "list", "tuple"})
 def _is_kept(iterable: ast.expr, function: Function, job: ScriptContext) -> bool:
     """Whether a loop goes over a container that was filled under keys before: what it met decides how long it is."""
     while isinstance(iterable, ast.Call) and last(iterable.func) in _VIEWS:
-        over = iterable.func.value if isinstance(iterable.func, ast.Attribute) else next(iter(iterable.args), None)
+        over = receiver(iterable) or positional(iterable, 0)
         if over is None:
             return False
         iterable = over

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.blocks import exits, statements
 from distkb.evidence.readers.scripts.collectives import TOGETHER, agrees
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown, words
-from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import constant, dotted, last, shown, words
+from distkb.evidence.readers.scripts.nodes import nodes, targets_of
 
 _DECODED, _GENERATED = "script.decoding-ends-alone", "script.generate-not-synced"
 _JOINS = frozenset({"cat", "concat", "hstack"})
@@ -67,7 +68,7 @@ def _follows_from(test: ast.expr, call: ast.Call, loop: ast.stmt) -> bool:
             if isinstance(statement, (ast.Assign, ast.AugAssign)) and isinstance(value, ast.expr):
                 parts = list(nodes(value))
                 if any(part is call for part in parts) or {dotted(part) for part in parts} & made:
-                    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                    targets = targets_of(statement)
                     made |= {dotted(part) for target in targets for part in nodes(target)} - {"", "self"}
     return bool(words(test) & made)
 
@@ -76,16 +77,15 @@ def generated(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield `generate` of a sharded model that may end after other numbers of tokens on other ranks."""
     if job.mentions("synced_gpus"):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            named = call.func
-            if not isinstance(named, ast.Attribute) or named.attr != "generate" or keyword(call, "synced_gpus"):
-                continue
-            if _runs_to_the_end(call) or not _is_sharded(named.value, function, call.lineno, job):
-                continue
-            if not _whole(site.where.blocks):
-                yield hit(_GENERATED, function, call, call=shown(named))
+    for function, site in job.sites():
+        call = site.node
+        named = call.func
+        if not isinstance(named, ast.Attribute) or named.attr != "generate" or keyword(call, "synced_gpus"):
+            continue
+        if _runs_to_the_end(call) or not _is_sharded(named.value, function, call.lineno, job):
+            continue
+        if not _whole(site.where.blocks):
+            yield hit(_GENERATED, function, call, call=shown(named))
 
 
 def _runs_to_the_end(call: ast.Call) -> bool:
@@ -111,7 +111,7 @@ def _is_sharded(node: ast.expr, function: Function, line: int, job: ScriptContex
         inner = inner.args[0]
     if kinds.is_sharded(inner, function, job.project, line):
         return True
-    return kinds.kind_of(inner, function, job.project, line) == kinds.ENGINE and job.project.has_third_stage
+    return kinds.kind_of(inner, function, job.project, line) == kinds.ENGINE and job.project.declared.has_third_stage
 
 
 RULES = (

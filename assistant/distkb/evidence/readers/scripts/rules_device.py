@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword, positional
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, shown, walk
 from distkb.evidence.readers.scripts.plain import Wanted, plainly
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _ID, _RANK = "script.device-from-global-rank", "script.rank-from-local"
@@ -43,9 +44,9 @@ def device_from_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _index(call: ast.Call, function: Function) -> ast.expr | None:
     """Return the expression that gives the number of the GPU."""
-    full, first = canonical(call.func, function.script), next(iter(call.args), None)
+    full, first = canonical(call.func, function.script), positional(call, 0)
     if full == "torch.device":
-        second = call.args[1] if len(call.args) > 1 else None
+        second = positional(call, 1)
         return keyword(call, "index") or second or (None if first is None else _numbered(first))
     if full in _WRAPPERS:
         ids = keyword(call, "device_ids")

@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword
 from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, has_spread, keyword, last, shown, words
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown, words
 from distkb.evidence.readers.scripts.ranks import is_rank
 
 _WHOLE = "script.wrapped-for-whole-job"
@@ -47,7 +48,7 @@ def whole_job(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _divided_data(function: Function, job: ScriptContext) -> ast.expr | None:
     """Return what picks the data of a group, in a job that sums within its groups and never over all ranks."""
-    operations = [(f, s.node) for f, s in job.sites() if is_operation(s.node, f) and last(s.node.func) in _SUMS]
+    operations = [(f, call) for f, call in job.calls() if is_operation(call, f) and last(call.func) in _SUMS]
     within = [_is_within(call) for _, call in operations]
     if not within or not all(within):
         return None
@@ -56,7 +57,7 @@ def _divided_data(function: Function, job: ScriptContext) -> ast.expr | None:
         for site in job.project.walk(scope).sites:
             full = canonical(site.node.func, scope.script)
             if full.startswith("torch.utils.data.") and full.rpartition(".")[2] in _DATA:
-                given = keyword(site.node, "dataset") or next(iter(site.node.args), None)
+                given = argument(site.node, "dataset", 0)
                 by = None if given is None else _divides(given, scope, job)
                 if by is not None:
                     return by
@@ -64,7 +65,7 @@ def _divided_data(function: Function, job: ScriptContext) -> ast.expr | None:
 
 
 def _is_within(call: ast.Call) -> bool:
-    group = keyword(call, "group") or next(iter(call.args[2:]), None)
+    group = argument(call, "group", 2)
     return group is not None and constant(group) is not None and last(group) != "WORLD"
 
 

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import arguments, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
@@ -14,13 +16,12 @@ from distkb.evidence.readers.scripts.names import (
     canonical,
     constant,
     dotted,
-    keyword,
     last,
+    names_in,
     shown,
     words,
 )
-from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.nodes import nodes, targets_of
 
 _DRAWN = "script.one-seed-draws-batches"
 _DRAWS = frozenset(
@@ -74,7 +75,7 @@ def _seeds(job: ScriptContext) -> Iterator[tuple[ast.Call, Function, set[str]]]:
         of = {kind for kind, names in _SEEDS.items() if full in names}
         if full.rpartition(".")[2] in _OF_LIBRARIES and job.project.target(call, function) is None:
             of = set(_SEEDS)
-        given = [*call.args, *(word.value for word in call.keywords)] if of else []
+        given = arguments(call) if of else []
         differs = any(job.origins.of(node, function) for node in given)
         if not differs and not all(constant(node) is None for node in given):
             yield call, function, of
@@ -85,13 +86,13 @@ def _tells_apart(job: ScriptContext) -> bool:
     for script in job.project.scripts:
         for node in script.nodes:
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                targets = targets_of(node)
                 if any("seed" in last(target).lower() for target in targets) and _is_of_rank(node.value):
                     return True
-    for function, site in job.sites():
-        if "seed" in last(site.node.func).lower():
-            given = [*site.node.args, *(word.value for word in site.node.keywords)]
-            if _is_of_rank(site.node) or job.origins.depends(given, function, "rank"):
+    for function, call in job.calls():
+        if "seed" in last(call.func).lower():
+            given = arguments(call)
+            if _is_of_rank(call) or job.origins.depends(given, function, "rank"):
                 return True
     return False
 
@@ -222,7 +223,7 @@ def _holders(call: ast.Call, inside: list[ast.AST]) -> set[str]:
             if isinstance(node, ast.Assign) and _holds(node.value, call, held):
                 held |= {dotted(part) for target in node.targets for part in nodes(target)} - {"", "self"}
             elif isinstance(node, (ast.For, ast.comprehension)) and _holds(node.iter, call, held):
-                held |= {part.id for part in nodes(node.target) if isinstance(part, ast.Name)}
+                held |= names_in(node.target)
     return held
 
 

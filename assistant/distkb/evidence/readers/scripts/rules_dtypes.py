@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import arguments, keyword
 from distkb.evidence.readers.scripts.collectives import implied, is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Assignment
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown
 
 _TYPE = "script.dtype-by-own-data"
 _PLACES = {"all_reduce": 0, "reduce": 0, "broadcast": 0, "all_gather": 1, "all_gather_into_tensor": 1, "gather": 0}
@@ -27,8 +28,7 @@ _DEPTH = 6
 
 def by_own_data(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives of a tensor that two branches make with different types, where the rank's own data decides."""
-    for function, site in job.sites() if job.is_parallel or job.mentions("distributed") else ():
-        call = site.node
+    for function, call in job.calls() if job.is_parallel or job.mentions("distributed") else ():
         place = _PLACES.get(last(call.func))
         if place is None or not (is_operation(call, function) or implied(call, function, job.project)):
             continue
@@ -67,7 +67,7 @@ def _choices(
 
 def _casts(call: ast.Call) -> bool:
     """Whether a call that gives back the tensor names a type for it."""
-    return any(map(_names_type, (*call.args, *(word.value for word in call.keywords))))
+    return any(map(_names_type, arguments(call)))
 
 
 def _tensor_of(value: ast.expr, call: ast.Call) -> ast.expr:

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _WHOLE, _BEFORE = "script.loaded-before-third-stage", "script.loaded-before-group"
 _LOADS = frozenset({"from_pretrained", "from_config"})
@@ -43,13 +43,13 @@ def _gives_third_stage(call: ast.Call, function: Function, job: ScriptContext) -
         call.func, (ast.Name, ast.Attribute)
     ):
         plugin = setting(call, "deepspeed_plugin", function, job.project)
-        made = meanings(plugin, function, job.project) if plugin is not None else ()
+        made = meanings(plugin, function, job.project)
         return any(
             isinstance(one, ast.Call) and constant(setting(one, "zero_stage", scope, job.project)) == 3
             for one, scope in made
         )
     given = setting(call, "deepspeed", function, job.project) if name.endswith(_SETTINGS) else None
-    return given is not None and any(_is_third(one) for one, _ in meanings(given, function, job.project))
+    return any(_is_third(one) for one, _ in meanings(given, function, job.project))
 
 
 def _is_third(node: ast.expr) -> bool:
@@ -71,10 +71,8 @@ def _load_in(call: ast.Call, function: Function, job: ScriptContext, depth: int 
         name = owner.rpartition(".")[2]
         is_model = owner.startswith("transformers.") and ("Model" in name or "For" in name)
         return call if is_model else None
-    target = job.project.target(call, function) if depth < _DEPTH else None
-    if target is None:
-        return None
-    inside = (_load_in(site.node, target, job, depth + 1) for site in job.project.walk(target).sites)
+    below = job.project.below(call, function) if depth < _DEPTH else ()
+    inside = (_load_in(site.node, target, job, depth + 1) for target, site in below)
     return next((load for load in inside if load is not None), None)
 
 
@@ -86,7 +84,7 @@ def _excludes(one: Site, other: Site) -> bool:
 def before_group(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that every rank loads in full above the process group, where rank 0's weights are sent on."""
     told = job.mentions("broadcast_from_rank0", "FSDP_CPU_RAM_EFFICIENT_LOADING", "cpu_ram_efficient_loading")
-    if not told and not (job.mentions("Accelerator") and job.project.spread in {kinds.FSDP1, kinds.FSDP2}):
+    if not told and not (job.mentions("Accelerator") and job.project.declared.spread in {kinds.FSDP1, kinds.FSDP2}):
         return
     for function in job.project.functions:
         sites = job.project.walk(function).sites

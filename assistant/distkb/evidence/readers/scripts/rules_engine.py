@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import dotted
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _BACKWARD, _STEP = "script.backward-past-engine", "script.step-past-engine"
 _BESIDE = "script.backward-beside-engine"
@@ -96,10 +96,9 @@ def _helped(call: ast.Call, function: Function, losses: set[str], job: ScriptCon
 
 def _given_optimizers(job: ScriptContext) -> set[str]:
     found: set[str] = set()
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if dotted(site.node.func).endswith("deepspeed.initialize"):
-                found |= {dotted(w.value) for w in site.node.keywords if w.arg == "optimizer"}
+    for _, call in job.calls():
+        if dotted(call.func).endswith("deepspeed.initialize"):
+            found |= {dotted(w.value) for w in call.keywords if w.arg == "optimizer"}
     return found - {""}
 
 

@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.graphs import Graphs
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _GRAPHS = "script.evaluation-builds-graph"
 _EVALUATES = re.compile(r"(?i)^_?(?:run_)?(?:eval|evaluate|evaluation|validate|validation|valid|test|dev)(?:_|$)")
@@ -24,8 +24,7 @@ def builds_graph(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     graphs = Graphs(job.project)
     for function in job.project.functions:
-        bases = () if function.owner is None else function.owner.node.bases
-        if any(_TRAINER.search(last(base)) for base in bases) or not job.project.callers(function):
+        if any(_TRAINER.search(last(base)) for base in function.bases) or not job.project.callers(function):
             continue
         sites = job.project.walk(function).sites
         names = {last(site.node.func) for site in sites}

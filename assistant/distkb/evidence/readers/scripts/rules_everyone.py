@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import arguments, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, shown, words
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, constant, shown, words
 
 _CLEARED, _TRACKED = "script.cleared-by-every-rank", "script.tracker-on-every-rank"
 _OWN = re.compile(r"(?i)rank|main|master|primary|chief|leader|\bgpu\b|gpu_id|process|worker|temp|tmp|host|node|device")
@@ -22,15 +23,14 @@ _DEPTH = 4
 
 def cleared(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield directories that every rank deletes, whatever the others have put there meanwhile."""
-    for function in job.project.functions if job.is_parallel and job.mentions("rmtree") else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if canonical(call.func, function.script) != "shutil.rmtree" or not call.args:
-                continue
-            if constant(keyword(call, "ignore_errors")) is True or not _is_every_ranks(site, function, job, 0):
-                continue
-            if not _speaks_of_ranks(call.args[0], function, job):
-                yield hit(_CLEARED, function, call, call=shown(call), path=shown(call.args[0]))
+    for function, site in job.sites() if job.is_parallel and job.mentions("rmtree") else ():
+        call = site.node
+        if canonical(call.func, function.script) != "shutil.rmtree" or not call.args:
+            continue
+        if constant(keyword(call, "ignore_errors")) is True or not _is_every_ranks(site, function, job, 0):
+            continue
+        if not _speaks_of_ranks(call.args[0], function, job):
+            yield hit(_CLEARED, function, call, call=shown(call), path=shown(call.args[0]))
 
 
 def _is_every_ranks(site: Site, function: Function, job: ScriptContext, depth: int) -> bool:
@@ -68,18 +68,12 @@ def tracked(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield runs of a tracker that every rank begins, each for itself."""
     if not job.mentions("init_process_group", "DistributedDataParallel", "Accelerator"):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if canonical(call.func, function.script) not in _TRACKERS or _is_told_apart(call):
-                continue
-            if _is_every_ranks(site, function, job, 0) and not job.origins.depends(_paths(call), function, "rank"):
-                yield hit(_TRACKED, function, call, call=shown(call.func))
-
-
-def _paths(call: ast.Call) -> list[ast.expr]:
-    """Return what a run is given, among which may be a folder of the rank's own."""
-    return [*call.args, *(word.value for word in call.keywords)]
+    for function, site in job.sites():
+        call = site.node
+        if canonical(call.func, function.script) not in _TRACKERS or _is_told_apart(call):
+            continue
+        if _is_every_ranks(site, function, job, 0) and not job.origins.depends(arguments(call), function, "rank"):
+            yield hit(_TRACKED, function, call, call=shown(call.func))
 
 
 def _is_told_apart(call: ast.Call) -> bool:

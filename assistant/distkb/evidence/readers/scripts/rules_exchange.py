@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, keyword
 from distkb.evidence.readers.scripts.collectives import agrees
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _SENT, _SUMMED, _HOOK = "script.all-send-first", "script.gradients-summed", "script.hook-sums-gradients"
 _TWICE, _RECEIVED = "script.loss-averaged-twice", "script.both-receive-first"
@@ -32,7 +33,7 @@ def all_send(job: ScriptContext) -> Iterator[ScriptFinding]:
             if name == "recv" and first is not None and _together(first, site):
                 yield hit(_SENT, function, first.node, send=shown(first.node), recv_line=str(site.node.lineno))
                 break
-            if name == "send" and _depends_on_rank(_peer(site.node, "dst"), function, job):
+            if name == "send" and _depends_on_rank(argument(site.node, "dst", 1), function, job):
                 first = site if site.where.side == "both" and not _by_rank(site, function, job) else None
 
 
@@ -71,10 +72,6 @@ def _message(site: Site, function: Function) -> str:
     return last(site.node.func) if canonical(site.node.func, function.script) in _BLOCKING else ""
 
 
-def _peer(call: ast.Call, name: str) -> ast.expr | None:
-    return keyword(call, name) or (call.args[1] if len(call.args) > 1 else None)
-
-
 def _together(first: Site, second: Site) -> bool:
     """Whether a rank that makes one call makes the other as well."""
     return first.where.tests == second.where.tests and first.where.loops == second.where.loops
@@ -105,7 +102,7 @@ def summed(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _is_sum(call: ast.Call) -> bool:
     """Whether a call adds, over all ranks: what is done in a group of its own may well be a sum."""
-    op = keyword(call, "op") or (call.args[1] if len(call.args) > 1 else None)
+    op = argument(call, "op", 1)
     return keyword(call, "group") is None and len(call.args) < 3 and (op is None or last(op) == "SUM")
 
 
@@ -113,7 +110,7 @@ def _is_sum_of_accelerate(call: ast.Call, function: Function, job: ScriptContext
     """Whether a call is Accelerate's `reduce`, which adds unless told otherwise (Accelerate 1.15)."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "reduce":
         return False
-    reduction = keyword(call, "reduction") or (call.args[1] if len(call.args) > 1 else None)
+    reduction = argument(call, "reduction", 1)
     own = kinds.kind_of(call.func.value, function, job.project, call.lineno) == kinds.ACCELERATOR
     return (own or dotted(call.func.value) == "accelerator") and (reduction is None or constant(reduction) == "sum")
 
@@ -153,16 +150,14 @@ def _divisor(node: ast.AST) -> ast.AST:
 
 def hook_sums(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield communication hooks of DDP that add the gradients up and never divide them by the number of ranks."""
-    for function in job.project.functions if job.mentions("register_comm_hook") else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            given = keyword(call, "hook") or (call.args[1] if len(call.args) > 1 else None)
-            if last(call.func) != "register_comm_hook" or given is None:
-                continue
-            hook = job.project.referred(given, function)
-            sums = [] if hook is None else [n for n in nodes(hook.node) if isinstance(n, ast.Call) and _adds(n, hook)]
-            if hook is not None and sums and not any(_is_division(node) for node in nodes(hook.node)):
-                yield hit(_HOOK, hook, sums[0], call=shown(sums[0].func), hook=hook.name)
+    for function, call in job.calls() if job.mentions("register_comm_hook") else ():
+        given = argument(call, "hook", 1)
+        if last(call.func) != "register_comm_hook" or given is None:
+            continue
+        hook = job.project.referred(given, function)
+        sums = [] if hook is None else [n for n in nodes(hook.node) if isinstance(n, ast.Call) and _adds(n, hook)]
+        if hook is not None and sums and not any(_is_division(node) for node in nodes(hook.node)):
+            yield hit(_HOOK, hook, sums[0], call=shown(sums[0].func), hook=hook.name)
 
 
 def _adds(call: ast.Call, function: Function) -> bool:
@@ -170,7 +165,7 @@ def _adds(call: ast.Call, function: Function) -> bool:
 
 
 def _is_sum_of_hook(call: ast.Call) -> bool:
-    op = keyword(call, "op") or (call.args[1] if len(call.args) > 1 else None)
+    op = argument(call, "op", 1)
     return op is None or last(op) == "SUM"
 
 
@@ -178,15 +173,13 @@ def averaged_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield losses that are divided by a count of all ranks, and whose gradients DDP divides by their number again."""
     if not job.mentions("DistributedDataParallel", "Accelerator") or job.mentions("register_comm_hook"):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if last(call.func) != "backward" or not isinstance(call.func, ast.Attribute):
-                continue
-            loss = call.args[0] if call.args else call.func.value
-            for part, scope in _made_of(loss, function, call.lineno, job):
-                if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and _is_of_all(part.right, scope, job):
-                    yield hit(_TWICE, scope, part, loss=shown(part), total=shown(part.right))
+    for function, call in job.calls():
+        if last(call.func) != "backward" or not isinstance(call.func, ast.Attribute):
+            continue
+        loss = call.args[0] if call.args else call.func.value
+        for part, scope in _made_of(loss, function, call.lineno, job):
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and _is_of_all(part.right, scope, job):
+                yield hit(_TWICE, scope, part, loss=shown(part), total=shown(part.right))
 
 
 def _made_of(loss: ast.expr, function: Function, line: int, job: ScriptContext) -> Iterator[tuple[ast.AST, Function]]:

@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_trainers import starts_again
 
 _SAVE, _DIRECTORY = "script.save-on-every-rank", "script.own-directory-per-rank"
@@ -149,7 +150,7 @@ def _awaited(node: ast.AST) -> ast.expr | None:
         return None
     if asked.args:
         return asked.args[0]
-    return asked.func.value if isinstance(asked.func, ast.Attribute) else None
+    return receiver(asked)
 
 
 def as_text(path: ast.expr, function: Function, job: ScriptContext) -> str:

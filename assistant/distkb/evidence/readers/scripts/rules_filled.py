@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import msgspec
 
 from distkb.evidence.readers.scripts.collectives import TOGETHER, is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Where
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.lengths import GROWING
 from distkb.evidence.readers.scripts.names import COMPREHENSIONS, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_decisions import decided_alone
 
 _FILLED = "script.collective-over-own-keys"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown
 from distkb.evidence.readers.scripts.rules_workers import loaded_by_workers
 
 _CUDA = "script.cuda-in-worker"
@@ -29,16 +30,15 @@ def in_worker(job: ScriptContext) -> Iterator[ScriptFinding]:
             if method is not None and call is not None and id(call) not in told:
                 told.add(id(call))
                 yield hit(_CUDA, method, call, call=shown(call), loader_line=str(loads.lineno))
-    for function in job.project.functions if job.mentions("collate_fn") else ():
-        for site in job.project.walk(function).sites:
-            given, workers = keyword(site.node, "collate_fn"), keyword(site.node, "num_workers")
-            if last(site.node.func) != "DataLoader" or given is None or workers is None or constant(workers) == 0:
-                continue
-            target = job.project.referred(given, function)
-            call = next(_to_gpu(target, job), None) if target is not None else None
-            if target is not None and call is not None and id(call) not in told:
-                told.add(id(call))
-                yield hit(_CUDA, target, call, call=shown(call), loader_line=str(site.node.lineno))
+    for function, site in job.sites() if job.mentions("collate_fn") else ():
+        given, workers = keyword(site.node, "collate_fn"), keyword(site.node, "num_workers")
+        if last(site.node.func) != "DataLoader" or given is None or workers is None or constant(workers) == 0:
+            continue
+        target = job.project.referred(given, function)
+        call = next(_to_gpu(target, job), None) if target is not None else None
+        if target is not None and call is not None and id(call) not in told:
+            told.add(id(call))
+            yield hit(_CUDA, target, call, call=shown(call), loader_line=str(site.node.lineno))
 
 
 def _to_gpu(function: Function, job: ScriptContext) -> Iterator[ast.Call]:

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import makers
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.rules_model import wrappings
 
 _AGAIN, _INNER, _SPREAD = "script.forward-twice-with-buffers", "script.forward-past-root", "script.map-in-every-process"
@@ -107,26 +108,26 @@ def _is_net(name: str, function: Function, job: ScriptContext) -> bool:
 
 def past_root(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield forwards that leave out the root of a sharded model: `model.module(x)`, `model.forward(x)`."""
-    is_spread = job.project.has_sharded or job.project.has_sharding_plugin
-    for function in job.project.functions if is_spread else ():
-        for site in job.project.walk(function).sites:
-            named = site.node.func
-            if _is_unwrapped(named, site, function, job):
-                yield hit(_INNER, function, site.node, call=shown(named), model=shown(named))
-            if not isinstance(named, ast.Attribute) or named.attr not in {"module", "forward"}:
-                continue
-            if "summon_full_params" in site.where.entered:
-                continue
-            kind = kinds.kind_of(named.value, function, job.project, site.node.lineno)
-            if kind == (kinds.FSDP1 if named.attr == "module" else kinds.FSDP2):
-                yield hit(_INNER, function, site.node, call=shown(named), model=shown(named.value))
+    declared = job.project.declared
+    is_spread = declared.has_sharded or declared.has_sharding_plugin
+    for function, site in job.sites() if is_spread else ():
+        named = site.node.func
+        if _is_unwrapped(named, site, function, job):
+            yield hit(_INNER, function, site.node, call=shown(named), model=shown(named))
+        if not isinstance(named, ast.Attribute) or named.attr not in {"module", "forward"}:
+            continue
+        if "summon_full_params" in site.where.entered:
+            continue
+        kind = kinds.kind_of(named.value, function, job.project, site.node.lineno)
+        if kind == (kinds.FSDP1 if named.attr == "module" else kinds.FSDP2):
+            yield hit(_INNER, function, site.node, call=shown(named), model=shown(named.value))
 
 
 def _is_unwrapped(named: ast.expr, site: Site, function: Function, job: ScriptContext) -> bool:
     """Whether a forward is that of the model inside of one that a plugin of Accelerate's shards."""
-    project = job.project
-    in_place = project.spread in {"fsdp2", "zero3"} or project.has_third_stage or job.mentions("fsdp_version")
-    if in_place or not project.has_sharding_plugin or not isinstance(named, ast.Name):
+    declared = job.project.declared
+    in_place = declared.spread in {"fsdp2", "zero3"} or declared.has_third_stage or job.mentions("fsdp_version")
+    if in_place or not declared.has_sharding_plugin or not isinstance(named, ast.Name):
         return False
     if "summon_full_params" in site.where.entered:
         return False
@@ -136,24 +137,22 @@ def _is_unwrapped(named: ast.expr, site: Site, function: Function, job: ScriptCo
 
 def mapped(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that are laid out over all GPUs in every process and then wrapped for several of them."""
-    for function in job.project.functions if job.mentions("device_map") else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            wraps = canonical(call.func, function.script).endswith("DistributedDataParallel")
-            prepares = (
-                isinstance(call.func, ast.Attribute)
-                and call.func.attr == "prepare"
-                and (kinds.kind_of(call.func.value, function, job.project, call.lineno) == kinds.ACCELERATOR)
-            )
-            trains = last(call.func).endswith("Trainer") and job.mentions("ddp_find_unused_parameters", "local_rank")
-            model = keyword(call, "model")
-            for given in (*call.args, *([model] if model else [])) if wraps or prepares or trains else ():
-                loaded = _loaded(given, function, job)
-                chosen = _map_of(loaded[0], loaded[1], job) if loaded is not None else None
-                if chosen is not None and constant(chosen) in _MAPS:
-                    values = {"call": shown(call.func), "map": str(constant(chosen)), "model": shown(given)}
-                    where, node = (loaded[1], loaded[0]) if loaded is not None else (function, call)
-                    yield hit(_SPREAD, where, node, **values, wrap_line=str(call.lineno))
+    for function, call in job.calls() if job.mentions("device_map") else ():
+        wraps = canonical(call.func, function.script).endswith("DistributedDataParallel")
+        prepares = (
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "prepare"
+            and (kinds.kind_of(call.func.value, function, job.project, call.lineno) == kinds.ACCELERATOR)
+        )
+        trains = last(call.func).endswith("Trainer") and job.mentions("ddp_find_unused_parameters", "local_rank")
+        model = keyword(call, "model")
+        for given in (*call.args, *([model] if model else [])) if wraps or prepares or trains else ():
+            loaded = _loaded(given, function, job)
+            chosen = _map_of(loaded[0], loaded[1], job) if loaded is not None else None
+            if chosen is not None and constant(chosen) in _MAPS:
+                values = {"call": shown(call.func), "map": str(constant(chosen)), "model": shown(given)}
+                where, node = (loaded[1], loaded[0]) if loaded is not None else (function, call)
+                yield hit(_SPREAD, where, node, **values, wrap_line=str(call.lineno))
 
 
 def _loaded(node: ast.expr, function: Function, job: ScriptContext) -> tuple[ast.Call, Function] | None:

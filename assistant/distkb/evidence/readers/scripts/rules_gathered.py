@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword
 from distkb.evidence.readers.scripts.collectives import STATES
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import canonical, has_spread, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.made import literals, meanings
+from distkb.evidence.readers.scripts.names import canonical, last, shown
 
 _WHOLE, _DEFAULT = "script.full-state-on-every-rank", "script.state-without-type"
 _SAVES = frozenset({"torch.save", "safetensors.torch.save_file", "save_checkpoint", "save_pretrained"})
@@ -20,8 +21,8 @@ _PLACES = {"full_state_dict": 0, "cpu_offload": 1}
 
 def _saves(job: ScriptContext) -> bool:
     """Whether any script writes a file: a whole state may also be meant for another model on every rank."""
-    for function, site in job.sites():
-        full = canonical(site.node.func, function.script)
+    for function, call in job.calls():
+        full = canonical(call.func, function.script)
         if full in _SAVES or full.rpartition(".")[2] in _SAVES:
             return True
     return False
@@ -29,11 +30,10 @@ def _saves(job: ScriptContext) -> bool:
 
 def on_every_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield calls that ask for the whole state of a sharded model without leaving it to one rank's host memory."""
-    if not job.project.has_sharded or not _saves(job):
+    if not job.project.declared.has_sharded or not _saves(job):
         return
     told: set[int] = set()
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         for made, lacks in _asked(call, function, job):
             if id(made) not in told:
                 told.add(id(made))
@@ -47,20 +47,20 @@ def _asked(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[t
     name = full.rpartition(".")[2]
     if name in STATES and full.startswith("torch.distributed.checkpoint"):
         options = keyword(call, "options")
-        for made, scope in meanings(options, function, job.project) if options is not None else ():
+        for made, scope in meanings(options, function, job.project):
             if isinstance(made, ast.Call) and last(made.func) == "StateDictOptions" and not has_spread(made):
                 whole, off = (_is_true(_option(made, key), scope, job) for key in _PLACES)
                 if whole is True and off is False:
                     yield made, "cpu_offload=True"
     elif name in {"state_dict_type", "set_state_dict_type"} and _is_full(call):
-        config = keyword(call, "state_dict_config") or (call.args[2] if len(call.args) > 2 else None)
+        config = argument(call, "state_dict_config", 2)
         found = list(meanings(config, function, job.project)) if config is not None else [(call, function)]
         for made, scope in found:
             if made is call:
                 yield call, "FullStateDictConfig(offload_to_cpu=True, rank0_only=True)"
             elif isinstance(made, ast.Call) and last(made.func) == "FullStateDictConfig" and not has_spread(made):
-                off = _is_true(keyword(made, "offload_to_cpu") or next(iter(made.args), None), scope, job)
-                one = _is_true(keyword(made, "rank0_only") or next(iter(made.args[1:]), None), scope, job)
+                off = _is_true(argument(made, "offload_to_cpu", 0), scope, job)
+                one = _is_true(argument(made, "rank0_only", 1), scope, job)
                 if one is False and (off is False or not _loads(call, function, job)):
                     yield made, "rank0_only=True" if off else "offload_to_cpu=True, rank0_only=True"
 
@@ -71,7 +71,7 @@ def _option(made: ast.Call, name: str) -> ast.expr | None:
 
 
 def _is_full(call: ast.Call) -> bool:
-    given = keyword(call, "state_dict_type") or (call.args[1] if len(call.args) > 1 else None)
+    given = argument(call, "state_dict_type", 1)
     return given is not None and last(given) == "FULL_STATE_DICT"
 
 
@@ -79,8 +79,7 @@ def _is_true(node: ast.expr | None, function: Function, job: ScriptContext) -> b
     """Return what a switch is set to; None where that is open."""
     if node is None:
         return False
-    found = {value.value for value, _ in meanings(node, function, job.project) if isinstance(value, ast.Constant)}
-    known = {bool(one) for one in found}
+    known = {bool(one) for one in literals(node, function, job.project)}
     return next(iter(known)) if len(known) == 1 else None
 
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword, positional
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import is_rank
 
 _LAST = "script.last-group-for-all"
@@ -32,17 +33,15 @@ _NODE = re.compile(r"(?:node|group|machine|host)_?rank|slurm_nodeid|node_?id")
 
 def group_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield `src=` and `dst=` that are ranks within the group of the call."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            full = canonical(call.func, function.script)
-            place = _CALLS.get(last(call.func)) if full.startswith("torch.distributed.") else None
-            group = keyword(call, "group")
-            if place is None or group is None or constant(group) is None:
-                continue
-            peer = keyword(call, "src") or keyword(call, "dst") or next(iter(call.args[place : place + 1]), None)
-            if peer is not None and _is_within(peer, group, function, job):
-                yield hit(_PEER, function, call, call=shown(call.func), peer=shown(peer), group=shown(group))
+    for function, call in job.calls():
+        full = canonical(call.func, function.script)
+        place = _CALLS.get(last(call.func)) if full.startswith("torch.distributed.") else None
+        group = keyword(call, "group")
+        if place is None or group is None or constant(group) is None:
+            continue
+        peer = keyword(call, "src") or keyword(call, "dst") or positional(call, place)
+        if peer is not None and _is_within(peer, group, function, job):
+            yield hit(_PEER, function, call, call=shown(call.func), peer=shown(peer), group=shown(group))
 
 
 def _is_within(peer: ast.expr, group: ast.expr, function: Function, job: ScriptContext) -> bool:
@@ -60,7 +59,7 @@ def _is_within(peer: ast.expr, group: ast.expr, function: Function, job: ScriptC
 
 
 def _is_world(call: ast.Call) -> bool:
-    given = keyword(call, "group") or next(iter(call.args), None)
+    given = argument(call, "group", 0)
     return given is None or constant(given) is None or last(given) == "WORLD"
 
 
@@ -82,7 +81,7 @@ def _made_of(node: ast.expr, function: Function, job: ScriptContext) -> list[ast
 
 def default_timeout(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield the first group without a timeout of its own in a job whose default group is given one."""
-    sites = [(function, site.node) for function in job.project.functions for site in job.project.walk(function).sites]
+    sites = list(job.calls())
     set_by = next((f for f in sites if last(f[1].func) in _BEGINS and keyword(f[1], "timeout") is not None), None)
     for function, call in sites if set_by is not None else ():
         full = canonical(call.func, function.script)
@@ -95,23 +94,22 @@ def default_timeout(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def opened_by_all(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield stores that every process of a machine opens as their master on one port."""
-    for function in job.project.functions if job.mentions("TCPStore") else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            master = keyword(call, "is_master") or next(iter(call.args[3:4]), None)
-            if canonical(call.func, function.script) != "torch.distributed.TCPStore" or master is None:
-                continue
-            if site.where.side != "both" or (len(call.args) > 1 and constant(call.args[1]) == 0):
-                continue
-            parts = _made_of(master, function, job)
-            named = {last(part).lower() for part in parts} | {str(constant(part)).lower() for part in parts}
-            by_node = any(_NODE.search(name) for name in named)
-            if constant(master) is True and not any("rank" in shown(test) for test in site.where.tests):
-                by_node = not _is_own_process(function, job)
-            elif any("rank" in name and not _NODE.search(name) for name in named):
-                by_node = False
-            if by_node:
-                yield hit(_STORE, function, call, master=shown(master))
+    for function, site in job.sites() if job.mentions("TCPStore") else ():
+        call = site.node
+        master = argument(call, "is_master", 3)
+        if canonical(call.func, function.script) != "torch.distributed.TCPStore" or master is None:
+            continue
+        if site.where.side != "both" or (len(call.args) > 1 and constant(call.args[1]) == 0):
+            continue
+        parts = _made_of(master, function, job)
+        named = {last(part).lower() for part in parts} | {str(constant(part)).lower() for part in parts}
+        by_node = any(_NODE.search(name) for name in named)
+        if constant(master) is True and not any("rank" in shown(test) for test in site.where.tests):
+            by_node = not _is_own_process(function, job)
+        elif any("rank" in name and not _NODE.search(name) for name in named):
+            by_node = False
+        if by_node:
+            yield hit(_STORE, function, call, master=shown(master))
 
 
 def _is_own_process(function: Function, job: ScriptContext) -> bool:
@@ -128,30 +126,24 @@ def mesh_order(job: ScriptContext) -> Iterator[ScriptFinding]:
     """
     outer: dict[str, tuple[Function, ast.Call]] = {}
     inner: set[str] = set()
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            shape = _shape(site.node)
-            if last(site.node.func) == "init_device_mesh" and isinstance(shape, ast.Tuple) and len(shape.elts) == 2:
-                first, second = (last(size) for size in shape.elts)
-                inner.add(second)
-                if first:
-                    outer[first] = (function, site.node)
-    for function in job.project.functions if outer.keys() - inner else ():
-        for site in job.project.walk(function).sites:
-            given = keyword(site.node, "rank") or keyword(site.node, "shard_id") or keyword(site.node, "index")
-            made = given if given is None or not dotted(given) else job.project.single(given, function) or given
-            if isinstance(made, ast.BinOp) and isinstance(made.op, (ast.FloorDiv, ast.Mod)) and is_rank(made.left):
-                size = last(made.right)
-                mesh = outer.get(size) if size not in inner else None
-                if mesh is not None and keyword(mesh[1], "mesh_dim_names") is not None:
-                    shape = _shape(mesh[1])
-                    values = {"place": shown(made), "mesh": shown(shape or mesh[1]), "size": shown(made.right)}
-                    found = hit(_ORDER, function, site.node, **values)
-                    yield msgspec.structs.replace(found, more=((mesh[0].script, mesh[1].lineno),))
-
-
-def _shape(call: ast.Call) -> ast.expr | None:
-    return keyword(call, "mesh_shape") or (call.args[1] if len(call.args) > 1 else None)
+    for function, call in job.calls():
+        shape = argument(call, "mesh_shape", 1)
+        if last(call.func) == "init_device_mesh" and isinstance(shape, ast.Tuple) and len(shape.elts) == 2:
+            first, second = (last(size) for size in shape.elts)
+            inner.add(second)
+            if first:
+                outer[first] = (function, call)
+    for function, site in job.sites() if outer.keys() - inner else ():
+        given = keyword(site.node, "rank") or keyword(site.node, "shard_id") or keyword(site.node, "index")
+        made = given if given is None or not dotted(given) else job.project.single(given, function) or given
+        if isinstance(made, ast.BinOp) and isinstance(made.op, (ast.FloorDiv, ast.Mod)) and is_rank(made.left):
+            size = last(made.right)
+            mesh = outer.get(size) if size not in inner else None
+            if mesh is not None and keyword(mesh[1], "mesh_dim_names") is not None:
+                shape = argument(mesh[1], "mesh_shape", 1)
+                values = {"place": shown(made), "mesh": shown(shape or mesh[1]), "size": shown(made.right)}
+                found = hit(_ORDER, function, site.node, **values)
+                yield msgspec.structs.replace(found, more=((mesh[0].script, mesh[1].lineno),))
 
 
 def last_of_loop(job: ScriptContext) -> Iterator[ScriptFinding]:

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, keyword, positional, receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_files import WRITERS, as_text
 
 _READ, _LOCAL, _ALL = "script.read-before-written", "script.saved-on-every-node", "script.state-saved-by-all"
@@ -64,7 +65,7 @@ def _place(site: Site, function: Function, job: ScriptContext, *, write: bool, d
     if place is None or len(call.args) <= place:
         return ""
     if full == "open":
-        mode = constant(keyword(call, "mode") or (call.args[1] if len(call.args) > 1 else None))
+        mode = constant(argument(call, "mode", 1))
         writes = isinstance(mode, str) and mode[:1] in {"w", "x", "a"}
         if writes is not write:
             return ""
@@ -140,7 +141,7 @@ def _is_global(said: set[str]) -> bool:
 def saved_by_all(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield states of a wrapped model that a function, a hook or an object writes to one path on every rank."""
     for function in job.project.functions:
-        wraps = any(last(site.node.func) in _WRAPPERS for site in job.project.walk(function).sites)
+        wraps = job.project.walk(function).calls(*_WRAPPERS)
         for site in job.project.walk(function).sites if not wraps else ():
             call = site.node
             if site.where.side != "both" or canonical(call.func, function.script) != "torch.save" or len(call.args) < 2:
@@ -206,25 +207,24 @@ def keys_of_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield states saved from inside of DDP's wrapper or torch.compile's that the project loads into a bare model."""
     if job.mentions(*_STRIPS):
         return
-    loads = [(f, s) for f in job.project.functions for s in job.project.walk(f).sites if _loads_bare(s, f, job)]
-    for function in job.project.functions if loads else ():
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) != "torch.save" or len(site.node.args) < 2:
+    loads = [(f, s) for f, s in job.sites() if _loads_bare(s, f, job)]
+    for function, site in job.sites() if loads else ():
+        if canonical(site.node.func, function.script) != "torch.save" or len(site.node.args) < 2:
+            continue
+        for key, call in _saved_states(site.node.args[0], function, job):
+            owner = receiver(call) or call.func
+            if kinds.kind_of(owner, function, job.project, site.node.lineno) != kinds.DDP:
                 continue
-            for key, call in _saved_states(site.node.args[0], function, job):
-                owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-                if kinds.kind_of(owner, function, job.project, site.node.lineno) != kinds.DDP:
-                    continue
-                path = as_text(site.node.args[1], function, job)
-                for scope, load in loads:
-                    if _kept_under(load.node, scope, job) == (key, path) or _may_fit(load, scope, job, key, path):
-                        values = {
-                            "model": shown(owner),
-                            "load": shown(load.node.func),
-                            "load_line": str(load.node.lineno),
-                        }
-                        yield hit(_KEYS, function, call, **values)
-                        return
+            path = as_text(site.node.args[1], function, job)
+            for scope, load in loads:
+                if _kept_under(load.node, scope, job) == (key, path) or _may_fit(load, scope, job, key, path):
+                    values = {
+                        "model": shown(owner),
+                        "load": shown(load.node.func),
+                        "load_line": str(load.node.lineno),
+                    }
+                    yield hit(_KEYS, function, call, **values)
+                    return
 
 
 def _saved_states(saved: ast.expr, function: Function, job: ScriptContext) -> Iterator[tuple[str, ast.Call]]:
@@ -240,14 +240,13 @@ def _saved_states(saved: ast.expr, function: Function, job: ScriptContext) -> It
 
 def _kept_under(load: ast.Call, function: Function, job: ScriptContext) -> tuple[str, str]:
     """Return the key under which a state is taken out of what was loaded, and the path, as text."""
-    given: ast.expr | None = load.args[0] if load.args else None
+    given: ast.expr | None = positional(load, 0)
     key = ""
     for _ in range(4):
         if isinstance(given, ast.Subscript):
             key, given = str(constant(given.slice)), given.value
         elif given is not None and dotted(given):
-            made = job.project.walk(function).assigned(dotted(given), before=load.lineno)
-            given = made[-1].value if made and made[-1].index is None else None
+            given = job.project.walk(function).last_value(dotted(given), before=load.lineno)
     is_load = isinstance(given, ast.Call) and last(given.func) == "load" and bool(given.args)
     return (key, as_text(given.args[0], function, job)) if isinstance(given, ast.Call) and is_load else (key, "?")
 

@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword, receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by, meanings
-from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _HEADS = "script.view-of-all-heads"
 _VIEWS = frozenset({"view", "reshape", "unflatten", "rearrange"})
@@ -26,18 +27,16 @@ _LEAST = 4
 def all_heads(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield views with the number of all heads of what a layer gives that the plan cuts by columns."""
     cut = _cut_layers(job) if job.mentions("ColwiseParallel") and job.mentions("parallelize_module") else {}
-    for function in job.project.functions if cut else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            heads = _heads_of(call) if last(call.func) in _VIEWS else None
-            if heads is None or _is_local(heads, function, job):
-                continue
-            given = call.args[0] if last(call.func) == "rearrange" else None
-            given = given or (call.func.value if isinstance(call.func, ast.Attribute) else None)
-            layer = _layer(given, function, job, cut) if given is not None else ""
-            if layer:
-                yield hit(_HEADS, function, call, view=shown(call), heads=shown(heads), layer=layer,
-                          plan_line=str(cut[layer.rpartition(".")[2]]))  # fmt: skip
+    for function, call in job.calls() if cut else ():
+        heads = _heads_of(call) if last(call.func) in _VIEWS else None
+        if heads is None or _is_local(heads, function, job):
+            continue
+        given = call.args[0] if last(call.func) == "rearrange" else None
+        given = given or receiver(call)
+        layer = _layer(given, function, job, cut) if given is not None else ""
+        if layer:
+            yield hit(_HEADS, function, call, view=shown(call), heads=shown(heads), layer=layer,
+                      plan_line=str(cut[layer.rpartition(".")[2]]))  # fmt: skip
 
 
 def _cut_layers(job: ScriptContext) -> dict[str, int]:

@@ -6,12 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword, receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Assignment, Site
 from distkb.evidence.readers.scripts.graphs import ENDS_GRAPH, Graphs, is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import dotted, keyword, last, shown, walk, words
+from distkb.evidence.readers.scripts.names import dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import children
-from distkb.evidence.readers.scripts.project import Function
 
 _KEPT = "script.graph-kept"
 _STEPS = {"training_step": "Module", "compute_loss": "Trainer"}
@@ -78,7 +79,7 @@ def _is_in_training(function: Function, site: Site, job: ScriptContext) -> bool:
 
 def _begins_at(call: ast.Call) -> Iterator[ast.expr]:
     """Yield the loss, as in `loss.backward()`, `scaler.scale(loss).backward()` and `accelerator.backward(loss)`."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    owner = receiver(call) or call.func
     yield owner
     yield from owner.args[:1] if isinstance(owner, ast.Call) and last(owner.func) == "scale" else call.args[:1]
 
@@ -154,8 +155,7 @@ def _steps(job: ScriptContext) -> Iterator[tuple[Function, bool]]:
 
 def _is_step(function: Function) -> bool:
     ends = _STEPS.get(function.name.rpartition(".")[2])
-    bases = () if function.owner is None else function.owner.node.bases
-    return ends is not None and any(last(base).endswith(ends) for base in bases)
+    return ends is not None and any(last(base).endswith(ends) for base in function.bases)
 
 
 def _tests_around(node: ast.AST, function: Function, job: ScriptContext) -> tuple[ast.expr, ...]:

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import msgspec
 
 from distkb.evidence.readers.scripts.collectives import implied
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Guard, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import FLAGS, environment, is_rank
 
 _MIXED = "script.gates-of-two-ranks"

@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword, spreads_keywords
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _TIMEOUT, _UNREAD = "script.timeout-after-group", "script.saved-never-loaded"
 _STATES = frozenset({"PartialState", "AcceleratorState"})
@@ -44,7 +45,7 @@ def _begins(job: ScriptContext) -> Iterator[tuple[Function, Site]]:
     """Yield the calls that make a process group with the timeout that it has by itself."""
     for function, site in job.sites():
         call = site.node
-        spread = any(word.arg is None for word in call.keywords)
+        spread = spreads_keywords(call)
         full = canonical(call.func, function.script)
         is_state = last(call.func) in _STATES and not call.args and not call.keywords
         if is_state or (full == "torch.distributed.init_process_group" and not spread):
@@ -61,7 +62,7 @@ def _by_frameworks(function: Function, told: Site, job: ScriptContext) -> Iterat
     for site in job.project.walk(function).sites:
         call = site.node
         full = canonical(call.func, function.script)
-        spread = any(word.arg is None for word in call.keywords) or not site.where.certain
+        spread = spreads_keywords(call) or not site.where.certain
         if spread or any(part is told.node for part in nodes(call)):
             continue
         is_accelerator = full.startswith("accelerate.") and last(call.func) == "Accelerator"
@@ -101,7 +102,7 @@ def never_loaded(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _may_load(job: ScriptContext) -> bool:
     """Whether anything may bring a state back: a load, an argument to resume from, a name that says so."""
-    if any(_LOADS.search(canonical(site.node.func, function.script)) for function, site in job.sites()):
+    if any(_LOADS.search(canonical(call.func, function.script)) for function, call in job.calls()):
         return True
     return any(re.search(r"(?i)resume|restore|load_state|load_ckpt|checkpoint_path|from_checkpoint", word)
                for word in job.vocabulary)  # fmt: skip

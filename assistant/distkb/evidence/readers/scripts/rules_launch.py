@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk, words
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _FIXED, _PORT = "script.fixed-rank-variable", "script.fixed-master-port"
@@ -124,21 +124,17 @@ def never_destroyed(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     if "__main__" not in job.vocabulary:
         return  # parts of a library: who ends the group is not to be seen here
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) == "torch.distributed.init_process_group":
-                yield hit(_ENDED, function, site.node)
-                return
+    for function, call in job.calls_of("torch.distributed.init_process_group"):
+        yield hit(_ENDED, function, call)
+        return
 
 
 def breakpoints(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield breakpoints at which a rank would wait for someone to type."""
     if not job.is_parallel:
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) in _STOPS:
-                yield hit(_HELD, function, site.node, call=shown(site.node))
+    for function, call in job.calls_of(*_STOPS):
+        yield hit(_HELD, function, call, call=shown(call))
 
 
 def asked(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -171,7 +167,7 @@ def _tested(function: Function, job: ScriptContext) -> set[str]:
 def _run_by_ranks(job: ScriptContext) -> set[int]:
     """Return the functions that ranks run, by identity: those that lead to a call of theirs, and what these call."""
     walk_of = job.project.walk
-    begins = [f for f in job.project.functions if any(last(s.node.func) in _BEGINS for s in walk_of(f).sites)]
+    begins = [f for f in job.project.functions if walk_of(f).calls(*_BEGINS)]
     begins += [f for f in job.project.functions if f.owner is not None and _is_called_back(f)]
     above: dict[int, Function] = {}
     while begins:
@@ -191,8 +187,7 @@ def _run_by_ranks(job: ScriptContext) -> set[int]:
 
 
 def _is_called_back(function: Function) -> bool:
-    bases = () if function.owner is None else function.owner.node.bases
-    return any(last(base).endswith(_CALLED_BACK) for base in bases)
+    return any(last(base).endswith(_CALLED_BACK) for base in function.bases)
 
 
 RULES = (

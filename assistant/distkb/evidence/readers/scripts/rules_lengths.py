@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Made, maker
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_schedule import AWARE, stepped_per_process, steps_once
 
 _FOLLOWED = 4
@@ -171,8 +172,7 @@ def _is_whole(length: ast.Call, function: Function, job: ScriptContext) -> bool:
 
 def cycle_too_short(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield cycles that are built for the rank's batches divided by the number of processes once more."""
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if last(call.func) != "OneCycleLR" or job.mentions("accelerate"):
             continue
         steps = keyword(call, "steps_per_epoch") or keyword(call, "total_steps")

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning
-from distkb.evidence.readers.scripts.names import dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.number_types import LOW, default_at, types_of
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _LOW = "script.low-precision-before-sharding"
 _SHARDED = frozenset({kinds.FSDP1, kinds.FSDP2})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings, setting
 from distkb.evidence.readers.scripts.names import constant, last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _ONE, _TURNS = "script.map-to-one-gpu", "script.layers-take-turns"
 _OVER = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})

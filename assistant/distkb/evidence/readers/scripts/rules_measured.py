@@ -6,14 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, arguments, keyword, positional
 from distkb.evidence.readers.scripts.blocks import head
 from distkb.evidence.readers.scripts.collectives import TOGETHER
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import LOOPED
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, makers, meanings
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk, words
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _DIVIDED = "script.share-divided-by-whole"
 _VIEWS = frozenset({"enumerate", "tqdm", "track", "iter", "list", "trange"})
@@ -111,7 +112,7 @@ def _is_shared_out(over: Meaning, whole: Meaning, job: ScriptContext) -> bool:
         call = made.call
         if not canonical(call.func, made.function.script).endswith("DataLoader"):
             continue
-        data = keyword(call, "dataset") or next(iter(call.args), None)
+        data = argument(call, "dataset", 0)
         if data is None:
             continue
         sampler = keyword(call, "sampler")
@@ -160,8 +161,8 @@ def _is_piece(piece: Meaning, whole: Meaning, job: ScriptContext) -> bool:
         picked, by = value.args[0], value.args[1:]
     elif isinstance(value, ast.Call) and last(value.func) in {"shard", "split_dataset_by_node"}:
         named = value.func.value if isinstance(value.func, ast.Attribute) and last(value.func) == "shard" else None
-        picked = named or next(iter(value.args), None)
-        by = [*value.args, *(word.value for word in value.keywords)]
+        picked = named or positional(value, 0)
+        by = arguments(value)
     if picked is None or not job.origins.depends(by, scope, "rank", "part"):
         return False
     return _is_same((picked, scope), whole, job)

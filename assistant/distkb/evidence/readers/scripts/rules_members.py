@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import has_spread, keyword
 from distkb.evidence.readers.scripts.blocks import LEAVES
 from distkb.evidence.readers.scripts.collectives import TOGETHER, implied
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, has_spread, keyword, last, shown, walk, words
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown, walk, words
 from distkb.evidence.readers.scripts.ranks import assumed, sides
 
 _WITHOUT = "script.group-left-out"

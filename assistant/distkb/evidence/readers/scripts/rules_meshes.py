@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import constant, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import constant, last, shown
 from distkb.evidence.readers.scripts.ranks import environment
 
 _SIZES, _OTHER = "script.mesh-too-large", "script.other-dimension"
@@ -21,8 +22,7 @@ _MODEL = re.compile(r"(?i)^(?:tp|tensor|model|mp|pp|pipe|pipeline|tensor_paralle
 
 def too_large(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield meshes of which one side is the whole world and another one more than one."""
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if last(call.func) not in {"init_device_mesh", "DeviceMesh"} or len(call.args) < 2:
             continue
         sides = call.args[1].elts if isinstance(call.args[1], (ast.Tuple, ast.List)) else []
@@ -51,11 +51,10 @@ def _is_more(node: ast.expr, function: Function, job: ScriptContext) -> bool:
 
 def other_dimension(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield tensor parallelism over the dimension of the data, and data parallelism over that of the model."""
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         name = last(call.func)
         if name == "parallelize_module":
-            mesh, wrong = keyword(call, "device_mesh") or (call.args[1] if len(call.args) > 1 else None), _DATA
+            mesh, wrong = argument(call, "device_mesh", 1), _DATA
         elif name in {"fully_shard", "FullyShardedDataParallel", "FSDP"}:
             mesh, wrong = keyword(call, "mesh") or keyword(call, "device_mesh"), _MODEL
         else:
@@ -91,7 +90,7 @@ def _dimensions(mesh: ast.expr, function: Function, job: ScriptContext) -> list[
     """Return the names of all dimensions of a mesh that is handed over whole."""
     for value, scope in meanings(mesh, function, job.project):
         named = keyword(value, "mesh_dim_names") if isinstance(value, ast.Call) and _makes_mesh(value) else None
-        for names, _ in meanings(named, scope, job.project) if named is not None else ():
+        for names, _ in meanings(named, scope, job.project):
             if isinstance(names, (ast.Tuple, ast.List)):
                 return names.elts
     return []

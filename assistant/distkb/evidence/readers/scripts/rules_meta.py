@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, arguments
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk, words
-from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk, words
+from distkb.evidence.readers.scripts.nodes import nodes, targets_of
 
 _EMPTY, _RAW = "script.meta-without-memory", "script.meta-not-initialised"
 _LOST = "script.meta-buffer-lost"
@@ -54,9 +55,9 @@ def _is_filled(job: ScriptContext) -> bool:
     """Whether any call of the project may give the parameters values."""
     if job.mentions("param_init_fn"):
         return True
-    for function, site in job.sites():
-        name = last(site.node.func)
-        full = canonical(site.node.func, function.script)
+    for function, call in job.calls():
+        name = last(call.func)
+        full = canonical(call.func, function.script)
         if (
             _FILLS.match(name)
             and name not in _OF_TORCH
@@ -119,8 +120,8 @@ def _unsaved(cls: Class, job: ScriptContext) -> Iterator[tuple[ast.expr, str]]:
         call = site.node
         if dotted(call.func) != "self.register_buffer" or len(call.args) < 1:
             continue
-        saved = keyword(call, "persistent") or (call.args[2] if len(call.args) > 2 else None)
-        value = keyword(call, "tensor") or (call.args[1] if len(call.args) > 1 else None)
+        saved = argument(call, "persistent", 2)
+        value = argument(call, "tensor", 1)
         name = constant(call.args[0])
         if constant(saved) is False and isinstance(name, str) and value is not None and constant(value) is not None:
             yield call, name
@@ -156,13 +157,13 @@ def _is_called_later(method: str, cls: Class, job: ScriptContext) -> bool:
 def _sets(node: ast.AST, name: str) -> bool:
     """Whether a node gives an attribute of a name something, or writes into it."""
     if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        targets = targets_of(node)
         return any(isinstance(part, ast.Attribute) and part.attr == name for one in targets for part in nodes(one))
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and name in words(node.func.value):
         return True
-    given = [*node.args, *(word.value for word in node.keywords)]
+    given = arguments(node)
     return last(node.func) in {"register_buffer", "setattr"} and any(constant(one) == name for one in given)
 
 

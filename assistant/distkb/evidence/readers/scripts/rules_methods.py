@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_workers import tried
 from distkb.evidence.readers.scripts.source import Script
 
@@ -52,7 +53,7 @@ def _of_start(script: Script, job: ScriptContext, depth: int) -> Iterator[Way]:
     top = job.project.modules[id(script)]
     for way in _ways_from(top, (), job):
         _, one = way[-1]
-        force = keyword(one.node, "force") or next(iter(one.node.args[1:2]), None)
+        force = argument(one.node, "force", 1)
         if constant(force) is not True and not any(id(site.node) in tried(scope) for scope, site in way):
             yield way
 
@@ -117,18 +118,18 @@ def _asks_first(site: Site) -> bool:
 
 def before_notebook(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield what begins Accelerate or CUDA in the process that then forks the ranks with `notebook_launcher`."""
-    for function, site in job.sites() if job.mentions("notebook_launcher") else ():
-        number = keyword(site.node, "num_processes") or next(iter(site.node.args[2:3]), None)
-        if last(site.node.func) != "notebook_launcher" or number is None or constant(number) == 1:
+    for function, call in job.calls() if job.mentions("notebook_launcher") else ():
+        number = argument(call, "num_processes", 2)
+        if last(call.func) != "notebook_launcher" or number is None or constant(number) == 1:
             continue
         top = job.project.modules[id(function.script)]
         scopes = [function] if function is top else [top, function]
         for scope in scopes:
-            early = (one for one in job.project.walk(scope).sites if scope is not function or one.node is not site.node)
+            early = (one for one in job.project.walk(scope).sites if scope is not function or one.node is not call)
             for one in early:
-                above = scope is not function or one.node.lineno < site.node.lineno
+                above = scope is not function or one.node.lineno < call.lineno
                 if above and one.where.certain and _begins(one.node, scope, job):
-                    yield hit(_BEGUN, scope, one.node, call=shown(one.node), launch=str(site.node.lineno))
+                    yield hit(_BEGUN, scope, one.node, call=shown(one.node), launch=str(call.lineno))
                     return
 
 
@@ -143,9 +144,8 @@ def _begins(call: ast.Call, function: Function, job: ScriptContext, depth: int =
     device = keyword(call, "device") or (call.args[0] if last(call.func) == "to" and call.args else None)
     if str(constant(device)).startswith("cuda"):
         return True
-    target = job.project.target(call, function) if depth < _IMPORTS else None
-    inside = job.project.walk(target).sites if target is not None else ()
-    return target is not None and any(one.where.certain and _begins(one.node, target, job, depth + 1) for one in inside)
+    below = job.project.below(call, function) if depth < _IMPORTS else ()
+    return any(one.where.certain and _begins(one.node, target, job, depth + 1) for target, one in below)
 
 
 RULES = (

@@ -6,21 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.graphs import is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import (
-    WITHOUT_GRADIENTS,
-    canonical,
-    constant,
-    dotted,
-    has_spread,
-    keyword,
-    last,
-    shown,
-    words,
-)
-from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
+from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, canonical, constant, dotted, last, shown, words
+from distkb.evidence.readers.scripts.nodes import nodes, targets_of
 
 _DDP = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
 _NO_WEIGHTS = ("Loss", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Dropout", "Identity", "Flatten", "Pool")
@@ -28,34 +19,29 @@ _NO_WEIGHTS = ("Loss", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Dr
 
 def wrappings(job: ScriptContext) -> Iterator[tuple[Function, ast.Call]]:
     """Yield the calls of DistributedDataParallel."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) in _DDP:
-                yield function, site.node
+    return job.calls_of(*_DDP)
 
 
 def given_to_ddp(job: ScriptContext) -> Iterator[tuple[Function, ast.expr]]:
     """Yield what is wrapped with DDP, be it by Accelerate's `prepare` or a Trainer of Transformers."""
     for function, call in wrappings(job):
         yield from ((function, argument) for argument in call.args[:1])
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "prepare" else None
-            if owner is not None and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.ACCELERATOR:
-                walk = job.project.walk(function)
-                made = ((argument, walk.assigned(dotted(argument), before=call.lineno)) for argument in call.args)
-                yield from ((function, found[-1].value if found else argument) for argument, found in made)
-            elif kinds.kind_of(call, function, job.project, call.lineno) == kinds.HF_TRAINER:
-                model = keyword(call, "model") or next(iter(call.args), None)
-                yield from [(function, model)] if model is not None else []
+    for function, call in job.calls():
+        owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "prepare" else None
+        if owner is not None and kinds.kind_of(owner, function, job.project, call.lineno) == kinds.ACCELERATOR:
+            walk = job.project.walk(function)
+            made = ((argument, walk.assigned(dotted(argument), before=call.lineno)) for argument in call.args)
+            yield from ((function, found[-1].value if found else argument) for argument, found in made)
+        elif kinds.kind_of(call, function, job.project, call.lineno) == kinds.HF_TRAINER:
+            model = argument(call, "model", 0)
+            yield from [(function, model)] if model is not None else []
 
 
 def _finds_unused(job: ScriptContext) -> bool:
     """Whether any wrapping looks for unused parameters, or may do so; Transformers' Trainer does unless it is told."""
     if any(has_spread(call) for _, call in wrappings(job)):
         return True
-    sites = [site.node for function in job.project.functions for site in job.project.walk(function).sites]
+    sites = [call for function, call in job.calls()]
     told = [value for call in sites for name in _UNUSED if (value := keyword(call, name)) is not None]
     by_itself = not told and job.mentions("TrainingArguments")
     return by_itself or any(constant(value) is not False for value in told)
@@ -84,8 +70,8 @@ def never_called(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _wrapped(job: ScriptContext) -> Iterator[Class]:
     """Yield the project's classes of which an object is given to DDP."""
     seen: set[int] = set()
-    for function, argument in given_to_ddp(job):
-        value = _making(argument, function, job)
+    for function, model in given_to_ddp(job):
+        value = _making(model, function, job)
         if isinstance(value, ast.Call):
             found = job.project.class_named(value.func, function.script)
             if found is not None and "forward" in found.methods and id(found) not in seen:
@@ -180,7 +166,7 @@ _LOOKS = ("ddp_find_unused_parameters_true", "static_graph", "fully_shard", "Ful
 
 def _told_unused(job: ScriptContext) -> bool:
     """Whether anything says that parameters may stay unused."""
-    told = [value for _, site in job.sites() for name in _UNUSED if (value := keyword(site.node, name)) is not None]
+    told = [value for _, call in job.calls() for name in _UNUSED if (value := keyword(call, name)) is not None]
     return any(constant(value) is not False for value in told) or any(has_spread(call) for _, call in wrappings(job))
 
 
@@ -203,7 +189,7 @@ def past_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield forwards of the model itself, and not of the DDP around it, whose result is trained on."""
     for function in job.project.functions:
         walk = job.project.walk(function)
-        if not any(last(site.node.func) == "backward" for site in walk.sites):
+        if not walk.calls("backward"):
             continue
         bare = _bare_names(function, job)
         unwrapped = {a.target for a in walk.assignments if _unwraps(a.value, function, job, a.line)}
@@ -300,7 +286,7 @@ def set_on_the_wrapper(job: ScriptContext) -> Iterator[ScriptFinding]:
         for node in nodes(function.node):
             if not isinstance(node, (ast.Assign, ast.AugAssign)):
                 continue
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            for target in targets_of(node):
                 if not isinstance(target, ast.Attribute) or target.attr in _OF_DDP or target.attr not in read:
                     continue
                 if kinds.kind_of(target.value, function, job.project, node.lineno) in _WRAPPED:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import keyword, spreads_keywords
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import constant, dotted, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.written_names import numbered_names
 
 _SORTED = "script.checkpoints-sorted-as-text"
@@ -111,7 +112,7 @@ def _is_by_letters(call: ast.Call) -> bool:
     """Whether a call sorts by the names as texts."""
     key = keyword(call, "key")
     if key is None or constant(key) is None:
-        return not any(word.arg is None for word in call.keywords)
+        return not spreads_keywords(call)
     if isinstance(key, ast.Lambda):
         body = key.body
         return last(body.func if isinstance(body, ast.Call) else body) in _AS_TEXT

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown, words
-from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import constant, dotted, last, shown, words
+from distkb.evidence.readers.scripts.nodes import nodes, targets_of
 
 _SEED = "script.one-seed-for-all"
 _SEEDED = frozenset({"manual_seed", "default_rng", "RandomState", "Random"})
@@ -48,7 +49,7 @@ def _is_set_by_rank(job: ScriptContext) -> bool:
     """Whether something under the name of a seed is put together with the rank's number."""
     for node in (node for script in job.project.scripts for node in script.nodes):
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            targets = targets_of(node)
             if any("seed" in word.lower() for target in targets for word in words(target)) and _is_of_rank(node.value):
                 return True
         elif isinstance(node, ast.Call) and last(node.func) in {"replace", "setattr", "update", "merge", "evolve"}:

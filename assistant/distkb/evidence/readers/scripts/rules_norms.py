@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, keyword, positional
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, made_by, setting
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_forwards import has_norm
 from distkb.evidence.readers.scripts.rules_model import given_to_ddp, wrappings
 from distkb.evidence.readers.scripts.rules_unused import models
@@ -32,7 +33,7 @@ def _has_norms(job: ScriptContext) -> bool:
         return True
     for function, given in given_to_ddp(job):
         for full, call, _ in made_by(given, function, job.project):
-            chosen = constant(next(iter(call.args), None))
+            chosen = constant(positional(call, 0))
             name = full.rpartition(".")[2]
             named = chosen if name in {"create_model", "get_model"} and isinstance(chosen, str) else name
             if (full.startswith("torchvision.models.") or named is chosen) and _NETS.match(named):
@@ -56,19 +57,17 @@ def few_samples(job: ScriptContext) -> Iterator[ScriptFinding]:
     loads = job.mentions("DataLoader") and not job.mentions(*_SYNCED, "FrozenBatchNorm2d")
     if not loads or not _has_norms(job):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if last(call.func) != "DataLoader":
-                continue
-            size = keyword(call, "batch_size") or (call.args[1] if len(call.args) > 1 else None)
-            trains = keyword(call, "shuffle") is not None or keyword(call, "sampler") is not None
-            held_out = any(re.search(r"(?i)val|test|eval", word) for word in words(call) | {function.name})
-            if size is None or not trains or held_out or constant(keyword(call, "shuffle")) is False:
-                continue
-            sizes = [value for value in literals(size, function, job.project) if isinstance(value, int)]
-            if sizes and max(sizes) <= _FEW_SAMPLES:
-                yield hit(_FEW, function, call, size=str(max(sizes)))
+    for function, call in job.calls():
+        if last(call.func) != "DataLoader":
+            continue
+        size = argument(call, "batch_size", 1)
+        trains = keyword(call, "shuffle") is not None or keyword(call, "sampler") is not None
+        held_out = any(re.search(r"(?i)val|test|eval", word) for word in words(call) | {function.name})
+        if size is None or not trains or held_out or constant(keyword(call, "shuffle")) is False:
+            continue
+        sizes = [value for value in literals(size, function, job.project) if isinstance(value, int)]
+        if sizes and max(sizes) <= _FEW_SAMPLES:
+            yield hit(_FEW, function, call, size=str(max(sizes)))
 
 
 def on_some_ranks(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -122,11 +121,10 @@ def on_cpu(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield SyncBatchNorm in a project whose only group is Gloo's and that knows no GPU."""
     if not job.mentions("convert_sync_batchnorm", "SyncBatchNorm") or job.mentions("cuda", "nccl", "is_available"):
         return
-    for function in job.project.functions if job.mentions("gloo") else ():
-        for site in job.project.walk(function).sites:
-            if last(site.node.func) in {"convert_sync_batchnorm", "SyncBatchNorm"}:
-                yield hit(_CPU, function, site.node, call=shown(site.node.func))
-                return
+    for function, call in job.calls() if job.mentions("gloo") else ():
+        if last(call.func) in {"convert_sync_batchnorm", "SyncBatchNorm"}:
+            yield hit(_CPU, function, call, call=shown(call.func))
+            return
 
 
 RULES = (

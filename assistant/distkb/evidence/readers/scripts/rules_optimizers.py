@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Assignment, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
 _EARLY, _LIST = "script.optimizer-before-sharding", "script.parameters-listed-before-sharding"
@@ -53,7 +54,7 @@ def _model(event: Event) -> str:
 
 def listed_first(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield lists of a model's parameters, written down before it is sharded, that are used after it."""
-    if not job.project.has_sharded:
+    if not job.project.declared.has_sharded:
         return
     for function in job.project.functions:
         walk = job.project.walk(function)
@@ -70,7 +71,7 @@ def listed_first(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def kept_first(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield objects that keep the parameters of a model from before it is sharded, and are used after it."""
-    for function in job.project.functions if job.project.has_sharded else ():
+    for function in job.project.functions if job.project.declared.has_sharded else ():
         walk = job.project.walk(function)
         for made in walk.assignments:
             call = made.value
@@ -102,7 +103,7 @@ def _kept(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | 
         name = next((name for name in names if name in init.parameters), None)
         if name is not None:
             at = init.parameters.index(name) - 1
-            given = keyword(call, name) or next(iter(call.args[at : at + 1]), None)
+            given = argument(call, name, at)
             return given if given is not None and dotted(given) else None
     return None
 

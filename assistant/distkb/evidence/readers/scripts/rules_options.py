@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.made import Meaning, meanings, setting
+from distkb.evidence.readers.scripts.made import meanings, setting
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _TWICE, _MAYBE = "script.option-given-twice", "script.option-may-be-given-twice"
 _OF_PLUGINS = {"checkpoint_io": "CheckpointIO", "precision_plugin": "Precision", "cluster_environment": "Environment"}
@@ -31,15 +31,15 @@ def given_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield trainers of Lightning that are told one thing in two places, at which they stop."""
     if not job.mentions("lightning", "pytorch_lightning", "lightning_fabric"):
         return
-    for function, site in job.sites():
-        if kinds.kind_of(site.node, function, job.project) not in {kinds.PL_TRAINER, kinds.FABRIC}:
+    for function, call in job.calls():
+        if kinds.kind_of(call, function, job.project) not in {kinds.PL_TRAINER, kinds.FABRIC}:
             continue
-        if not canonical(site.node.func, function.script).endswith(("Trainer", "Fabric")):
+        if not canonical(call.func, function.script).endswith(("Trainer", "Fabric")):
             continue
-        for one, other in _pairs(site.node, function, job):
+        for one, other in _pairs(call, function, job):
             sure = one.certain and other.certain
             found = hit(
-                _TWICE if sure else _MAYBE, function, site.node, one=shown(one.node), other=shown(other.node),
+                _TWICE if sure else _MAYBE, function, call, one=shown(one.node), other=shown(other.node),
                 one_line=str(one.node.lineno), other_line=str(other.node.lineno),
             )  # fmt: skip
             more = ((one.function.script, one.node.lineno), (other.function.script, other.node.lineno))
@@ -96,7 +96,7 @@ def _values(
 def _elements(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[_Given]:
     """Yield the plugins that a trainer gets: one, those of a list, and those that are appended to the list."""
     value = setting(call, "plugins", function, job.project)
-    found: list[Meaning] = [] if value is None else list(meanings(value, function, job.project))[:_MOST]
+    found = list(meanings(value, function, job.project))[:_MOST]
     for node, scope in found:
         if isinstance(node, ast.Call):
             yield _Given(node, scope, len(found) == 1)

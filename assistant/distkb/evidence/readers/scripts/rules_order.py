@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, arguments, keyword
 from distkb.evidence.readers.scripts.collectives import TOGETHER, is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by
-from distkb.evidence.readers.scripts.names import canonical, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, last, names_in, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.parts import SHARDS, is_unit, picked_parts
-from distkb.evidence.readers.scripts.project import Function
 
 _SET, _THREAD = "script.collective-over-set", "script.collective-in-thread"
 _NUMBERED, _PARTS = "script.numbered-by-set", "script.parts-over-set"
@@ -29,7 +30,7 @@ _WRITES = frozenset({"str", "hex", "format"})
 def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives that are called once for each element of a set, which each process orders in its own way."""
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+    for event in job.events("loop"):
         source = event.source
         if source is None or id(event.node) in told or of_numbers(source):
             continue
@@ -46,7 +47,7 @@ def parts_over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions("PYTHONHASHSEED") or not job.mentions(*SHARDS):
         return
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+    for event in job.events("loop"):
         source, node = event.source, event.node
         if source is None or id(node) in told or of_numbers(source):
             continue
@@ -68,7 +69,7 @@ def numbered(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions("PYTHONHASHSEED") or not job.is_parallel:
         return
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+    for event in job.events("loop"):
         source, node = event.source, event.node
         if source is None or event.somewhere or id(node) in told or of_numbers(source):
             continue
@@ -104,7 +105,7 @@ def _listing(node: ast.expr, function: Function, job: ScriptContext, depth: int)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         return _listing(node.generators[0].iter, function, job, depth + 1)
     if isinstance(node, (ast.Name, ast.Attribute)) and depth < _DEPTH:
-        if any(last(site.node.func) == "sort" for site in job.project.walk(function).sites):
+        if job.project.walk(function).calls("sort"):
             return None
         value = job.project.single(node, function)
         return None if value is None else _listing(value, function, job, depth + 1)
@@ -129,7 +130,7 @@ def _numbers(node: ast.AST) -> bool:
         for p in nodes(part)
         if isinstance(p, ast.Assign) and isinstance(p.targets[0], ast.Subscript)
     ]
-    named = {name.id for name in nodes(node.target) if isinstance(name, ast.Name)}
+    named = names_in(node.target)
     if counted:
         return any(isinstance(one.value, ast.Name) and one.value.id in named for one in stored)
     return any(isinstance(one.value, ast.Call) and last(one.value.func) == "len" for one in stored)
@@ -160,7 +161,7 @@ def turned(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _together(call: ast.Call, targets: set[str], function: Function, job: ScriptContext) -> bool:
     """Whether a call gives an element to a collective of several ranks, not to one of its peers."""
-    given = [*call.args, *(word.value for word in call.keywords)]
+    given = arguments(call)
     used = any(isinstance(part, ast.Name) and part.id in targets for one in given for part in nodes(one))
     return used and last(call.func) not in _TO_PEERS and _communicates(call, function, job, _DEPTH)
 
@@ -227,9 +228,8 @@ def _communicates(call: ast.Call, function: Function, job: ScriptContext, depth:
     """Whether a call is a collective or runs one, of whichever group."""
     if is_operation(call, function):
         return True
-    target = job.project.target(call, function) if depth < _DEPTH else None
-    sites = () if target is None else job.project.walk(target).sites
-    return target is not None and any(_communicates(site.node, target, job, depth + 1) for site in sites)
+    below = job.project.below(call, function) if depth < _DEPTH else ()
+    return any(_communicates(site.node, target, job, depth + 1) for target, site in below)
 
 
 def salted_hash(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -305,7 +305,7 @@ def _beside(job: ScriptContext) -> Iterator[tuple[Function, str]]:
     for function, site in job.sites():
         call, named = site.node, None
         if canonical(call.func, function.script) in {"threading.Thread", "threading.Timer"}:
-            named = keyword(call, "target") or next(iter(call.args[1:2]), None)
+            named = argument(call, "target", 1)
         elif last(call.func) == "submit" and isinstance(call.func, ast.Attribute) and call.args:
             pools = made_by(call.func.value, function, job.project)
             named = call.args[0] if any(name.endswith("ThreadPoolExecutor") for name, _, _ in pools) else None
@@ -313,8 +313,8 @@ def _beside(job: ScriptContext) -> Iterator[tuple[Function, str]]:
         if target is not None and named is not None:
             yield target, shown(named)
     for one in job.project.functions:
-        bases = one.owner.node.bases if one.owner is not None and one.name.endswith(".run") else []
-        if any(canonical(base, one.script) in {"threading.Thread", "threading.Timer"} for base in bases):
+        is_thread = any(canonical(base, one.script) in {"threading.Thread", "threading.Timer"} for base in one.bases)
+        if is_thread and one.name.endswith(".run"):
             yield one, one.name
 
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import PARAMETERS
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.graphs import is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import maker
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown
-from distkb.evidence.readers.scripts.project import Function
 
 _OUTSIDE = "script.parameters-outside-ddp"
 _WRAPS = frozenset({"prepare", "prepare_model", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard",
@@ -41,8 +41,7 @@ def outside(job: ScriptContext) -> Iterator[ScriptFinding]:
     if job.mentions("all_reduce", "reduce") and job.mentions("grad"):
         return
     wrapped = _wrapped(job)
-    for function, site in job.sites() if wrapped else ():
-        call = site.node
+    for function, call in job.calls() if wrapped else ():
         if kinds.kind_of(call, function, job.project, call.lineno) != kinds.OPTIMIZER:
             continue
         owner = job.project.owner_of(function)
@@ -59,8 +58,7 @@ def outside(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _wrapped(job: ScriptContext) -> set[str]:
     """Return the names of everything that is given to a wrapper or to `prepare`, or that one gives back."""
     found: set[str] = set()
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if canonical(call.func, function.script).rpartition(".")[2] not in _WRAPS:
             continue
         found |= {dotted(_behind(one)) for one in call.args}

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import keyword, positional, receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import LOOPED, Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import children, nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _OVER = "script.input-written-over"
 _READS = re.compile(
@@ -47,19 +48,18 @@ def written_over(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield writes, made at every start, of what was read from the same path and changed meanwhile."""
     if not job.is_parallel:
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            written = _written(site, function)
-            if written is None or site.where.loops or not _is_at_every_start(site, function, job, 0):
-                continue
-            path, value = written
-            texts = _texts(path, function, job)
-            for read in _behind(value, function, job, value.lineno, 0):
-                source = _path(read.call)
-                if read.changed and source is not None and texts & _texts(source, read.function, job):
-                    yield hit(_OVER, function, site.node, call=shown(site.node.func), path=shown(path),
-                              read=shown(read.call), read_line=str(read.call.lineno))  # fmt: skip
-                    break
+    for function, site in job.sites():
+        written = _written(site, function)
+        if written is None or site.where.loops or not _is_at_every_start(site, function, job, 0):
+            continue
+        path, value = written
+        texts = _texts(path, function, job)
+        for read in _behind(value, function, job, value.lineno, 0):
+            source = _path(read.call)
+            if read.changed and source is not None and texts & _texts(source, read.function, job):
+                yield hit(_OVER, function, site.node, call=shown(site.node.func), path=shown(path),
+                          read=shown(read.call), read_line=str(read.call.lineno))  # fmt: skip
+                break
 
 
 def _written(site: Site, function: Function) -> tuple[ast.expr, ast.expr] | None:
@@ -84,7 +84,7 @@ def _is_at_every_start(site: Site, function: Function, job: ScriptContext, depth
 
 
 def _path(read: ast.Call) -> ast.expr | None:
-    return next(iter(read.args), None)
+    return positional(read, 0)
 
 
 def _texts(path: ast.expr, function: Function, job: ScriptContext) -> set[tuple[str, int]]:
@@ -93,7 +93,7 @@ def _texts(path: ast.expr, function: Function, job: ScriptContext) -> set[tuple[
     for value, scope in meanings(path, function, job.project):
         opened = isinstance(value, ast.Call) and last(value.func) == "open"
         if isinstance(value, ast.Call) and opened:
-            inside = value.func.value if isinstance(value.func, ast.Attribute) else next(iter(value.args), None)
+            inside = receiver(value) or positional(value, 0)
             found |= _texts(inside, scope, job) if inside is not None else set()
         else:
             found.add((shown(value), 0 if isinstance(value, ast.Constant) else id(scope)))

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, names_in, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _STATE, _READ = "script.state-of-partitioned", "script.weight-of-partitioned"
 _TWO, _MAP = "script.two-models-one-engine", "script.map-with-sharding"
@@ -25,14 +26,14 @@ _SEVERAL = 2
 
 def state(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield states that are taken from the module inside of an engine whose parameters are partitioned."""
-    if not job.project.has_third_stage or job.mentions(*_GATHERS):
+    if not job.project.declared.has_third_stage or job.mentions(*_GATHERS):
         return
-    for function, site in job.sites():
-        named = site.node.func
-        if not isinstance(named, ast.Attribute) or named.attr not in _SAVES or keyword(site.node, "state_dict"):
+    for function, call in job.calls():
+        named = call.func
+        if not isinstance(named, ast.Attribute) or named.attr not in _SAVES or keyword(call, "state_dict"):
             continue
-        if _is_engine(named.value, function, job, site.node.lineno):
-            yield hit(_STATE, function, site.node, call=shown(named))
+        if _is_engine(named.value, function, job, call.lineno):
+            yield hit(_STATE, function, call, call=shown(named))
 
 
 def _is_engine(node: ast.expr, function: Function, job: ScriptContext, line: int, depth: int = 0) -> bool:
@@ -48,7 +49,7 @@ def _is_engine(node: ast.expr, function: Function, job: ScriptContext, line: int
 
 def weights(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield computations with the parameters of an engine whose parameters are partitioned, outside of a gather."""
-    if not job.project.has_third_stage or job.mentions(*_GATHERS):
+    if not job.project.declared.has_third_stage or job.mentions(*_GATHERS):
         return
     for function in job.project.functions:
         for node in nodes(function.node):
@@ -59,7 +60,7 @@ def weights(job: ScriptContext) -> Iterator[ScriptFinding]:
                 continue
             if not _is_engine(named.value, function, job, node.iter.lineno):
                 continue
-            taken = {part.id for part in nodes(node.target) if isinstance(part, ast.Name)}
+            taken = names_in(node.target)
             used = next((call for call in _calls(function.node) if _computes(call, taken)), None)
             if used is not None:
                 yield hit(_READ, function, used, weight=shown(used), model=shown(named.value))
@@ -85,17 +86,16 @@ def _computes(call: ast.Call, names: set[str]) -> bool:
 
 def averaged(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield averages that a callback makes of the parameters of a model which Lightning shards over the ranks."""
-    told = (constant(keyword(site.node, "strategy")) for _, site in job.sites() if last(site.node.func) == "Trainer")
+    told = (constant(keyword(call, "strategy")) for _, call in job.calls() if last(call.func) == "Trainer")
     named = job.mentions("FSDPStrategy") or any(name in {"deepspeed_stage_3", "fsdp"} for name in told)
     for function in job.project.functions if named and not job.mentions(*_GATHERS, "summon_full_params") else ():
-        bases = () if function.owner is None else function.owner.node.bases
-        if not any(last(base).endswith(("Callback", "WeightAveraging")) for base in bases):
+        if not any(last(base).endswith(("Callback", "WeightAveraging")) for base in function.bases):
             continue
         for node in nodes(function.node):
             if not isinstance(node, (ast.For, ast.comprehension)) or not isinstance(node.iter, ast.Call):
                 continue
             if "pl_module" in words(node.iter) and words(node.iter) & {"parameters", "named_parameters", "state_dict"}:
-                taken = {part.id for part in nodes(node.target) if isinstance(part, ast.Name)}
+                taken = names_in(node.target)
                 if any(_computes(call, taken) or _averages(call, taken) for call in _calls(function.node)):
                     yield hit(_AVERAGE, function, node.iter, over=shown(node.iter))
                     break
@@ -108,10 +108,9 @@ def _averages(call: ast.Call, names: set[str]) -> bool:
 
 def two_models(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield several models or optimizers that meet one engine: in one `prepare`, or from `configure_optimizers`."""
-    plugins = [site.node for _, site in job.sites() if last(site.node.func) == "DeepSpeedPlugin"]
-    called = {dotted(site.node.func) for _, site in job.sites()} - {""}
-    for function, site in job.sites() if len(plugins) == 1 else ():
-        call = site.node
+    plugins = [call for _, call in job.calls() if last(call.func) == "DeepSpeedPlugin"]
+    called = {dotted(call.func) for _, call in job.calls()} - {""}
+    for function, call in job.calls() if len(plugins) == 1 else ():
         if last(call.func) != "prepare":
             continue
         found = [one for one in call.args if _is_optimizer(one, function, job, call.lineno)]
@@ -119,7 +118,7 @@ def two_models(job: ScriptContext) -> Iterator[ScriptFinding]:
         several = found if len(found) >= _SEVERAL else models
         if len(several) >= _SEVERAL:
             yield hit(_TWO, function, call, call=shown(call.func), several=", ".join(map(shown, several)))
-    if not any(_is_deepspeed(site.node) for _, site in job.sites()):
+    if not any(_is_deepspeed(call) for _, call in job.calls()):
         return
     for function in job.project.functions:
         if not function.name.endswith(".configure_optimizers"):
@@ -147,11 +146,10 @@ def _is_deepspeed(call: ast.Call) -> bool:
 
 def mapped(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that are loaded by a map of devices and then sharded over the ranks."""
-    third = job.project.has_third_stage
-    if not third and not job.project.has_sharding_plugin:
+    third = job.project.declared.has_third_stage
+    if not third and not job.project.declared.has_sharding_plugin:
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         full = canonical(call.func, function.script)
         if last(call.func) != "from_pretrained" or not full.rpartition(".")[0].rpartition(".")[2].startswith(
             "AutoModel"
@@ -165,10 +163,9 @@ def mapped(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def apart(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield optimizers that `prepare` gets behind their model, of whose whole parameters they were made before."""
-    if not job.project.has_sharding_plugin and not job.mentions("DeepSpeedPlugin"):
+    if not job.project.declared.has_sharding_plugin and not job.mentions("DeepSpeedPlugin"):
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if last(call.func) != "prepare" or not call.args:
             continue
         held = [_is_optimizer(one, function, job, call.lineno) for one in call.args]

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.rules_wrappers import OF_MODULES
 
 _PAST = "script.forward-past-ddp"
@@ -47,8 +47,7 @@ def _called_on(site: Site) -> str:
 
 def _unwrapped_in_loss(function: Function) -> set[str]:
     """Return the names of the bare model in the loss of a Trainer: `model.module`, or the model where there is none."""
-    bases = () if function.owner is None else function.owner.node.bases
-    if not function.name.endswith(_LOSSES) or not any(last(base).endswith("Trainer") for base in bases):
+    if not function.name.endswith(_LOSSES) or not any(last(base).endswith("Trainer") for base in function.bases):
         return set()
     found: set[str] = set()
     for node in nodes(function.node):
@@ -78,7 +77,7 @@ def _is_bare(value: ast.expr, owner: Class, job: ScriptContext) -> bool:
 
 def _is_trained(function: Function, job: ScriptContext, depth: int) -> bool:
     """Whether a method makes a backward, or one that calls it does."""
-    if any(last(site.node.func) == "backward" for site in job.project.walk(function).sites):
+    if job.project.walk(function).calls("backward"):
         return True
     callers = job.project.callers(function) if depth < _DEPTH else ()
     return any(

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.collectives import PARAMETERS
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import COMPREHENSIONS, constant, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _PIECES = "script.dimension-of-piece"
 _VIEWS = frozenset({"items", "values", "copy"})

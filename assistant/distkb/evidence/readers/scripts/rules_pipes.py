@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import arguments, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, words, words_of
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, words, words_of
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _FULL = "script.pipe-not-emptied"
 _WAITS_AT_ONCE = frozenset({"subprocess.call", "subprocess.check_call"})
@@ -35,21 +36,20 @@ class _Use(msgspec.Struct, frozen=True, eq=False):
 
 def not_emptied(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield ranks that are started with pipes of which some are not read until another process has ended."""
-    for function in job.project.functions if job.mentions("PIPE") else ():
-        for site in job.project.walk(function).sites:
-            call, full = site.node, canonical(site.node.func, function.script)
-            pipes = [name for name in ("stdout", "stderr") if _is_pipe(keyword(call, name), function, job)]
-            if not pipes or full not in _WAITS_AT_ONCE | {"subprocess.Popen"}:
-                continue
-            launches = bool(_said(call, function, job) & _LAUNCHERS)
-            if full in _WAITS_AT_ONCE:
-                use: _Use | None = _Use(function, call) if launches else None
-            else:
-                use = _one_by_one(call, function, job) or (_late(call, pipes, function) if launches else None)
-            if use is not None:
-                values = {"call": shown(call.func), "pipe": pipes[-1], "read": shown(use.node)}
-                found = hit(_FULL, function, call, **values, read_line=str(use.node.lineno))
-                yield msgspec.structs.replace(found, more=((use.function.script, use.node.lineno),))
+    for function, site in job.sites() if job.mentions("PIPE") else ():
+        call, full = site.node, canonical(site.node.func, function.script)
+        pipes = [name for name in ("stdout", "stderr") if _is_pipe(keyword(call, name), function, job)]
+        if not pipes or full not in _WAITS_AT_ONCE | {"subprocess.Popen"}:
+            continue
+        launches = bool(_said(call, function, job) & _LAUNCHERS)
+        if full in _WAITS_AT_ONCE:
+            use: _Use | None = _Use(function, call) if launches else None
+        else:
+            use = _one_by_one(call, function, job) or (_late(call, pipes, function) if launches else None)
+        if use is not None:
+            values = {"call": shown(call.func), "pipe": pipes[-1], "read": shown(use.node)}
+            found = hit(_FULL, function, call, **values, read_line=str(use.node.lineno))
+            yield msgspec.structs.replace(found, more=((use.function.script, use.node.lineno),))
 
 
 def _is_pipe(node: ast.expr | None, function: Function, job: ScriptContext) -> bool:
@@ -62,7 +62,7 @@ def _is_pipe(node: ast.expr | None, function: Function, job: ScriptContext) -> b
 def _said(call: ast.Call, function: Function, job: ScriptContext) -> set[str]:
     """Return the words of a call, and of what its arguments' names stand for."""
     found = words(call)
-    for given in (*call.args, *(word.value for word in call.keywords)):
+    for given in arguments(call):
         for node in (node for node in nodes(given) if isinstance(node, ast.Name)):
             value = job.project.single(node, function)
             found |= words(value) if value is not None else set()

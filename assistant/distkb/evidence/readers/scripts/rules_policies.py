@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword, receiver
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, literals, meanings, setting
-from distkb.evidence.readers.scripts.names import canonical, constant, has_spread, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _SIZE, _ABSENT = "script.size-policy-too-large", "script.policy-class-absent"
 _NAMED = "script.policy-name-absent"
@@ -40,7 +41,7 @@ def by_size(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     for function, call, cls in _wrappings(job):
         policy = setting(call, "auto_wrap_policy", function, job.project)
-        for made, scope in meanings(policy, function, job.project) if policy is not None else ():
+        for made, scope in meanings(policy, function, job.project):
             least = _threshold(made, scope, job)
             if least >= _DEFAULT and _lists(cls, job):
                 values = {"policy": shown(made), "least": f"{least:,}", "model": cls.name}
@@ -93,7 +94,7 @@ def absent(job: ScriptContext) -> Iterator[ScriptFinding]:
         return
     for function, call, cls in _wrappings(job):
         policy = setting(call, "auto_wrap_policy", function, job.project)
-        for made, scope in meanings(policy, function, job.project) if policy is not None else ():
+        for made, scope in meanings(policy, function, job.project):
             named = list(_classes(made, scope, job))
             if named and all(_is_absent(one, cls, job) for one in named):
                 values = {"policy": shown(made), "named": ", ".join(shown(one) for one, _ in named)}
@@ -106,7 +107,7 @@ def absent(job: ScriptContext) -> Iterator[ScriptFinding]:
         over = loop.iter if isinstance(loop, ast.For) else None
         if not isinstance(over, ast.Call) or last(over.func) not in {"modules", "named_modules", "children"}:
             continue
-        model = over.func.value if isinstance(over.func, ast.Attribute) else None
+        model = receiver(over)
         found = None if model is None else kinds.model_class(model, function, job.project)
         kind = (
             test.args[1] if isinstance(test, ast.Call) and last(test.func) == "isinstance" and test.args[1:] else None
@@ -125,12 +126,11 @@ def _classes(made: ast.expr, function: Function, job: ScriptContext) -> Iterator
     by_layer = last(made.func) == "partial" and made.args and last(made.args[0]) == "transformer_auto_wrap_policy"
     given = keyword(made, "transformer_layer_cls") if by_layer else None
     if last(made.func) == "ModuleWrapPolicy":
-        given = keyword(made, "module_classes") or next(iter(made.args), None)
-    if given is not None:
-        yield from _named(given, function, job)
+        given = argument(made, "module_classes", 0)
+    yield from _named(given, function, job)
 
 
-def _named(given: ast.expr, function: Function, job: ScriptContext) -> Iterator[Meaning]:
+def _named(given: ast.expr | None, function: Function, job: ScriptContext) -> Iterator[Meaning]:
     for value, scope in meanings(given, function, job.project):
         each = value.elts if isinstance(value, (ast.Set, ast.Tuple, ast.List)) else [value]
         yield from ((one, scope) for one in each)
@@ -152,13 +152,13 @@ def _is_absent(named: Meaning, model: Class, job: ScriptContext) -> bool:
 
 def _is_handed(name: str, own: Class | None, job: ScriptContext) -> bool:
     """Whether code outside of classes uses a class other than to ask for it or to name it in a policy."""
-    for function, site in job.sites():
-        if function.owner is own is not None or last(site.node.func) in {"isinstance", "ModuleWrapPolicy", "partial"}:
+    for function, call in job.calls():
+        if function.owner is own is not None or last(call.func) in {"isinstance", "ModuleWrapPolicy", "partial"}:
             continue
         outside = function.owner is None
-        if outside and (last(site.node.func) == name or any(last(one) == name for one in site.node.args)):
+        if outside and (last(call.func) == name or any(last(one) == name for one in call.args)):
             return True
-        if outside and any(last(word.value) == name for word in site.node.keywords):
+        if outside and any(last(word.value) == name for word in call.keywords):
             return True
     return False
 
@@ -171,9 +171,9 @@ def names_absent(job: ScriptContext) -> Iterator[ScriptFinding]:
         canonical(n, s).rpartition(".")[2] for s in job.project.scripts for n in s.nodes if isinstance(n, ast.Call)
         for n in [n.func]
     }  # fmt: skip
-    for function, site in job.sites():
+    for function, call in job.calls():
         for name in _NAMES:
-            given = setting(site.node, name, function, job.project)
+            given = setting(call, name, function, job.project)
             for value, scope in _named(given, function, job) if given is not None else ():
                 text = constant(value)
                 missing = [one for one in str(text).split(",") if one not in known] if isinstance(text, str) else []

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import assumed, sides
 
 _PORT = "script.port-of-its-own"
@@ -83,12 +84,12 @@ def _is_single(job: ScriptContext) -> bool:
 
 def _started(job: ScriptContext) -> Iterator[Function]:
     """Yield the functions that the script itself starts as processes."""
-    for function, site in job.sites():
-        name = last(site.node.func)
+    for function, call in job.calls():
+        name = last(call.func)
         if name not in _STARTS:
             continue
-        named = keyword(site.node, "target") or keyword(site.node, "fn") or keyword(site.node, "function")
-        named = named or (site.node.args[0] if site.node.args and name != "Process" else None)
+        named = keyword(call, "target") or keyword(call, "fn") or keyword(call, "function")
+        named = named or (call.args[0] if call.args and name != "Process" else None)
         target = None if named is None else job.project.referred(named, function)
         if target is not None:
             yield target
@@ -163,7 +164,7 @@ def _is_own(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     if full == "os.getpid" or last(call.func) == "getsockname" or _FREE.search(last(call.func)):
         return True
     drawn = _DRAWS.match(full) is not None
-    return drawn and not any(_SEEDS.search(canonical(site.node.func, f.script)) for f, site in job.sites())
+    return drawn and not any(_SEEDS.search(canonical(call.func, f.script)) for f, call in job.calls())
 
 
 RULES = (ScriptRule(ids=(_PORT,), check=own_port),)

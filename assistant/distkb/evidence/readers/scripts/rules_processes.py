@@ -6,12 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, arguments, keyword, receiver, spreads_keywords
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _NO_DEVICE, _LATE = "script.no-device-set", "script.device-set-late"
@@ -46,7 +47,7 @@ def no_device(job: ScriptContext) -> Iterator[ScriptFinding]:
     if "nccl" not in backends or job.mentions(*_FRAMEWORKS):
         return
     if not job.mentions(*_CHOOSES):
-        found = [(f, s) for f in job.project.functions for s in job.project.walk(f).sites if _goes_to_cuda(s, f, job)]
+        found = [(f, s) for f, s in job.sites() if _goes_to_cuda(s, f, job)]
         if found and not _numbered(job):
             function, site = found[0]
             yield hit(_NO_DEVICE, function, site.node, call=shown(site.node))
@@ -70,15 +71,14 @@ def _is_bound(job: ScriptContext) -> bool:
 
 
 def _groups(job: ScriptContext) -> Iterator[tuple[Function, Site]]:
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) == _BEGINS:
-                yield function, site
+    for function, site in job.sites():
+        if canonical(site.node.func, function.script) == _BEGINS:
+            yield function, site
 
 
 def _backend(call: ast.Call, job: ScriptContext) -> list[object]:
     """Return the backends that a group may have, as far as they are written out."""
-    given = keyword(call, "backend") or next(iter(call.args), None)
+    given = argument(call, "backend", 0)
     function = next((f for f, site in _groups(job) if site.node is call), None)
     return literals(given, function, job.project) if given is not None and function is not None else []
 
@@ -140,26 +140,23 @@ def surely_called(
     """Return the calls of some names that a call surely makes, itself or in the functions of the project it runs."""
     if canonical(site.node.func, function.script) in names:
         return [(function, site)]
-    target = job.project.target(site.node, function) if depth < 3 else None
-    if target is None:
-        return []
-    inside = [one for one in job.project.walk(target).sites if one.where.certain and not one.where.loops]
-    return [made for one in inside for made in surely_called(one, target, job, names, depth + 1)]
+    below = job.project.below(site.node, function) if depth < 3 else []
+    inside = [(target, one) for target, one in below if one.where.certain and not one.where.loops]
+    return [made for target, one in inside for made in surely_called(one, target, job, names, depth + 1)]
 
 
 def never_made(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield the sampler of a rank that takes its number from the launcher, trains, and never joins a group."""
     if job.mentions(*_JOINS, *_FRAMEWORKS, "xla", "hvd") or not job.mentions("backward"):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if last(site.node.func) != "DistributedSampler":
-                continue
-            given = [*site.node.args, *(word.value for word in site.node.keywords)]
-            read = [environment(p) for g in given for v, _ in meanings(g, function, job.project) for p in nodes(v)]
-            if {"RANK", "WORLD_SIZE"} & set(read):
-                yield hit(_NONE, function, site.node, call=shown(site.node))
-                return
+    for function, call in job.calls():
+        if last(call.func) != "DistributedSampler":
+            continue
+        given = arguments(call)
+        read = [environment(p) for g in given for v, _ in meanings(g, function, job.project) for p in nodes(v)]
+        if {"RANK", "WORLD_SIZE"} & set(read):
+            yield hit(_NONE, function, call, call=shown(call))
+            return
 
 
 def trains_alone(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -212,11 +209,7 @@ def loaded_where_saved(job: ScriptContext) -> Iterator[ScriptFinding]:
                 _is_distributed(one) for one in (function, *(caller for caller, _ in job.project.callers(function)))
             ):
                 continue
-            if (
-                len(call.args) > 1
-                or keyword(call, "map_location") is not None
-                or any(w.arg is None for w in call.keywords)
-            ):
+            if len(call.args) > 1 or keyword(call, "map_location") is not None or spreads_keywords(call):
                 continue
             name = next((target for target, value in kept.items() if value is call), "")
             if _is_restored(call, name, function, job) and not _moves(name, function):
@@ -231,7 +224,7 @@ def _is_distributed(function: Function) -> bool:
 def _is_restored(call: ast.Call, name: str, function: Function, job: ScriptContext) -> bool:
     """Whether what was loaded goes into an optimizer or a model."""
     for site in job.project.walk(function).sites:
-        owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node.func
+        owner = receiver(site.node) or site.node.func
         if last(site.node.func) == "load_state_dict" and _ON_GPU.search(last(owner)):
             parts = [part for given in site.node.args for part in nodes(given)]
             if any(part is call or (name and dotted(part) == name) for part in parts):
@@ -251,14 +244,12 @@ def data_parallel(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that one process spreads over the GPUs with DataParallel."""
     if job.is_parallel:
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) in {
-                "torch.nn.DataParallel",
-                "torch.nn.parallel.DataParallel",
-            }:
-                yield hit(_PARALLEL, function, site.node, call=shown(site.node))
-                return
+    for function, call in job.calls_of(
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+    ):
+        yield hit(_PARALLEL, function, call, call=shown(call))
+        return
 
 
 RULES = (

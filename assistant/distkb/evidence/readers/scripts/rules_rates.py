@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts.blocks import statements
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import constant, shown
+from distkb.evidence.readers.scripts.names import constant, names_in, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_updates import RANK_OWN
 
 _RATE = "script.rate-by-own-measure"
@@ -57,7 +57,7 @@ def _is_own(test: ast.expr, function: Function, job: ScriptContext) -> bool:
 
 def _agrees(test: ast.expr, function: Function, job: ScriptContext) -> bool:
     """Whether a name of the test was brought together by a collective on the way."""
-    named = {part.id for part in nodes(test) if isinstance(part, ast.Name)}
+    named = names_in(test)
     walk = job.project.walk(function)
     called = (part for made in walk.assignments if made.target in named for part in nodes(made.value))
     sent = (part for part in called if isinstance(part, ast.Call))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword, receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.gradless import Gradless, inputs, is_checkpoint
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 
 _SHARED, _GRAD, _ASLEEP = "script.reentrant-shared", "script.reentrant-with-grad", "script.checkpointing-in-eval"
 _BLIND = "script.reentrant-without-grad"
@@ -37,8 +38,7 @@ def with_grad(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield gradients asked of `torch.autograd.grad`, or of some inputs only, through reentrant checkpoints."""
     if next(_reentrant(job), None) is None:
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         some = last(call.func) == "backward" and keyword(call, "inputs") is not None
         if canonical(call.func, function.script) == "torch.autograd.grad" or some:
             yield hit(_GRAD, function, call, call=shown(call.func))
@@ -47,7 +47,7 @@ def with_grad(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def in_eval(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield checkpointing that is switched on in a model that was loaded, or put, in eval mode and never leaves it."""
-    if any(last(site.node.func) == "train" for _, site in job.sites()) or job.mentions("Trainer", "LightningModule"):
+    if any(last(call.func) == "train" for _, call in job.calls()) or job.mentions("Trainer", "LightningModule"):
         return
     sites = list(job.sites())
     trains = any(last(site.node.func) == "backward" and site.where.loops for _, site in sites)
@@ -61,17 +61,16 @@ def in_eval(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _loads_model(call: ast.Call) -> bool:
     """Whether a call loads a model, which then is in eval mode; configurations and tokenizers are loaded alike."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    owner = receiver(call) or call.func
     return last(call.func) == "from_pretrained" and not last(owner).endswith(("Config", "Tokenizer", "Processor"))
 
 
 def without_grad(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield reentrant checkpoints none of whose inputs carries a gradient, so that what they run is not trained."""
-    if not any(last(site.node.func) == "backward" for _, site in job.sites()) and not job.mentions("Trainer"):
+    if not any(last(call.func) == "backward" for _, call in job.calls()) and not job.mentions("Trainer"):
         return
     gradless = Gradless(job)
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if is_checkpoint(call, function) and gradless.is_blind(call, function):
             given = ", ".join(shown(one) for one in inputs(call))
             yield hit(_BLIND, function, call, call=shown(call.func), part=shown(call.args[0]), given=given)

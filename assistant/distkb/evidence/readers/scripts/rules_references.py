@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword, spreads_keywords
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, setting
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown
 
 _SAME, _GROUPS = "script.reference-is-policy", "script.groups-not-whole"
 _SECOND = frozenset({"DPOTrainer", "KTOTrainer", "BCOTrainer", "OnlineDPOTrainer"})
@@ -19,18 +20,16 @@ _DEFAULTS = {"per_device_train_batch_size": 8, "num_generations": 8, "gradient_a
 
 def same_model(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield trainers of TRL's that get one object as the trained model and as its reference."""
-    for function, site in job.sites() if job.mentions("trl") else ():
-        if not canonical(site.node.func, function.script).startswith("trl.") or not last(site.node.func).endswith(
-            "Trainer"
-        ):
+    for function, call in job.calls() if job.mentions("trl") else ():
+        if not canonical(call.func, function.script).startswith("trl.") or not last(call.func).endswith("Trainer"):
             continue
-        model = keyword(site.node, "model") or next(iter(site.node.args), None)
-        second = site.node.args[1:2] if last(site.node.func) in _SECOND else []
-        reference = keyword(site.node, "ref_model") or next(iter(second), None)
+        model = argument(call, "model", 0)
+        second = call.args[1:2] if last(call.func) in _SECOND else []
+        reference = keyword(call, "ref_model") or next(iter(second), None)
         if model is None or reference is None or not dotted(reference):
             continue
         if _first(model, function, job) == _first(reference, function, job):
-            yield hit(_SAME, function, site.node, call=shown(site.node.func), reference=shown(reference))
+            yield hit(_SAME, function, call, call=shown(call.func), reference=shown(reference))
 
 
 def _first(node: ast.expr, function: Function, job: ScriptContext, depth: int = 0) -> tuple[str, int]:
@@ -44,28 +43,26 @@ def _first(node: ast.expr, function: Function, job: ScriptContext, depth: int = 
 
 def not_whole(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield settings of TRL's GRPO whose batch holds whole groups for no usual number of processes."""
-    for function, site in job.sites() if job.mentions("trl") else ():
-        if canonical(site.node.func, function.script) not in {"trl.GRPOConfig", "trl.RLOOConfig"}:
+    for function, call in job.calls_of("trl.GRPOConfig", "trl.RLOOConfig") if job.mentions("trl") else ():
+        if setting(call, "generation_batch_size", function, job.project) is not None:
             continue
-        if setting(site.node, "generation_batch_size", function, job.project) is not None:
-            continue
-        group = _number(site.node, "num_generations", function, job)
-        batch = _number(site.node, "per_device_train_batch_size", function, job)
-        steps = _number(site.node, "steps_per_generation", function, job)
-        if setting(site.node, "steps_per_generation", function, job.project) is None:
-            steps = _number(site.node, "gradient_accumulation_steps", function, job)
+        group = _number(call, "num_generations", function, job)
+        batch = _number(call, "per_device_train_batch_size", function, job)
+        steps = _number(call, "steps_per_generation", function, job)
+        if setting(call, "steps_per_generation", function, job.project) is None:
+            steps = _number(call, "gradient_accumulation_steps", function, job)
         if not group or not batch or not steps:
             continue
         if all(batch * steps * count % group for count in _PROCESSES):
             held = f"{batch} × {steps}" if steps > 1 else str(batch)
-            yield hit(_GROUPS, function, site.node, held=held, group=str(group))
+            yield hit(_GROUPS, function, call, held=held, group=str(group))
 
 
 def _number(call: ast.Call, name: str, function: Function, job: ScriptContext) -> int:
     """Return what a setting is where that is written out, or its default; 0 where it is open."""
     value = setting(call, name, function, job.project)
     if value is None:
-        spread = any(word.arg is None for word in call.keywords)
+        spread = spreads_keywords(call)
         return 0 if spread else _DEFAULTS.get(name, 0)
     found = [] if isinstance(value, ast.Attribute) else literals(value, function, job.project)
     return found[0] if len(found) == 1 and isinstance(found[0], int) else 0

@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, positional
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _STAYS = "script.rendezvous-file-stays"
@@ -27,26 +28,25 @@ _DEPTH = 5
 
 def stays(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield files of a fixed name through which a group is made, and which no script removes."""
-    for function in job.project.functions if job.mentions("init_process_group", "FileStore") else ():
-        for site in job.project.walk(function).sites:
-            path = _file(site.node, function, job)
-            if path is None:
-                continue
-            parts = list(_parts(path, function, job, 0))
-            if not any(isinstance(part, ast.Constant) and _is_place(part.value) for part, _ in parts):
-                continue
-            if not any(_is_new(part, scope, job) for part, scope in parts) and not _is_removed(parts, job):
-                yield hit(_STAYS, function, site.node, path=shown(path))
+    for function, call in job.calls() if job.mentions("init_process_group", "FileStore") else ():
+        path = _file(call, function, job)
+        if path is None:
+            continue
+        parts = list(_parts(path, function, job, 0))
+        if not any(isinstance(part, ast.Constant) and _is_place(part.value) for part, _ in parts):
+            continue
+        if not any(_is_new(part, scope, job) for part, scope in parts) and not _is_removed(parts, job):
+            yield hit(_STAYS, function, call, path=shown(path))
 
 
 def _file(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | None:
     """Return the file that a call makes a group through: of a store, or a text that begins with `file://`."""
     full = canonical(call.func, function.script)
     if full in {"torch.distributed.FileStore", "torch.distributed.distributed_c10d.FileStore"}:
-        return next(iter(call.args), None)
+        return positional(call, 0)
     if full != "torch.distributed.init_process_group":
         return None
-    given = keyword(call, "init_method") or next(iter(call.args[1:2]), None)
+    given = argument(call, "init_method", 1)
     for _ in range(_DEPTH):
         if not isinstance(given, (ast.Name, ast.Attribute)):
             break
@@ -118,12 +118,11 @@ def _is_removed(parts: list[tuple[ast.AST, Function]], job: ScriptContext) -> bo
     """Whether a call removes a file that is named with what the path is made of."""
     said = {dotted(part) for part, _ in parts if isinstance(part, (ast.Name, ast.Attribute))}
     said |= {str(part.value) for part, _ in parts if isinstance(part, ast.Constant)}
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if last(site.node.func) in _REMOVES:
-                about = {dotted(node) for node in nodes(site.node)} | words(site.node)
-                if about & (said - {"", "os", "self", "args", "os.path", _SCHEME}):
-                    return True
+    for _, call in job.calls():
+        if last(call.func) in _REMOVES:
+            about = {dotted(node) for node in nodes(call)} | words(call)
+            if about & (said - {"", "os", "self", "args", "os.path", _SCHEME}):
+                return True
     return False
 
 

@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown, words
 from distkb.evidence.readers.scripts.ranks import environment
 
 _FIXED, _LOCAL = "script.sampler-with-fixed-rank", "script.sampler-of-local-rank"
@@ -30,8 +31,8 @@ def fixed(job: ScriptContext) -> Iterator[ScriptFinding]:
             continue
         if any(_EVALUATION.search(word) for word in (*words(call), function.name.rpartition(".")[2])):
             continue
-        number = keyword(call, "num_replicas") or (call.args[1] if len(call.args) > 1 else None)
-        rank = keyword(call, "rank") or (call.args[2] if len(call.args) > 2 else None)
+        number = argument(call, "num_replicas", 1)
+        rank = argument(call, "rank", 2)
         told = [("num_replicas", number), ("rank", rank)]
         same = [(name, one) for name, one in told if isinstance(constant(one), int)]
         if same and (constant(number) == 1 or constant(number) is None):
@@ -43,7 +44,7 @@ def fixed(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _is(node: ast.expr | None, named: re.Pattern[str], function: Function, job: ScriptContext) -> bool:
     """Whether all that a value may come from is a call, an attribute or a variable of the environment of a name."""
-    found = list(meanings(node, function, job.project)) if node is not None else []
+    found = list(meanings(node, function, job.project))
     return bool(found) and all(
         named.match(environment(value) or last(value.func if isinstance(value, ast.Call) else value))
         for value, _ in found

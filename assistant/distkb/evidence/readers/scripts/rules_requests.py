@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, dotted, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _DROPPED = "script.request-let-go"
 _STARTS = frozenset({f"torch.distributed.{name}" for name in ("isend", "irecv", "batch_isend_irecv")})
@@ -21,13 +21,12 @@ def let_go(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("isend", "irecv", "batch_isend_irecv"):
         return
     nobody_waits = not job.mentions(*_AWAITS)
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if canonical(site.node.func, function.script) not in _STARTS or site.where.expects_error:
-                continue
-            returned = isinstance(site.statement, ast.Return)
-            if _is_dropped(site, function) or (nobody_waits and not returned):
-                yield hit(_DROPPED, function, site.node, call=shown(site.node))
+    for function, site in job.sites():
+        if canonical(site.node.func, function.script) not in _STARTS or site.where.expects_error:
+            continue
+        returned = isinstance(site.statement, ast.Return)
+        if _is_dropped(site, function) or (nobody_waits and not returned):
+            yield hit(_DROPPED, function, site.node, call=shown(site.node))
 
 
 def _is_dropped(site: Site, function: Function) -> bool:

@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import arguments
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _OVER = "script.data-starts-over"
 _SKIPS = ("skip_first_batches", "islice", "StatefulDataLoader", "use_stateful_dataloader", "start_epoch", "first_epoch",
@@ -45,7 +46,7 @@ def _goes_on(loop: ast.While, counter: str, function: Function, job: ScriptConte
     """Whether anything but the counter of steps, in front of a loop, comes from where the run was."""
     walk = job.project.walk(function)
     for site in walk.sites:
-        given = [*site.node.args, *(word.value for word in site.node.keywords)]
+        given = arguments(site.node)
         if site.node.lineno >= loop.lineno or all(dotted(one) != counter for one in given):
             continue
         if _PLACES.search(shown(site.statement)):

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import roots
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown, words
-from distkb.evidence.readers.scripts.project import Class, Function
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown, words
 from distkb.evidence.readers.scripts.rules_checkpoints import SETS_RANDOM
 
 _HOOKED = "script.one-random-state-by-hooks"
@@ -27,28 +28,22 @@ def by_hooks(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not _has_ranks(job) or not job.draws_differ or _differs_again(job):
         return
     told: set[int] = set()
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            full = canonical(call.func, function.script)
-            if (
-                last(call.func) not in SETS_RANDOM
-                or not call.args
-                or not full.startswith(("torch.", "random.", "numpy."))
-            ):
-                continue
-            for root, hook in roots(call.args[0], function, job.project) if not words(call) & _BY_RANK else ():
-                saves = _saved(root, hook, job)
-                if saves is not None and id(hook) not in told:
-                    told.add(id(hook))
-                    yield hit(_HOOKED, function, call, call=shown(call), saves=saves[0].name, save=shown(saves[1]))
+    for function, call in job.calls():
+        full = canonical(call.func, function.script)
+        if last(call.func) not in SETS_RANDOM or not call.args or not full.startswith(("torch.", "random.", "numpy.")):
+            continue
+        for root, hook in roots(call.args[0], function, job.project) if not words(call) & _BY_RANK else ():
+            saves = _saved(root, hook, job)
+            if saves is not None and id(hook) not in told:
+                told.add(id(hook))
+                yield hit(_HOOKED, function, call, call=shown(call), saves=saves[0].name, save=shown(saves[1]))
 
 
 def _has_ranks(job: ScriptContext) -> bool:
     """Whether a Trainer of Lightning is told how several ranks work together."""
-    for function, site in job.sites():
-        if kinds.kind_of(site.node, function, job.project) == kinds.PL_TRAINER:
-            strategy, devices = keyword(site.node, "strategy"), keyword(site.node, "devices")
+    for function, call in job.calls():
+        if kinds.kind_of(call, function, job.project) == kinds.PL_TRAINER:
+            strategy, devices = keyword(call, "strategy"), keyword(call, "devices")
             several = isinstance(constant(devices), int) and constant(devices) not in {0, 1}
             if several or (strategy is not None and constant(strategy) != "auto"):
                 return True
@@ -81,9 +76,9 @@ def _is_hooked(owner: Class) -> bool:
 
 def _differs_again(job: ScriptContext) -> bool:
     """Whether a seed with the rank in it is set where a checkpoint has been brought back already."""
-    for function, site in job.sites():
+    for function, call in job.calls():
         is_early = function.name.rpartition(".")[2] in _BEFORE or function.owner is None
-        given = site.node.args if "seed" in last(site.node.func) and not is_early else []
+        given = call.args if "seed" in last(call.func) and not is_early else []
         if job.origins.depends(given, function, "rank"):
             return True
     return False

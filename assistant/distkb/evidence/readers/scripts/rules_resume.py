@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword, positional, receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Made, maker
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, constant, last
 
 _COUNTERS = frozenset({"step", "epoch", "global_step", "iteration", "iter", "start_epoch", "start_step", "next_epoch"})
 _OTHERS = ("load_state", "load_checkpoint", "resume_from_checkpoint", "set_optimizer_state_dict", "set_state_dict",
@@ -21,7 +22,7 @@ _OTHERS = ("load_state", "load_checkpoint", "resume_from_checkpoint", "set_optim
 
 def without_optimizer(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield optimizers with a state of their own that stays in the past where weights and counter are restored."""
-    calls = [(function, site) for function in job.project.functions for site in job.project.walk(function).sites]
+    calls = list(job.sites())
     if job.mentions(*_OTHERS) or not any(canonical(s.node.func, f.script) == "torch.load" for f, s in calls):
         return
     loads = [(function, site) for function, site in calls if last(site.node.func) == "load_state_dict"]
@@ -37,7 +38,7 @@ def without_optimizer(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 
 def _is_optimizer(function: Function, site: Site, job: ScriptContext) -> bool:
-    owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+    owner = receiver(site.node) or site.node
     name = last(owner).lower()
     kind = kinds.kind_of(owner, function, job.project, site.node.lineno)
     return "opt" in name or kind == kinds.OPTIMIZER or isinstance(owner, ast.Subscript) or _is_open(owner)
@@ -71,11 +72,7 @@ def _counts_on(job: ScriptContext) -> bool:
                 continue
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _is_counter(constant(node.slice)):
                 return True
-            if (
-                isinstance(node, ast.Call)
-                and last(node.func) == "get"
-                and _is_counter(constant(next(iter(node.args), None)))
-            ):
+            if isinstance(node, ast.Call) and last(node.func) == "get" and _is_counter(constant(positional(node, 0))):
                 return True
     return False
 
@@ -112,7 +109,7 @@ _SCHEDULES = re.compile(r"(?i)sched")
 
 
 def _owner(site: Site) -> ast.expr:
-    return site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+    return receiver(site.node) or site.node
 
 
 def _is_schedule(made: Made) -> bool:

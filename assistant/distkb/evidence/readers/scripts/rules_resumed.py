@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, positional
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, made_by, meanings, setting
-from distkb.evidence.readers.scripts.names import canonical, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _FOUND, _OFFLOAD = "script.resumed-by-own-disk", "script.offload-over-nccl"
 _LOADS = ("set_model_state_dict", "set_optimizer_state_dict", "set_state_dict", "broadcast_object_list", "broadcast")
@@ -75,10 +76,9 @@ def over_nccl(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives over the gradients of an FSDP2 model in host memory, where the group has NCCL alone."""
     if not _has_nccl_alone(job):
         return
-    policy = next((c for f, s in job.sites() for c in offloads(s.node, f, job)), None)
-    for function, site in job.sites() if policy is not None else ():
-        call = site.node
-        owner = next(iter(call.args), None)
+    policy = next((c for f, call in job.calls() for c in offloads(call, f, job)), None)
+    for function, call in job.calls() if policy is not None else ():
+        owner = positional(call, 0)
         full = canonical(call.func, function.script)
         clips = full.startswith("torch.nn.utils.") and full.endswith((".clip_grad_norm_", ".get_total_norm"))
         model = owner.func.value if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) else None
@@ -91,10 +91,9 @@ def over_nccl(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _has_nccl_alone(job: ScriptContext) -> bool:
     """Whether every group that the scripts make by hand is told `nccl`."""
     told: list[object] = []
-    for function, site in job.sites():
-        if canonical(site.node.func, function.script) == "torch.distributed.init_process_group":
-            given = keyword(site.node, "backend") or next(iter(site.node.args), None)
-            told += literals(given, function, job.project) if given is not None else ["?"]
+    for function, call in job.calls_of("torch.distributed.init_process_group"):
+        given = argument(call, "backend", 0)
+        told += literals(given, function, job.project) if given is not None else ["?"]
     return bool(told) and all(one == "nccl" for one in told)
 
 

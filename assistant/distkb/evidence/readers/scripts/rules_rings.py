@@ -8,12 +8,13 @@ from itertools import pairwise
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, constant, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, constant, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _RING = "script.ring-of-pairs"
 _MAKES = frozenset({"torch.distributed.new_group", "torch.distributed.distributed_c10d.new_group"})

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import receiver
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, maker
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, words
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _SAVED = "script.shards-saved-on-main"
 _GATHERS = frozenset({"full_tensor", "get_model_state_dict", "full_state_dict", "unshard", "summon_full_params"})
@@ -31,7 +32,7 @@ def shards_on_main(job: ScriptContext) -> Iterator[ScriptFinding]:
         if site.where.side != "main" or canonical(site.node.func, function.script) != "torch.save":
             continue
         for call, scope in _states(site.node.args[0], function, job) if site.node.args else ():
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+            owner = receiver(call) or call.func
             root = _unsaved_root(owner, scope, job)
             if root is not None:
                 yield hit(_SAVED, function, site.node, model=shown(owner), root=shown(root))
@@ -142,10 +143,10 @@ def _units(job: ScriptContext) -> set[str]:
     """Return the names of classes that are handed on, as to a policy, and of attributes that are wrapped."""
     called: set[int] = set()
     found: set[str] = set()
-    for function, site in job.sites():
-        called.add(id(site.node.func))
-        if kinds.kind_of(site.node, function, job.project) == kinds.FSDP1:
-            found |= {last(one) for one in site.node.args[:1]}
+    for function, call in job.calls():
+        called.add(id(call.func))
+        if kinds.kind_of(call, function, job.project) == kinds.FSDP1:
+            found |= {last(one) for one in call.args[:1]}
     for script in job.project.scripts:
         for node in script.nodes:
             if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called:

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, keyword, receiver
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_updates import is_scaled
 
 _PAST, _NONE, _CLIPPED = "script.step-past-scaler", "script.fp16-without-scaler", "script.clipped-past-accelerator"
@@ -30,7 +31,7 @@ def step_past(job: ScriptContext) -> Iterator[ScriptFinding]:
         if any(site.node.args for site in steps):
             continue
         for site in steps:
-            owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+            owner = receiver(site.node) or site.node
             if kinds.kind_of(owner, function, job.project, site.node.lineno) == kinds.OPTIMIZER:
                 yield hit(_PAST, function, site.node, call=shown(site.node.func), optimizer=shown(owner))
                 break
@@ -63,7 +64,7 @@ def _is_half(call: ast.Call, function: Function, job: ScriptContext) -> bool:
         return False
     of_cuda = full == "torch.cuda.amp.autocast"
     told = keyword(call, "dtype") or (call.args[1] if len(call.args) > 1 and not of_cuda else None)
-    device = keyword(call, "device_type") or next(iter(call.args), None)
+    device = argument(call, "device_type", 0)
     if told is None:
         return of_cuda or constant(device) == "cuda"
     meant = job.project.single(told, function) or told
@@ -72,7 +73,7 @@ def _is_half(call: ast.Call, function: Function, job: ScriptContext) -> bool:
 
 def clipped_past(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield torch's own clipping of gradients that Accelerate's loss scaler has multiplied."""
-    if job.mentions(*_UNSCALES) or not any(_is_fp16(site.node) for _, site in job.sites()):
+    if job.mentions(*_UNSCALES) or not any(_is_fp16(call) for _, call in job.calls()):
         return
     for function in job.project.functions:
         sites = job.project.walk(function).sites

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword, spreads_keywords
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 
 _SETTINGS = {"split_batches": True, "step_scheduler_with_optimizer": False}
 """Settings of Accelerator with which a prepared schedule is stepped once per call (accelerate/scheduler.py)."""
@@ -31,15 +32,14 @@ def stepped_per_process(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def steps_once(job: ScriptContext) -> bool:
     """Whether an Accelerator is told to step a schedule once per call, or may be by settings that are not seen."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if last(site.node.func) == "Accelerator":
-                given = {name: keyword(site.node, name) for name in (*_SETTINGS, "dataloader_config")}
-                if given["dataloader_config"] is not None or any(word.arg is None for word in site.node.keywords):
-                    return True
-                if any(value is not None and constant(value) is not (not _SETTINGS[name])
-                       for name, value in given.items() if name in _SETTINGS):  # fmt: skip
-                    return True
+    for _, call in job.calls():
+        if last(call.func) == "Accelerator":
+            given = {name: keyword(call, name) for name in (*_SETTINGS, "dataloader_config")}
+            if given["dataloader_config"] is not None or spreads_keywords(call):
+                return True
+            if any(value is not None and constant(value) is not (not _SETTINGS[name])
+                   for name, value in given.items() if name in _SETTINGS):  # fmt: skip
+                return True
     return False
 
 
@@ -68,7 +68,7 @@ def counted_on_part(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("accelerate") or steps_once(job):
         return
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "update"):
+    for event in job.events("update"):
         schedule = event.things[0]
         source = schedule.marks.get("per-process")
         if schedule.prepared and source is not None and id(event.node) not in told:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword, spreads_keywords
 from distkb.evidence.readers.scripts.collectives import implied, is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import constant, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.outside import Reason
-from distkb.evidence.readers.scripts.project import Function
 
 _LENGTH, _CPU = "script.gathered-by-own-length", "script.cpu-tensor-over-nccl"
 _GATHERS = {"all_gather": 1, "all_gather_into_tensor": 1, "all_gather_base": 1, "gather": 0, "gather_for_metrics": 0}
@@ -47,9 +48,9 @@ def _by_value(node: ast.expr, function: Function, job: ScriptContext, depth: int
     if isinstance(node, ast.Subscript):
         found = node if _is_mask(node.slice, function, job) else _by_value(node.value, function, job, depth + 1)
     elif isinstance(node, (ast.Name, ast.Attribute)) and dotted(node):
-        made = job.project.walk(function).assigned(dotted(node), before=node.lineno)
-        if made and made[-1].index is None and not isinstance(made[-1].value, ast.List):
-            found = _by_value(made[-1].value, function, job, depth + 1)
+        value = job.project.walk(function).last_value(dotted(node), before=node.lineno)
+        if value is not None and not isinstance(value, ast.List):
+            found = _by_value(value, function, job, depth + 1)
         else:
             found = _put_in(dotted(node), function, job, depth + 1)
     elif isinstance(node, ast.Call) and last(node.func) in _BY_VALUE:
@@ -115,29 +116,28 @@ def cpu_tensor(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield collectives of tensors on the CPU in a program whose only group is NCCL's."""
     if not _only_nccl(job) or job.mentions("set_default_device", "set_default_tensor_type", "gloo", "mpi"):
         return
-    for function, site in job.sites():
-        call = site.node
+    for function, call in job.calls():
         if not is_operation(call, function) or last(call.func) not in _SENDS or keyword(call, "group"):
             continue
         place = 1 if last(call.func) == "all_gather_into_tensor" else 0
         given = call.args[place] if len(call.args) > place else keyword(call, "tensor")
         if isinstance(given, ast.Name):
-            made = job.project.walk(function).assigned(given.id, before=call.lineno)
-            if made and made[-1].index is None and _on_cpu(made[-1].value, function):
-                yield hit(_CPU, function, call, call=shown(call.func), tensor=given.id, made=shown(made[-1].value))
+            made = job.project.walk(function).last_value(given.id, before=call.lineno)
+            if made is not None and _on_cpu(made, function):
+                yield hit(_CPU, function, call, call=shown(call.func), tensor=given.id, made=shown(made))
         elif given is not None and _on_cpu(given, function):
             yield hit(_CPU, function, call, call=shown(call.func), tensor=shown(given), made=shown(given))
 
 
 def _only_nccl(job: ScriptContext) -> bool:
-    begun = [(f, site.node) for f, site in job.sites() if last(site.node.func) == "init_process_group"]
+    begun = [(f, call) for f, call in job.calls() if last(call.func) == "init_process_group"]
     told = [constant(_backend(call, function, job)) for function, call in begun]
     return bool(told) and set(map(str, told)) == {"nccl"}
 
 
 def _backend(call: ast.Call, function: Function, job: ScriptContext) -> ast.expr | None:
     """Return the backend that a call is told, also as an argument with a default that no caller changes."""
-    told = keyword(call, "backend") or next(iter(call.args), None)
+    told = argument(call, "backend", 0)
     if isinstance(told, ast.Name) and told.id in function.parameters:
         given = next(job.project.given(told.id, function), None)
         return given[0] if given is not None else function.default(told.id)
@@ -149,7 +149,7 @@ def _on_cpu(node: ast.expr, function: Function) -> bool:
     if not isinstance(node, ast.Call) or last(node.func) not in _MAKES or keyword(node, "device"):
         return False
     names = {dotted(part) for part in nodes(node.func)}
-    if "torch" not in names or any(word.arg is None for word in node.keywords):
+    if "torch" not in names or spreads_keywords(node):
         return False
     return not any(isinstance(part, ast.With) and "device" in ast.dump(part.items[0]) for part in nodes(function.node))
 

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import arguments, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.outside import MAKERS, Reason
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
 _ROOT = "script.fully-shard-root-only"
@@ -22,11 +23,10 @@ _CHOSEN, _CHANCE = "script.chosen-after-fsdp", "script.model-by-chance"
 
 
 def _calls(job: ScriptContext, name: str) -> Iterator[tuple[Function, ast.Call, bool]]:
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            full = canonical(site.node.func, function.script)
-            if full.rpartition(".")[2] == name and "." in full:
-                yield function, site.node, bool(site.where.loops)
+    for function, site in job.sites():
+        full = canonical(site.node.func, function.script)
+        if full.rpartition(".")[2] == name and "." in full:
+            yield function, site.node, bool(site.where.loops)
 
 
 def root_only(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -115,17 +115,16 @@ def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield weights that only some ranks load into a model which every rank then shards as it has it."""
     if job.mentions(*_SENDS):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call, guard = site.node, site.where.guard
-            if site.where.side == "both" or guard is None or not isinstance(call.func, ast.Attribute):
-                continue
-            model = dotted(call.func.value)
-            line = _shards(model, call.lineno, function, job) if call.func.attr == "load_state_dict" and model else 0
-            if not line and call.func.attr == "load_state_dict" and model:
-                line = _shards_returned(model, function, job)
-            if line:
-                yield hit(_ONE, function, call, model=model, test=shown(guard.node), wrap_line=str(line))
+    for function, site in job.sites():
+        call, guard = site.node, site.where.guard
+        if site.where.side == "both" or guard is None or not isinstance(call.func, ast.Attribute):
+            continue
+        model = dotted(call.func.value)
+        line = _shards(model, call.lineno, function, job) if call.func.attr == "load_state_dict" and model else 0
+        if not line and call.func.attr == "load_state_dict" and model:
+            line = _shards_returned(model, function, job)
+        if line:
+            yield hit(_ONE, function, call, model=model, test=shown(guard.node), wrap_line=str(line))
 
 
 def _shards(model: str, after: int, function: Function, job: ScriptContext) -> int:
@@ -221,18 +220,17 @@ def by_chance(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models whose size is drawn at random, where the ranks draw different numbers."""
     if not job.is_parallel or not job.draws_differ:
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            target = job.project.target(site.node, function)
-            owner = target.owner if target is not None and target.name.endswith(".__init__") else None
-            if owner is None or not any(last(base) == "Module" for base in owner.node.bases):
-                continue
-            for given in (*site.node.args, *(word.value for word in site.node.keywords)):
-                drawn = next((r for r in job.origins.of(given, function) if _is_drawn_number(r)), None)
-                if drawn is not None:
-                    values = {"model": owner.name, "given": shown(given), "call": shown(drawn.node)}
-                    yield hit(_CHANCE, function, site.node, **values)
-                    break
+    for function, call in job.calls():
+        target = job.project.target(call, function)
+        owner = target.owner if target is not None and target.name.endswith(".__init__") else None
+        if owner is None or not any(last(base) == "Module" for base in owner.node.bases):
+            continue
+        for given in arguments(call):
+            drawn = next((r for r in job.origins.of(given, function) if _is_drawn_number(r)), None)
+            if drawn is not None:
+                values = {"model": owner.name, "given": shown(given), "call": shown(drawn.node)}
+                yield hit(_CHANCE, function, call, **values)
+                break
 
 
 RULES = (

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, shown, words
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, constant, shown, words
 from distkb.evidence.readers.scripts.rules_resumed import offloads
 
 _FOREIGN, _PLACED = "script.optimizer-without-dtensor", "script.offloaded-made-on-gpu"
@@ -17,9 +18,8 @@ _FOREIGN, _PLACED = "script.optimizer-without-dtensor", "script.offloaded-made-o
 
 def foreign(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield optimizers of bitsandbytes that get the parameters of a model that `fully_shard` has divided."""
-    for function, site in job.sites() if job.mentions("fully_shard") and job.mentions("bitsandbytes") else ():
-        call = site.node
-        given = keyword(call, "params") or next(iter(call.args), None)
+    for function, call in job.calls() if job.mentions("fully_shard") and job.mentions("bitsandbytes") else ():
+        given = argument(call, "params", 0)
         model = given.func.value if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) else None
         if model is None or not canonical(call.func, function.script).startswith("bitsandbytes.optim."):
             continue
@@ -29,20 +29,20 @@ def foreign(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def placed(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield models that get their memory on the GPU although `fully_shard` was told to keep the shards on the host."""
-    policy = next((c for f, s in job.sites() for c in offloads(s.node, f, job)), None)
-    for function, site in job.sites() if policy is not None else ():
-        func = site.node.func
+    policy = next((c for f, call in job.calls() for c in offloads(call, f, job)), None)
+    for function, call in job.calls() if policy is not None else ():
+        func = call.func
         if not isinstance(func, ast.Attribute) or func.attr not in {"to_empty", "cuda"} or policy is None:
             continue
-        sharded = kinds.kind_of(func.value, function, job.project, site.node.lineno) == kinds.FSDP2
-        if sharded and (func.attr == "cuda" or _is_gpu(site.node, function, job)):
-            yield hit(_PLACED, function, site.node, call=shown(site.node), policy=shown(policy))
+        sharded = kinds.kind_of(func.value, function, job.project, call.lineno) == kinds.FSDP2
+        if sharded and (func.attr == "cuda" or _is_gpu(call, function, job)):
+            yield hit(_PLACED, function, call, call=shown(call), policy=shown(policy))
             return
 
 
 def _is_gpu(call: ast.Call, function: Function, job: ScriptContext) -> bool:
-    given = keyword(call, "device") or next(iter(call.args), None)
-    for value, _ in meanings(given, function, job.project) if given is not None else ():
+    given = argument(call, "device", 0)
+    for value, _ in meanings(given, function, job.project):
         named = value.args[0] if isinstance(value, ast.Call) and value.args else value
         if str(constant(named)).startswith("cuda") or (isinstance(value, ast.Call) and "cuda" in words(value)):
             return True

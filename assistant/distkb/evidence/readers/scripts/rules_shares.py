@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword
 from distkb.evidence.readers.scripts.blocks import LOOPS
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by, meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, names_in, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.rules_unused import is_lightning_ddp
 
 _EPOCH, _UNPREPARED, _PADDED = "script.epoch-never-set", "script.loader-not-prepared", "script.gathered-with-padding"
@@ -43,12 +44,11 @@ def epoch_never_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     managed = job.mentions("Accelerator", "Trainer", "lightning", "pytorch_lightning", "Fabric")
     if managed or job.mentions("set_epoch") or not job.is_parallel:
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            cls = job.project.class_named(site.node.func, function.script)
-            if cls is not None and "set_epoch" in cls.methods and _draws_by_epoch(cls):
-                yield hit(_EPOCH, function, site.node, call=f"{shown(site.node.func)}(…)", name=cls.name)
-                return
+    for function, call in job.calls():
+        cls = job.project.class_named(call.func, function.script)
+        if cls is not None and "set_epoch" in cls.methods and _draws_by_epoch(cls):
+            yield hit(_EPOCH, function, call, call=f"{shown(call.func)}(…)", name=cls.name)
+            return
 
 
 def _draws_by_epoch(cls: Class) -> bool:
@@ -64,35 +64,28 @@ def not_prepared(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield shuffling loaders, trained on with Accelerate's backward, that nothing prepared or divided."""
     if not job.mentions("Accelerator") or job.mentions("prepare_data_loader", "skip_first_batches", "device_placement"):
         return
-    prepared = {
-        word
-        for function in job.project.functions
-        for site in job.project.walk(function).sites
-        if last(site.node.func) == "prepare"
-        for word in words(site.node)
-    }
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            named = site.node.func
-            if not isinstance(named, ast.Attribute) or named.attr != "backward" or not site.where.loops:
-                continue
-            if kinds.kind_of(named.value, function, job.project, site.node.lineno) != kinds.ACCELERATOR:
-                continue
-            loop = site.where.loops[-1]
-            over = loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None
-            while isinstance(over, ast.Call) and last(over.func) in {"enumerate", "tqdm"} and over.args:
-                over = over.args[0]
-            if over is None or not dotted(over) or last(over) in prepared:
-                continue
-            for full, call, scope in made_by(over, function, job.project):
-                plain = full.endswith("DataLoader") and constant(keyword(call, "shuffle")) is True
-                names = {a.target for a in job.project.walk(scope).assignments if a.value is call}
-                apart = {name.removeprefix("self.") for name in names} & prepared
-                divided = any(_DIVIDES.search(w) for w in words(call)) or job.origins.depends(
-                    call.args[:1], scope, "rank", "part"
-                )
-                if plain and not apart and not has_spread(call) and not divided:
-                    yield hit(_UNPREPARED, scope, call, loader=shown(over))
+    prepared = {word for function, call in job.calls() if last(call.func) == "prepare" for word in words(call)}
+    for function, site in job.sites():
+        named = site.node.func
+        if not isinstance(named, ast.Attribute) or named.attr != "backward" or not site.where.loops:
+            continue
+        if kinds.kind_of(named.value, function, job.project, site.node.lineno) != kinds.ACCELERATOR:
+            continue
+        loop = site.where.loops[-1]
+        over = loop.iter if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+        while isinstance(over, ast.Call) and last(over.func) in {"enumerate", "tqdm"} and over.args:
+            over = over.args[0]
+        if over is None or not dotted(over) or last(over) in prepared:
+            continue
+        for full, call, scope in made_by(over, function, job.project):
+            plain = full.endswith("DataLoader") and constant(keyword(call, "shuffle")) is True
+            names = {a.target for a in job.project.walk(scope).assignments if a.value is call}
+            apart = {name.removeprefix("self.") for name in names} & prepared
+            divided = any(_DIVIDES.search(w) for w in words(call)) or job.origins.depends(
+                call.args[:1], scope, "rank", "part"
+            )
+            if plain and not apart and not has_spread(call) and not divided:
+                yield hit(_UNPREPARED, scope, call, loader=shown(over))
 
 
 def with_padding(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -108,7 +101,7 @@ def with_padding(job: ScriptContext) -> Iterator[ScriptFinding]:
             kind = kinds.kind_of(named.value, function, job.project, site.node.lineno)
             is_accelerator = kind == kinds.ACCELERATOR or (not kind and last(named.value) == "accelerator")
             told = re.search(r"(?i)pred|label|logit|ref|target|\by\b|argmax|answer", shown(site.node))
-            trains = any(last(one.node.func) == "backward" for one in job.project.walk(function).sites)
+            trains = job.project.walk(function).calls("backward")
             cut = any(isinstance(part, ast.Slice) and part.upper is not None for part in nodes(function.node))
             in_loss = all(any(re.search(r"(?i)loss", word) for word in words(one)) for one in _gathered(site.node))
             if is_accelerator and told and not in_loss and not cut and not (trains and len(site.where.loops) < 2):
@@ -173,18 +166,16 @@ def _draws_in_step(call: ast.Call, function: Function, job: ScriptContext) -> bo
 
 def by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield splits that each rank draws with a seed of its own, and loaders whose batches are as large as a rank's."""
-    for function in job.project.functions if job.is_parallel else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            full = canonical(call.func, function.script)
-            if full.endswith("torch.utils.data.random_split"):
-                given = keyword(call, "generator") or (call.args[2] if len(call.args) > 2 else None)
-                if given is not None and _is_of_rank(given, function, job):
-                    yield hit(_BY_RANK, function, call, call=shown(call))
-            elif full.endswith("utils.data.DataLoader"):
-                size = keyword(call, "batch_size") or (call.args[1] if len(call.args) > 1 else None)
-                if size is not None and job.origins.depends([size], function, "rank"):
-                    yield hit(_SIZE, function, call, size=shown(size))
+    for function, call in job.calls() if job.is_parallel else ():
+        full = canonical(call.func, function.script)
+        if full.endswith("torch.utils.data.random_split"):
+            given = argument(call, "generator", 2)
+            if given is not None and _is_of_rank(given, function, job):
+                yield hit(_BY_RANK, function, call, call=shown(call))
+        elif full.endswith("utils.data.DataLoader"):
+            size = argument(call, "batch_size", 1)
+            if size is not None and job.origins.depends([size], function, "rank"):
+                yield hit(_SIZE, function, call, size=shown(size))
 
 
 def _is_of_rank(generator: ast.expr, function: Function, job: ScriptContext) -> bool:
@@ -231,13 +222,10 @@ def without_length(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield streams of WebDataset whose shards are dealt out, and whose epoch no number of batches ends."""
     if job.mentions(*_LENGTHS) or not job.is_parallel:
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if last(site.node.func) in {"WebDataset", "split_by_node", "WebLoader"} and "split_by_node" in words(
-                site.node
-            ):
-                yield hit(_SHARDS, function, site.node, call=f"{shown(site.node.func)}(…)")
-                return
+    for function, call in job.calls():
+        if last(call.func) in {"WebDataset", "split_by_node", "WebLoader"} and "split_by_node" in words(call):
+            yield hit(_SHARDS, function, call, call=f"{shown(call.func)}(…)")
+            return
 
 
 def may_be_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -249,11 +237,7 @@ def may_be_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
         if not any(last(site.node.func) == "backward" for site in _reached(function, job)):
             continue
         for loop in (node for node in nodes(function.node) if isinstance(node, LOOPS)):
-            taken = (
-                {part.id for part in nodes(loop.target) if isinstance(part, ast.Name)}
-                if isinstance(loop, ast.For)
-                else set()
-            )
+            taken = names_in(loop.target) if isinstance(loop, ast.For) else set()
             for node in loop.body:
                 if (
                     isinstance(node, ast.If)
@@ -268,8 +252,7 @@ def may_be_dropped(job: ScriptContext) -> Iterator[ScriptFinding]:
 def _reached(function: Function, job: ScriptContext) -> list[Site]:
     """Return the calls of a function and of those of the project that it calls."""
     own = job.project.walk(function).sites
-    inner = [job.project.target(site.node, function) for site in own]
-    return [*own, *(site for one in inner if one is not None for site in job.project.walk(one).sites)]
+    return [*own, *(inner for site in own for _, inner in job.project.below(site.node, function))]
 
 
 def _is_nothing(test: ast.expr, taken: set[str]) -> bool:
@@ -284,17 +267,16 @@ def _is_nothing(test: ast.expr, taken: set[str]) -> bool:
 
 def _gives_nothing(job: ScriptContext) -> bool:
     """Whether a loader has a collate function of the project's that may give back None."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            given = keyword(site.node, "collate_fn")
-            if given is None:
-                continue
-            target = job.project.referred(given, function)
-            if target is None and isinstance(given, ast.Attribute) and function.owner is not None:
-                target = job.project.method(function.owner, given.attr)
-            for node in nodes(target.node) if target is not None else ():
-                if isinstance(node, ast.Return) and any(constant(part) is None for part in _ends(node.value)):
-                    return True
+    for function, call in job.calls():
+        given = keyword(call, "collate_fn")
+        if given is None:
+            continue
+        target = job.project.referred(given, function)
+        if target is None and isinstance(given, ast.Attribute) and function.owner is not None:
+            target = job.project.method(function.owner, given.attr)
+        for node in nodes(target.node) if target is not None else ():
+            if isinstance(node, ast.Return) and any(constant(part) is None for part in _ends(node.value)):
+                return True
     return False
 
 

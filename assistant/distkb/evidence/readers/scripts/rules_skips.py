@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.blocks import LOOPS, statements
 from distkb.evidence.readers.scripts.collectives import agrees
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, constant, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_decisions import to_backward
 
 _MODULE = "script.module-by-own-batch"
@@ -75,8 +75,8 @@ def without_loss(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions(*_SEVERAL):
         return
     for function in job.project.functions:
-        bases = () if function.owner is None else function.owner.node.bases
-        if not function.name.endswith(".training_step") or not any(last(base).endswith("Module") for base in bases):
+        is_step = function.name.endswith(".training_step")
+        if not is_step or not any(last(base).endswith("Module") for base in function.bases):
             continue
         for statement, arms in statements(function.node.body):
             if not isinstance(statement, ast.Return) or not _is_nothing(statement):
@@ -100,16 +100,15 @@ def module_left_out(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield forwards of a DDP module of its own, in training, that the rank makes only where its batch needs them."""
     if not job.mentions("DistributedDataParallel"):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if not site.where.tests or site.where.side != "both" or site.where.entered & WITHOUT_GRADIENTS:
-                continue
-            if kinds.kind_of(call.func, function, job.project, call.lineno) != kinds.DDP:
-                continue
-            test = next((one for one in site.where.tests if _asks_batch(one, function, job)), None)
-            if test is not None:
-                yield hit(_MODULE, function, call, module=shown(call.func), test=shown(test))
+    for function, site in job.sites():
+        call = site.node
+        if not site.where.tests or site.where.side != "both" or site.where.entered & WITHOUT_GRADIENTS:
+            continue
+        if kinds.kind_of(call.func, function, job.project, call.lineno) != kinds.DDP:
+            continue
+        test = next((one for one in site.where.tests if _asks_batch(one, function, job)), None)
+        if test is not None:
+            yield hit(_MODULE, function, call, module=shown(call.func), test=shown(test))
 
 
 def _asks_batch(test: ast.expr, function: Function, job: ScriptContext) -> bool:

@@ -6,12 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, made_by
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _ANOMALY, _EMPTIED = "script.anomaly-left-on", "script.cache-emptied-each-step"
 _DECODED, _SUMMED = "script.decoded-by-rank", "script.summed-each-micro-batch"
@@ -67,10 +68,8 @@ def _step_of(function: Function, site: Site, job: ScriptContext) -> ast.AST | No
 
 
 def _trains(call: ast.Call, function: Function, job: ScriptContext) -> bool:
-    target = job.project.target(call, function)
-    within = job.project.walk(target).sites if target is not None else []
     return last(call.func) == "backward" or any(
-        last(one.node.func) == "backward" and not one.where.loops for one in within
+        last(one.node.func) == "backward" and not one.where.loops for _, one in job.project.below(call, function)
     )
 
 
@@ -81,11 +80,10 @@ def _may_skip(node: ast.AST, call: ast.Call) -> bool:
 
 def decoded(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield loaders of training data without workers whose data set decodes a file for each sample."""
-    for function, site in job.sites() if job.is_parallel else ():
-        call = site.node
+    for function, call in job.calls() if job.is_parallel else ():
         if not canonical(call.func, function.script).startswith("torch.utils.data.") or has_spread(call):
             continue
-        workers = keyword(call, "num_workers") or (call.args[5] if len(call.args) > 5 else None)
+        workers = argument(call, "num_workers", 5)
         data = call.args[0] if call.args else keyword(call, "dataset")
         if last(call.func) != "DataLoader" or data is None or not (workers is None or constant(workers) == 0):
             continue

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, keyword, positional, spreads_keywords
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, made_by, makers, meanings, setting
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _CALLED, _TARGET, _OUTPUT = "script.pipeline-called", "script.pipeline-without-target", "script.pipeline-output-of-all"
 _SHORT, _FEW, _UNEVEN = (
@@ -81,14 +82,12 @@ def _all_engines_are_pipelines(job: ScriptContext) -> bool:
     """Whether every engine that the code makes is made of a `PipelineModule` or of a class that is one."""
     if not job.mentions("PipelineModule"):
         return False
-    made = [(f, s.node) for f, s in job.sites() if canonical(s.node.func, f.script) == "deepspeed.initialize"]
+    made = [(f, call) for f, call in job.calls() if canonical(call.func, f.script) == "deepspeed.initialize"]
     return bool(made) and all(_is_pipeline(call, function, job) for function, call in made)
 
 
 def _is_pipeline(call: ast.Call, function: Function, job: ScriptContext) -> bool:
-    model = setting(call, "model", function, job.project) or (call.args[1] if len(call.args) > 1 else None)
-    if model is None:
-        return False
+    model = setting(call, "model", function, job.project) or positional(call, 1)
     for value, scope in meanings(model, function, job.project):
         named = value.func if isinstance(value, ast.Call) else value
         cls = job.project.class_named(named, scope.script)
@@ -104,7 +103,7 @@ def alike(job: ScriptContext) -> Iterator[ScriptFinding]:
         if site.where.side != "both" or any(_is_of_stage(test) for test in site.where.decided):
             continue
         call = site.node
-        learns = setting(made, "loss_fn", scope, job.project) or (made.args[2] if len(made.args) > 2 else None)
+        learns = setting(made, "loss_fn", scope, job.project) or positional(made, 2)
         told = any(word.arg in {"target", None} for word in call.keywords) or any(
             isinstance(a, ast.Starred) for a in call.args
         )
@@ -152,7 +151,7 @@ def short(job: ScriptContext) -> Iterator[ScriptFinding]:
             continue
         for made in makers(_peeled(loop.iter), function, job.project, loop.lineno):
             call = made.call
-            if last(call.func) != "DataLoader" or id(call) in told or any(w.arg is None for w in call.keywords):
+            if last(call.func) != "DataLoader" or id(call) in told or spreads_keywords(call):
                 continue
             drops = keyword(call, "drop_last")
             if keyword(call, "batch_sampler") is None and (drops is None or constant(drops) is False):
@@ -170,12 +169,11 @@ def _peeled(node: ast.expr) -> ast.expr:
 
 def counts(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield schedules with fewer microbatches than stages, and batches that they cannot cut into equal ones."""
-    for function, site in job.sites() if job.mentions(_LIBRARY.rpartition(".")[2]) else ():
-        call = site.node
+    for function, call in job.calls() if job.mentions(_LIBRARY.rpartition(".")[2]) else ():
         full = canonical(call.func, function.script)
         if not full.startswith(_LIBRARY) or not _SCHEDULES.search(full):
             continue
-        given = keyword(call, "n_microbatches") or (call.args[1] if len(call.args) > 1 else None)
+        given = argument(call, "n_microbatches", 1)
         number = _one(given, function, job)
         stages = _number_of_stages(call, function, job)
         if number is None or given is None or number < 1:
@@ -183,7 +181,7 @@ def counts(job: ScriptContext) -> Iterator[ScriptFinding]:
         if full.rpartition(".")[2] in _AT_LEAST_STAGES and stages is not None and number < stages:
             yield hit(_FEW, function, call, schedule=full.rpartition(".")[2], number=str(number), stages=str(stages))
     for function, site, made, scope in _steps(job):
-        number = _one(keyword(made, "n_microbatches") or (made.args[1] if len(made.args) > 1 else None), scope, job)
+        number = _one(argument(made, "n_microbatches", 1), scope, job)
         loop = next((one for one in reversed(site.where.loops) if isinstance(one, ast.For)), None)
         for loader in makers(_peeled(loop.iter), function, job.project, loop.lineno) if loop and number else ():
             size = _one(keyword(loader.call, "batch_size"), loader.function, job)
@@ -195,10 +193,10 @@ def counts(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _number_of_stages(call: ast.Call, function: Function, job: ScriptContext) -> int | None:
     """Return into how many stages the model is cut that a schedule is made for, at least."""
-    stage = keyword(call, "stage") or (call.args[0] if call.args else None)
+    stage = argument(call, "stage", 0)
     for full, made, scope in made_by(stage, function, job.project) if stage is not None else ():
         if full.startswith(_LIBRARY) and full.endswith(".PipelineStage"):
-            told = keyword(made, "num_stages") or (made.args[2] if len(made.args) > 2 else None)
+            told = argument(made, "num_stages", 2)
             return _one(told, scope, job) or (2 if told is not None and words(told) else None)
     return None
 

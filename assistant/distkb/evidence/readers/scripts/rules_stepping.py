@@ -7,21 +7,13 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning, made_by, meanings
-from distkb.evidence.readers.scripts.names import (
-    WITHOUT_GRADIENTS,
-    canonical,
-    constant,
-    dotted,
-    keyword,
-    last,
-    shown,
-    words,
-)
+from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _BARE, _COUNTED = "script.forward-past-engine", "script.accumulation-by-hand"
 _CLIPPED, _SUM = "script.gradients-beside-engine", "script.loss-summed"
@@ -36,12 +28,9 @@ _EVALUATES = re.compile(r"(?i)eval|valid|test|infer|generate|sample|predict")
 
 def _engine_models(job: ScriptContext) -> Iterator[tuple[Function, ast.Call, str]]:
     """Yield the calls of deepspeed.initialize with the name of the model that they are given."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if canonical(call.func, function.script) == "deepspeed.initialize":
-                given = keyword(call, "model") or (call.args[1] if len(call.args) > 1 else None)
-                yield function, call, dotted(given) if given is not None else ""
+    for function, call in job.calls_of("deepspeed.initialize"):
+        given = argument(call, "model", 1)
+        yield function, call, dotted(given) if given is not None else ""
 
 
 def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -67,9 +56,8 @@ def past_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _model_of(function: Function, call: ast.Call, job: ScriptContext) -> Iterator[Meaning]:
     """Yield the calls that made the model which an engine is made of."""
-    given = keyword(call, "model") or (call.args[1] if len(call.args) > 1 else None)
-    found = meanings(given, function, job.project) if given is not None else iter(())
-    yield from (one for one in found if isinstance(one[0], ast.Call))
+    given = argument(call, "model", 1)
+    yield from (one for one in meanings(given, function, job.project) if isinstance(one[0], ast.Call))
 
 
 def _same(call: ast.Call, function: Function, sources: set[int], job: ScriptContext) -> str:
@@ -86,7 +74,7 @@ def _same(call: ast.Call, function: Function, sources: set[int], job: ScriptCont
 
 def _trains(function: Function, job: ScriptContext, depth: int = 0) -> bool:
     """Whether a function makes gradients, or gives what it computes to one that does."""
-    if any(last(site.node.func) == "backward" for site in job.project.walk(function).sites):
+    if job.project.walk(function).calls("backward"):
         return True
     callers = job.project.callers(function) if depth < 2 and job.project.walk(function).returns else []
     return any(_trains(caller, job, depth + 1) for caller, _ in callers)
@@ -179,19 +167,18 @@ def beside_engine(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield clipping of the parameters of a DeepSpeed engine, which keeps and clips gradients itself."""
     made = list(_engine_models(job))
     models = {(id(where), model) for where, _, model in made if model}
-    for function in job.project.functions if made else ():
-        for site in job.project.walk(function).sites:
-            full = canonical(site.node.func, function.script)
-            if not (full.startswith("torch.nn.utils.") and "clip_grad" in full):
-                continue
-            for part in nodes(site.node.args[0]) if site.node.args else ():
-                owner = part.value if isinstance(part, ast.Attribute) and part.attr == "parameters" else None
-                while isinstance(owner, ast.Attribute) and owner.attr == "module":
-                    owner = owner.value
-                kind = kinds.kind_of(owner, function, job.project, site.node.lineno) if owner is not None else ""
-                if owner is not None and (kind == kinds.ENGINE or (id(function), dotted(owner)) in models):
-                    yield hit(_CLIPPED, function, site.node, call=shown(site.node.func))
-                    break
+    for function, call in job.calls() if made else ():
+        full = canonical(call.func, function.script)
+        if not (full.startswith("torch.nn.utils.") and "clip_grad" in full):
+            continue
+        for part in nodes(call.args[0]) if call.args else ():
+            owner = part.value if isinstance(part, ast.Attribute) and part.attr == "parameters" else None
+            while isinstance(owner, ast.Attribute) and owner.attr == "module":
+                owner = owner.value
+            kind = kinds.kind_of(owner, function, job.project, call.lineno) if owner is not None else ""
+            if owner is not None and (kind == kinds.ENGINE or (id(function), dotted(owner)) in models):
+                yield hit(_CLIPPED, function, call, call=shown(call.func))
+                break
 
 
 def _quotient(node: ast.expr, function: Function, job: ScriptContext, depth: int = 0) -> ast.expr | None:
@@ -212,8 +199,8 @@ def _quotient(node: ast.expr, function: Function, job: ScriptContext, depth: int
     divisors = {id(part) for one in divisions for part in nodes(one.right)}
     for part in nodes(node):
         if isinstance(part, ast.Name) and id(part) not in divisors and not _ACCUMULATES.search(part.id):
-            made = job.project.walk(function).assigned(part.id, before=part.lineno)
-            value = made[-1].value if made and made[-1].index is None else job.project.single(part, function)
+            assigned = job.project.walk(function).last_value(part.id, before=part.lineno)
+            value = assigned or job.project.single(part, function)
             found = None if value is None else _quotient(value, function, job, depth + 1)
             if found is not None:
                 return found
@@ -230,8 +217,7 @@ def summed(job: ScriptContext) -> Iterator[ScriptFinding]:
             named = site.node.func
             if not isinstance(named, ast.Attribute) or named.attr != "backward" or not dotted(named.value):
                 continue
-            made = walk.assigned(dotted(named.value), before=site.node.lineno)
-            value = made[-1].value if made and made[-1].index is None else None
+            value = walk.last_value(dotted(named.value), before=site.node.lineno)
             changed = walk.changes.get(dotted(named.value))
             if isinstance(value, ast.Call) and not changed and _is_sum(value, function, job):
                 yield hit(_SUM, function, value, loss=dotted(named.value), call=shown(value))

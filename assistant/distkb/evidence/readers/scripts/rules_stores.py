@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by, meanings
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import constant, last, shown
 from distkb.evidence.readers.scripts.ranks import environment
 
 _TAKEN, _USUAL, _KEPT = "script.store-on-taken-port", "script.store-keeps-default-timeout", "script.store-keys-stay"
@@ -23,13 +24,10 @@ _LIMIT = 300
 
 def stores(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield stores on the group's port, and those that give up long before the group of the same script does."""
-    for function, site in job.sites() if job.mentions("TCPStore") else ():
-        call = site.node
-        if canonical(call.func, function.script) != _STORE:
-            continue
-        master = _given(call, "is_master", _MASTER)
-        port = _given(call, "port", _PORT)
-        asked = [environment(value) for value, _ in meanings(port, function, job.project)] if port is not None else []
+    for function, call in job.calls_of(_STORE) if job.mentions("TCPStore") else ():
+        master = argument(call, "is_master", _MASTER)
+        port = argument(call, "port", _PORT)
+        asked = [environment(value) for value, _ in meanings(port, function, job.project)]
         if "MASTER_PORT" in asked and not _is_groups(job):
             if master is not None and constant(master) is not False:
                 if keyword(call, "multi_tenant") is None and job.mentions(*_BEGINS):
@@ -37,19 +35,15 @@ def stores(job: ScriptContext) -> Iterator[ScriptFinding]:
             elif not job.mentions("TORCHELASTIC_RESTART_COUNT", "uuid") and _used(call, job, "set"):
                 yield hit(_KEPT, function, call, call=shown(call))
         waits = next(iter(_used(call, job, "wait", "get")), None)
-        if _given(call, "timeout", _TIMEOUT) is None and waits is not None and not job.mentions("set_timeout"):
+        if argument(call, "timeout", _TIMEOUT) is None and waits is not None and not job.mentions("set_timeout"):
             longer = _longer(job)
             if longer is not None and (last(waits.func) == "get" or len(waits.args) < 2):
                 yield hit(_USUAL, function, call, call=shown(call), waits=shown(waits), begins=shown(longer))
 
 
-def _given(call: ast.Call, name: str, place: int) -> ast.expr | None:
-    return keyword(call, name) or next(iter(call.args[place : place + 1]), None)
-
-
 def _is_groups(job: ScriptContext) -> bool:
     """Whether the group itself is made with a store of the script's."""
-    return any(last(s.node.func) == "init_process_group" and keyword(s.node, "store") for _, s in job.sites())
+    return any(last(call.func) == "init_process_group" and keyword(call, "store") for _, call in job.calls())
 
 
 def _used(store: ast.Call, job: ScriptContext, *names: str) -> list[ast.Call]:
@@ -66,11 +60,11 @@ def _used(store: ast.Call, job: ScriptContext, *names: str) -> list[ast.Call]:
 
 def _longer(job: ScriptContext) -> ast.Call | None:
     """Return the call that gives the default group a longer timeout than stores have."""
-    for function, site in job.sites():
-        value = keyword(site.node, "timeout") if last(site.node.func) in _BEGINS else None
+    for function, call in job.calls():
+        value = keyword(call, "timeout") if last(call.func) in _BEGINS else None
         seconds = None if value is None else seconds_of(value, function, job)
         if seconds is not None and seconds > _LIMIT:
-            return site.node
+            return call
     return None
 
 

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple, cast
 
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _ENDLESS, _TWICE = "script.queue-never-ended", "script.lock-taken-twice"
 _CROSSED = "script.locks-in-other-order"
@@ -89,7 +89,7 @@ def never_ended(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield loops over a queue that end with a mark which nothing in the project puts there."""
     if not job.mentions("Thread", "ThreadPoolExecutor"):
         return
-    put = {ast.dump(given) for _, site in job.sites() if last(site.node.func) in _PUTS for given in site.node.args[:1]}
+    put = {ast.dump(given) for _, call in job.calls() if last(call.func) in _PUTS for given in call.args[:1]}
     for function in job.project.functions:
         for loop in (node for node in walk(function.node) if isinstance(node, ast.While)):
             taken = {dotted(p.targets[0]): p for p in walk(loop) if isinstance(p, ast.Assign) and _waits(p.value)}
@@ -124,9 +124,9 @@ def _marks(statement: ast.stmt, names: set[str]) -> Iterator[ast.expr]:
 def _is_handed(mark: ast.expr, job: ScriptContext) -> bool:
     """Whether the mark is a name that some `put` may be given in another way."""
     return not isinstance(mark, ast.Constant) and any(
-        last(mark) in {last(part) for given in site.node.args for part in nodes(given)}
-        for _, site in job.sites()
-        if last(site.node.func) in _PUTS
+        last(mark) in {last(part) for given in call.args for part in nodes(given)}
+        for _, call in job.calls()
+        if last(call.func) in _PUTS
     )
 
 

@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import constant, dotted, keyword, last, words
+from distkb.evidence.readers.scripts.names import constant, dotted, last, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment
 
 _UNREAD, _MONITOR = "script.timeout-nobody-reads", "script.heartbeat-for-timeout"

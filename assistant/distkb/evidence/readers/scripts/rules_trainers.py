@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import has_spread, keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings, setting
-from distkb.evidence.readers.scripts.names import canonical, has_spread, keyword, last, shown
-from distkb.evidence.readers.scripts.project import Function
+from distkb.evidence.readers.scripts.names import canonical, last, shown
 
 _ALONE, _CHOSEN = "script.trainer-for-one-device", "script.trainer-chooses-devices"
 _OF_SEVERAL = ("sync_dist", "DistributedSampler", "all_gather", "LOCAL_RANK", "RANK", "WORLD_SIZE", "world_size",
@@ -65,17 +66,17 @@ def _is_several(devices: object) -> bool:
 
 
 def _trainers(job: ScriptContext) -> Iterator[tuple[Function, ast.Call]]:
-    for function, site in job.sites() if job.mentions("lightning", "pytorch_lightning") else ():
-        named = canonical(site.node.func, function.script).endswith(".Trainer")
-        if named and kinds.kind_of(site.node, function, job.project) == kinds.PL_TRAINER:
-            yield function, site.node
+    for function, call in job.calls() if job.mentions("lightning", "pytorch_lightning") else ():
+        named = canonical(call.func, function.script).endswith(".Trainer")
+        if named and kinds.kind_of(call, function, job.project) == kinds.PL_TRAINER:
+            yield function, call
 
 
 def _of(call: ast.Call, name: str, function: Function, job: ScriptContext) -> list[object]:
     """Return what an option of a trainer may be: literals, the number of a list's elements, classes of strategies."""
     value = setting(call, name, function, job.project)
     found: list[object] = [] if value is not None else [None]
-    for node, _ in meanings(value, function, job.project) if value is not None else ():
+    for node, _ in meanings(value, function, job.project):
         if isinstance(node, ast.Constant):
             found.append(node.value)
         elif isinstance(node, (ast.List, ast.Tuple)):

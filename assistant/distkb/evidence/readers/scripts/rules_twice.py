@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import arguments, keyword
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, words
-from distkb.evidence.readers.scripts.project import Class, Function
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.ranks import is_rank
 
 _TWICE = "script.divided-twice"
@@ -34,12 +35,11 @@ _Place = tuple[ast.expr, Function]
 def divided_twice(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield data that each rank has a part of already where something divides it once more."""
     told: set[int] = set()
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            for found in _divided(site.node, function, job):
-                if id(site.node) not in told:
-                    told.add(id(site.node))
-                    yield found
+    for function, call in job.calls():
+        for found in _divided(call, function, job):
+            if id(call) not in told:
+                told.add(id(call))
+                yield found
 
 
 def _divided(call: ast.Call, function: Function, job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -179,7 +179,7 @@ def _behind(node: ast.expr, function: Function, job: ScriptContext) -> Iterable[
 def _behind_call(call: ast.Call, function: Function, job: ScriptContext) -> Iterable[_Place]:
     if canonical(call.func, function.script) in _LOADERS:
         return [(_data_of(call), function)] if _data_of(call) is not call else []
-    given = [(one, function) for one in (*call.args, *(word.value for word in call.keywords))][:_MOST]
+    given = [(one, function) for one in arguments(call)][:_MOST]
     owner = job.project.class_named(call.func, function.script)
     if owner is not None:
         return [*given, *_kept(owner, job)]

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import argument, has_spread, keyword, positional
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import made_by, meanings, setting
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, has_spread, keyword, last, shown, words
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.number_types import some_types_of
-from distkb.evidence.readers.scripts.project import Function
 
 _MIXED, _TIED = "script.frozen-and-trained-in-unit", "script.tied-weight-in-two-units"
 _LIST, _POLICY, _AUTOCAST = "script.container-sharded", "script.unit-without-policy", "script.autocast-over-policy"
@@ -27,14 +28,13 @@ _CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict"})
 
 def _shards(job: ScriptContext) -> Iterator[tuple[Function, Site, str]]:
     """Yield the calls that make a unit, with the setting by which it is told its precision."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            full = canonical(site.node.func, function.script)
-            if full.startswith("torch.distributed") and site.node.args:
-                if last(site.node.func) == "fully_shard" or full.endswith(".fully_shard"):
-                    yield function, site, "mp_policy"
-                elif full.endswith(".FullyShardedDataParallel"):
-                    yield function, site, "mixed_precision"
+    for function, site in job.sites():
+        full = canonical(site.node.func, function.script)
+        if full.startswith("torch.distributed") and site.node.args:
+            if last(site.node.func) == "fully_shard" or full.endswith(".fully_shard"):
+                yield function, site, "mp_policy"
+            elif full.endswith(".FullyShardedDataParallel"):
+                yield function, site, "mixed_precision"
 
 
 def mixed(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -72,16 +72,14 @@ def _trains_part(node: ast.AST) -> bool:
     named = node.func if isinstance(node, ast.Call) else None
     if not isinstance(node, ast.Call) or not isinstance(named, ast.Attribute) or named.attr != "requires_grad_":
         return False
-    return isinstance(named.value, ast.Attribute) and constant(next(iter(node.args), None)) is not False
+    return isinstance(named.value, ast.Attribute) and constant(positional(node, 0)) is not False
 
 
 def _is_freeze(node: ast.AST) -> bool:
     if isinstance(node, ast.Assign):
         return last(node.targets[0]) == "requires_grad" and constant(node.value) is False
     return (
-        isinstance(node, ast.Call)
-        and last(node.func) == "requires_grad_"
-        and (constant(next(iter(node.args), None)) is False)
+        isinstance(node, ast.Call) and last(node.func) == "requires_grad_" and (constant(positional(node, 0)) is False)
     )
 
 
@@ -150,7 +148,7 @@ def under_autocast(job: ScriptContext) -> Iterator[ScriptFinding]:
             block = next((b for b in site.where.blocks if last(getattr(b, "func", b)) == "autocast"), None)
             if not isinstance(block, ast.Call) or kind not in {kinds.FSDP1, kinds.FSDP2}:
                 continue
-            given = keyword(block, "dtype") or (block.args[1] if len(block.args) > 1 else None)
+            given = argument(block, "dtype", 1)
             types = some_types_of(given, function, job) if given is not None else {"float16"}
             if constant(keyword(block, "enabled")) is not False and types and not types & told:
                 values = {"call": shown(site.node.func), "block": shown(block), "type": min(told)}
@@ -162,9 +160,9 @@ def _type(call: ast.Call, name: str, function: Function, job: ScriptContext) -> 
     """Return the type to which a unit is told to cast its parameters."""
     given = setting(call, name, function, job.project)
     found: set[str] = set()
-    for value, scope in meanings(given, function, job.project) if given is not None else ():
+    for value, scope in meanings(given, function, job.project):
         if isinstance(value, ast.Call):
-            kept = keyword(value, "param_dtype") or next(iter(value.args), None)
+            kept = argument(value, "param_dtype", 0)
             found |= some_types_of(kept, scope, job) if kept is not None else set()
     return found
 

@@ -6,9 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import arguments, has_spread
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, has_spread, last, shown, words
-from distkb.evidence.readers.scripts.project import Class, Function
+from distkb.evidence.readers.scripts.names import canonical, last, shown, words
 
 _UNDIVIDED = "script.train-loader-not-prepared"
 _LOADERS = frozenset({"DataLoader", "StatefulDataLoader", "MultiEpochsDataLoader"})
@@ -53,9 +54,8 @@ def _made(node: ast.expr, function: Function, job: ScriptContext, depth: int) ->
         for part in (node.body, node.orelse):
             yield from _made(part, function, job, depth + 1)
     elif isinstance(node, ast.Name):
-        made = job.project.walk(function).assigned(node.id, before=node.lineno)
-        if made and made[-1].index is None:
-            yield from _made(made[-1].value, function, job, depth + 1)
+        value = job.project.walk(function).last_value(node.id, before=node.lineno)
+        yield from _made(value, function, job, depth + 1) if value is not None else ()
     elif isinstance(node, ast.Call):
         if last(node.func) in _LOADERS and job.project.target(node, function) is None:
             yield node, function
@@ -70,7 +70,7 @@ def _is_divided(call: ast.Call, function: Function, job: ScriptContext) -> bool:
         made = job.project.class_named(site.node.func, function.script)
         target = job.project.target(site.node, function)
         said |= words(made.node) if made is not None else words(target.node) if target is not None else set()
-    held = [job.project.holds_class(value, function) for value in (*call.args, *(w.value for w in call.keywords))]
+    held = [job.project.holds_class(value, function) for value in arguments(call)]
     said |= {word for cls in held if cls is not None for word in words(cls.node)}
     return has_spread(call) or any(_DIVIDES.search(word) for word in said)
 

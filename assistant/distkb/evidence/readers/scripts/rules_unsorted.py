@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.arguments import keyword
 from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.rules_order import body_of, of_numbers
 
 _OVER = "script.groups-over-set"
@@ -25,7 +26,7 @@ def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
     if not job.mentions("new_group") or job.mentions("PYTHONHASHSEED"):
         return
     told: set[int] = set()
-    for event in (event for events in job.episodes for event in events if event.kind == "loop"):
+    for event in job.events("loop"):
         source = event.source
         if source is None or not told.isdisjoint((id(event.node), id(source))) or of_numbers(source):
             continue
@@ -48,9 +49,8 @@ def _meets(call: ast.Call, function: Function, job: ScriptContext, depth: int = 
     if is_operation(call, function):
         group = keyword(call, "group")
         return group is not None and constant(group) is not None and last(group) != "WORLD"
-    target = job.project.target(call, function) if depth < _DEPTH else None
-    sites = () if target is None else job.project.walk(target).sites
-    return target is not None and any(_meets(site.node, target, job, depth + 1) for site in sites)
+    below = job.project.below(call, function) if depth < _DEPTH else ()
+    return any(_meets(site.node, target, job, depth + 1) for target, site in below)
 
 
 RULES = (ScriptRule(ids=(_OVER,), check=over_set, follows=True),)

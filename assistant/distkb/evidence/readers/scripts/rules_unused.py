@@ -6,21 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import has_spread, keyword, receiver
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import literals, made_by
-from distkb.evidence.readers.scripts.names import (
-    WITHOUT_GRADIENTS,
-    canonical,
-    constant,
-    dotted,
-    has_spread,
-    keyword,
-    last,
-    shown,
-    words,
-)
+from distkb.evidence.readers.scripts.names import WITHOUT_GRADIENTS, canonical, constant, dotted, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 from distkb.evidence.readers.scripts.rules_model import given_to_ddp, wrappings
 from distkb.evidence.readers.scripts.things import Event, Thing
 
@@ -66,12 +57,11 @@ def _inside(model: Class, job: ScriptContext, depth: int) -> Iterator[Class]:
 
 def is_lightning_ddp(job: ScriptContext) -> bool:
     """Whether a Trainer of Lightning is told to use DDP as it is."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if kinds.kind_of(site.node, function, job.project) == kinds.PL_TRAINER:
-                strategy = keyword(site.node, "strategy")
-                if strategy is not None and constant(strategy) == "ddp":
-                    return True
+    for function, call in job.calls():
+        if kinds.kind_of(call, function, job.project) == kinds.PL_TRAINER:
+            strategy = keyword(call, "strategy")
+            if strategy is not None and constant(strategy) == "ddp":
+                return True
     return False
 
 
@@ -139,13 +129,11 @@ def pooler(job: ScriptContext) -> Iterator[ScriptFinding]:
         or not (models(job) or any(True for _ in wrappings(job)))
     ):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-            named = last(owner) if owner is not None and last(call.func) == "from_pretrained" else ""
-            if named in _WITH_POOLER and owner is not None and "transformers" in canonical(owner, function.script):
-                yield hit(_POOLER, function, call, model=named)
+    for function, call in job.calls():
+        owner = receiver(call)
+        named = last(owner) if owner is not None and last(call.func) == "from_pretrained" else ""
+        if named in _WITH_POOLER and owner is not None and "transformers" in canonical(owner, function.script):
+            yield hit(_POOLER, function, call, model=named)
 
 
 def without_graph(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -176,15 +164,13 @@ def without_graph(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def made_anew(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield tensors that ask for gradients and are made of a bare number or of what was cut from the graph."""
-    for function in job.project.functions if job.mentions("backward", "training_step") and job.is_parallel else ():
-        for site in job.project.walk(function).sites:
-            call = site.node
-            full = canonical(call.func, function.script)
-            asks = constant(keyword(call, "requires_grad")) is True
-            if not asks or full not in {"torch.tensor", "torch.as_tensor", "torch.autograd.Variable"} or not call.args:
-                continue
-            if {"item", "detach", "data", "numpy", "tolist"} & words(call.args[0]):
-                yield hit(_COPY, function, call, call=shown(call))
+    for function, call in job.calls() if job.mentions("backward", "training_step") and job.is_parallel else ():
+        full = canonical(call.func, function.script)
+        asks = constant(keyword(call, "requires_grad")) is True
+        if not asks or full not in {"torch.tensor", "torch.as_tensor", "torch.autograd.Variable"} or not call.args:
+            continue
+        if {"item", "detach", "data", "numpy", "tolist"} & words(call.args[0]):
+            yield hit(_COPY, function, call, call=shown(call))
 
 
 def parts_by_argument(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -230,15 +216,13 @@ def _written_out(forward: Function, job: ScriptContext) -> dict[str, set[object]
     found: dict[str, set[object]] = {}
     names = forward.parameters[1:]
     wrapped = {kinds.DDP, kinds.PREPARED}
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if kinds.kind_of(call.func, function, job.project, call.lineno) not in wrapped:
-                continue
-            given = [*zip(names, call.args, strict=False), *((w.arg, w.value) for w in call.keywords)]
-            for name, value in given:
-                if name is not None and isinstance(value, ast.Constant):
-                    found.setdefault(name, set()).add(value.value)
+    for function, call in job.calls():
+        if kinds.kind_of(call.func, function, job.project, call.lineno) not in wrapped:
+            continue
+        given = [*zip(names, call.args, strict=False), *((w.arg, w.value) for w in call.keywords)]
+        for name, value in given:
+            if name is not None and isinstance(value, ast.Constant):
+                found.setdefault(name, set()).add(value.value)
     return found
 
 

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword, positional, receiver
 from distkb.evidence.readers.scripts.collectives import TOGETHER
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown, walk
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown, walk
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
 _PLATEAU, _RATE = "script.plateau-on-own-measure", "script.rate-by-rank"
@@ -38,33 +39,28 @@ def plateau(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield steps of ReduceLROnPlateau by a number that every rank measures for itself."""
     if not job.mentions("ReduceLROnPlateau") or not _trains_together(job) or _some_read_all(job):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            named = call.func
-            if not isinstance(named, ast.Attribute) or named.attr != "step" or len(call.args) != 1:
-                continue
-            name = dotted(named.value)
-            made = [
-                job.project.single(named.value, function),
-                *(a.value for a in job.project.walk(function).assignments if a.target == name),
-            ]
-            if not any(isinstance(one, ast.Call) and last(one.func) == "ReduceLROnPlateau" for one in made):
-                continue
-            given = dotted(call.args[0]) in function.parameters and not job.project.callers(function)
-            own = next((r for r in job.origins.of(call.args[0], function) if r.origin in RANK_OWN), None)
-            if own is not None and not given and not _is_agreed(call.args[0], function, job):
-                yield hit(_PLATEAU, function, call, call=shown(call), measure=shown(call.args[0]))
+    for function, call in job.calls():
+        named = call.func
+        if not isinstance(named, ast.Attribute) or named.attr != "step" or len(call.args) != 1:
+            continue
+        name = dotted(named.value)
+        made = [
+            job.project.single(named.value, function),
+            *(a.value for a in job.project.walk(function).assignments if a.target == name),
+        ]
+        if not any(isinstance(one, ast.Call) and last(one.func) == "ReduceLROnPlateau" for one in made):
+            continue
+        given = dotted(call.args[0]) in function.parameters and not job.project.callers(function)
+        own = next((r for r in job.origins.of(call.args[0], function) if r.origin in RANK_OWN), None)
+        if own is not None and not given and not _is_agreed(call.args[0], function, job):
+            yield hit(_PLATEAU, function, call, call=shown(call), measure=shown(call.args[0]))
 
 
 def _some_read_all(job: ScriptContext) -> bool:
     """Whether any loader gives the whole data to every rank: what is measured on it is the same everywhere."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if last(site.node.func) == "DataLoader" and not {"sampler", "batch_sampler"} & {
-                word.arg for word in site.node.keywords
-            }:
-                return True
+    for _, call in job.calls():
+        if last(call.func) == "DataLoader" and not {"sampler", "batch_sampler"} & {word.arg for word in call.keywords}:
+            return True
     return False
 
 
@@ -86,17 +82,15 @@ def rate_by_rank(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield learning rates and other settings of an optimizer that depend on the rank's number."""
     if not _trains_together(job):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            if kinds.kind_of(call, function, job.project, call.lineno) != kinds.OPTIMIZER:
-                continue
-            for name in ("lr", "weight_decay", "momentum", "betas"):
-                value = keyword(call, name)
-                reasons = job.origins.of(value, function) if value is not None else []
-                if value is not None and any(reason.origin == "rank" for reason in reasons):
-                    yield hit(_RATE, function, call, setting=f"{name}={shown(value)}")
-                    break
+    for function, call in job.calls():
+        if kinds.kind_of(call, function, job.project, call.lineno) != kinds.OPTIMIZER:
+            continue
+        for name in ("lr", "weight_decay", "momentum", "betas"):
+            value = keyword(call, name)
+            reasons = job.origins.of(value, function) if value is not None else []
+            if value is not None and any(reason.origin == "rank" for reason in reasons):
+                yield hit(_RATE, function, call, setting=f"{name}={shown(value)}")
+                break
 
 
 def frozen_late(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -183,7 +177,7 @@ def _static(job: ScriptContext) -> bool:
 def _is_switched_on(node: ast.AST) -> bool:
     """`requires_grad_()` or `requires_grad = True`, as where two models take turns, or a value that may be either."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-        return constant(next(iter(node.args), None)) is not False
+        return constant(positional(node, 0)) is not False
     if not isinstance(node, ast.Assign) or constant(node.value) is False:
         return False
     return any(isinstance(target, ast.Attribute) and target.attr == "requires_grad" for target in node.targets)
@@ -193,7 +187,7 @@ def _switched(function: Function, *, to: bool = False) -> Iterator[tuple[ast.exp
     """Yield the models whose parameters a function switches off or on, the place, and whether it chooses among them."""
     for node in walk(function.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-            if constant(next(iter(node.args), None)) is to:
+            if constant(positional(node, 0)) is to:
                 yield node.func.value, node, False
         elif isinstance(node, ast.For):
             model = _parameters_of(node.iter)
@@ -236,7 +230,7 @@ def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
     for function in job.project.functions:
         sites = [site for site in job.project.walk(function).sites if _loads(site)]
         for site in sites:
-            owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node
+            owner = receiver(site.node) or site.node
             if site.where.side == "both" or site.where.guard is None or {s.where.side for s in sites} > {"main"}:
                 continue
             wrapped = _wrapped_kind(owner, function, job, site.node.lineno) == kinds.DDP
@@ -246,7 +240,7 @@ def loaded_by_one(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _training(job: ScriptContext) -> set[int]:
     """Return the functions that make gradients, or run one that does, by identity."""
-    left = [f for f in job.project.functions if any(last(s.node.func) == "backward" for s in job.project.walk(f).sites)]
+    left = [f for f in job.project.functions if job.project.walk(f).calls("backward")]
     found: set[int] = set()
     while left:
         function = left.pop()
@@ -299,7 +293,7 @@ def _is_scaler(call: ast.Call) -> bool:
 
 def is_scaled(call: ast.Call) -> bool:
     """`scaler.scale(loss).backward()`."""
-    inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    inner = receiver(call)
     return isinstance(inner, ast.Call) and last(inner.func) == "scale"
 
 

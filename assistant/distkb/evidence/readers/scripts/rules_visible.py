@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.names import canonical, constant, dotted, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.ranks import environment, is_rank
 
 _HIDDEN, _LATE = "script.hidden-and-numbered", "script.gpus-hidden-late"

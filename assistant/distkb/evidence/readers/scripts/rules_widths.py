@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
 from distkb.evidence.readers.scripts.names import canonical, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 
 _WIDTH = "script.layer-by-own-data"
 _LAYERS = frozenset({"Linear", "Embedding", "EmbeddingBag", "LSTM", "GRU", "Conv1d", "Conv2d", "Parameter"})

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from distkb.evidence.readers.scripts.arguments import argument, keyword, positional
+from distkb.evidence.readers.scripts.definitions import Class, Function
 from distkb.evidence.readers.scripts.effects import is_generator
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import makers
-from distkb.evidence.readers.scripts.names import canonical, constant, dotted, keyword, last, shown
+from distkb.evidence.readers.scripts.names import canonical, constant, dotted, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Class, Function
 
 _AGAIN = "script.start-method-set-again"
 _SHARED, _LOCAL, _GUARD = "script.handle-shared-by-workers", "script.spawn-of-local", "script.spawn-without-guard"
@@ -73,15 +74,13 @@ def loaded_by_workers(job: ScriptContext) -> Iterator[tuple[Class, ast.Call]]:
 
 def _loaders(job: ScriptContext) -> Iterator[tuple[Function, ast.Call, ast.expr]]:
     """Yield the loaders with workers, each with its data."""
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            call = site.node
-            workers = keyword(call, "num_workers")
-            data = call.args[0] if call.args else keyword(call, "dataset")
-            if last(call.func) != "DataLoader" or workers is None or constant(workers) == 0 or data is None:
-                continue
-            if isinstance(constant(workers), int) or not isinstance(workers, ast.Constant):
-                yield function, call, data
+    for function, call in job.calls():
+        workers = keyword(call, "num_workers")
+        data = call.args[0] if call.args else keyword(call, "dataset")
+        if last(call.func) != "DataLoader" or workers is None or constant(workers) == 0 or data is None:
+            continue
+        if isinstance(constant(workers), int) or not isinstance(workers, ast.Constant):
+            yield function, call, data
 
 
 def not_picklable(job: ScriptContext) -> Iterator[ScriptFinding]:
@@ -107,7 +106,7 @@ def _of_data(data: ast.expr, function: Function, job: ScriptContext) -> Iterator
     """Yield what a data set keeps from its beginning on that cannot be pickled."""
     made = job.project.single(data, function) if isinstance(data, ast.Name) else data
     if isinstance(made, ast.Call) and last(made.func) in _WRAPS:
-        inside = made.args[0] if made.args else None
+        inside = positional(made, 0)
         for one in inside.elts if isinstance(inside, (ast.List, ast.Tuple)) else [inside]:
             yield from _of_data(one, function, job) if one is not None else ()
         return
@@ -202,7 +201,7 @@ def spawned(job: ScriptContext) -> Iterator[ScriptFinding]:
             one = chosen and last(call.func) == "Process" and keyword(call, "target") is not None
             if not one and canonical(call.func, function.script) not in _SPAWNS:
                 continue
-            given = keyword(call, "target" if one else "fn") or next(iter(call.args), None)
+            given = argument(call, "target" if one else "fn", 0)
             method = keyword(call, "start_method")
             forks = method is not None and constant(method) != "spawn"
             sent = keyword(call, "args") or (call.args[1] if not one and len(call.args) > 1 else None)
@@ -246,17 +245,16 @@ def set_again(job: ScriptContext) -> Iterator[ScriptFinding]:
             call = site.node
             if last(call.func) != "set_start_method" or id(call) in spared or not call.args:
                 continue
-            forced = keyword(call, "force") or (call.args[1] if len(call.args) > 1 else None)
+            forced = argument(call, "force", 1)
             if constant(call.args[0]) in _NEW and constant(forced) is not True:
                 yield hit(_AGAIN, function, call, call=shown(call))
 
 
 def _is_started(function: Function, job: ScriptContext) -> bool:
     """Whether `spawn`, or a `Process` that begins anew, runs a function: its process has a start method already."""
-    for caller, site in job.sites():
-        call = site.node
+    for caller, call in job.calls():
         if canonical(call.func, caller.script) in _SPAWNS:
-            given = keyword(call, "fn") or next(iter(call.args), None)
+            given = argument(call, "fn", 0)
         else:
             given = keyword(call, "target") if last(call.func) == "Process" else None
         if given is not None and job.project.referred(given, caller) is function:

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import meanings
-from distkb.evidence.readers.scripts.names import canonical, dotted, keyword, last, shown, walk, words
+from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, walk, words
 from distkb.evidence.readers.scripts.nodes import nodes
-from distkb.evidence.readers.scripts.project import Function
 from distkb.evidence.readers.scripts.things import Event, Thing
 
 _EXCHANGED = "script.exchanged-after-ddp"
@@ -35,11 +36,11 @@ def exchanged(job: ScriptContext) -> Iterator[ScriptFinding]:
                 continue
             told.add(id(event.node))
             yield hit(_EXCHANGED, event.function, event.node, change=shown(event.node))
-    for function, site in job.sites():
-        if last(site.node.func) == "convert_sync_batchnorm" and site.node.args:
-            given = site.node.args[0]
-            if kinds.kind_of(given, function, job.project, site.node.lineno) == kinds.DDP:
-                yield hit(_EXCHANGED, function, site.node, change=shown(site.node))
+    for function, call in job.calls():
+        if last(call.func) == "convert_sync_batchnorm" and call.args:
+            given = call.args[0]
+            if kinds.kind_of(given, function, job.project, call.lineno) == kinds.DDP:
+                yield hit(_EXCHANGED, function, call, change=shown(call))
 
 
 def _is_of(exchange: Event, models: list[Thing]) -> bool:

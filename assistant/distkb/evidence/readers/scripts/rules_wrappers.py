@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from distkb.evidence.readers.scripts import kinds
+from distkb.evidence.readers.scripts.arguments import arguments
+from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import maker
 from distkb.evidence.readers.scripts.names import canonical, dotted, last, shown, walk, words
-from distkb.evidence.readers.scripts.project import Function
 
 _ATTRIBUTE, _WEIGHT = "script.attribute-of-wrapper", "script.weight-of-sharded"
 _STATES = "script.optimizer-shard-of-one"
@@ -112,15 +113,14 @@ def read_weight(job: ScriptContext) -> Iterator[ScriptFinding]:
     """Yield weights of a sharded model that are computed with outside of its forward, where they are pieces."""
     if job.mentions(*_WHOLE):
         return
-    for function in job.project.functions:
-        for site in job.project.walk(function).sites:
-            if last(site.node.func) not in _TAKES and not _computes_with(site.node, function, job):
-                continue
-            for given in (*site.node.args, *(word.value for word in site.node.keywords)):
-                root = _root(given)
-                if root is not None and kinds.kind_of(root, function, job.project, site.node.lineno) in _SHARDED:
-                    yield hit(_WEIGHT, function, site.node, weight=shown(given), call=shown(site.node.func))
-                    break
+    for function, call in job.calls():
+        if last(call.func) not in _TAKES and not _computes_with(call, function, job):
+            continue
+        for given in arguments(call):
+            root = _root(given)
+            if root is not None and kinds.kind_of(root, function, job.project, call.lineno) in _SHARDED:
+                yield hit(_WEIGHT, function, call, weight=shown(given), call=shown(call.func))
+                break
 
 
 def _computes_with(call: ast.Call, function: Function, job: ScriptContext) -> bool:

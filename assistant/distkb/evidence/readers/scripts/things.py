@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from distkb.evidence.readers.scripts.project import Class, Function
+from distkb.evidence.readers.scripts.definitions import Class, Function
 
 Mark = Literal["own", "clock", "unordered", "per-process"]
 """own: every process draws another one; clock: each reads it for itself; unordered: in the order of a set; per-process:

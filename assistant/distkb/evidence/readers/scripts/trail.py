@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeVar
 
-from distkb.evidence.readers.scripts.names import dotted, keyword, last
-from distkb.evidence.readers.scripts.project import around
+from distkb.evidence.readers.scripts.arguments import keyword
+from distkb.evidence.readers.scripts.definitions import around
+from distkb.evidence.readers.scripts.names import dotted, last
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from distkb.evidence.readers.scripts.definitions import Function
     from distkb.evidence.readers.scripts.flow import Assignment
     from distkb.evidence.readers.scripts.made import Meaning
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.project import Project
 
 _Found = TypeVar("_Found")
 MOST = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from distkb.evidence.readers.scripts.nodes import children, nodes
+from distkb.evidence.readers.scripts.nodes import children, nodes, targets_of
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 
@@ -37,7 +37,7 @@ def attributes(owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
     for node in nodes(owner):
         if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or node.value is None:
             continue
-        for whole in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        for whole in targets_of(node):
             for target, value in _pairs(whole, node.value):
                 if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                     found.setdefault(target.attr, []).append(value)

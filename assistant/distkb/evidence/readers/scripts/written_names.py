@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from distkb.evidence.readers.scripts.arguments import arguments
 from distkb.evidence.readers.scripts.names import dotted, last
 from distkb.evidence.readers.scripts.nodes import nodes
 
 if TYPE_CHECKING:
-    from distkb.evidence.readers.scripts.project import Function, Project
+    from distkb.evidence.readers.scripts.definitions import Function
+    from distkb.evidence.readers.scripts.project import Project
 
 _CHECKPOINTS = re.compile(r"(?i)step|epoch|iter|ckpt|checkpoint|snapshot|model|state|^\{\}(?:\.pth?|\.ckpt|\.bin)?$")
 _SAVES = re.compile(r"(?i)save|dump|write|^open$|mkdir|makedirs")
@@ -30,7 +32,7 @@ def numbered_names(project: Project) -> Iterator[str]:
     for function in project.functions:
         for site in project.walk(function).sites:
             if _SAVES.search(last(site.node.func)):
-                for given in (*site.node.args, *(word.value for word in site.node.keywords)):
+                for given in arguments(site.node):
                     for text in _texts(given, function, project):
                         parts = (part for part in text.split("/") if "{}" in part)
                         yield from (part for part in parts if _CHECKPOINTS.search(part))

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from distkb.evidence.artifact import ArtifactReading, careful, find
+from distkb.evidence.guarded import unread
 from distkb.evidence.inventory import LogFile, with_sibling_ranks
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.stacks import documents, text
@@ -19,7 +20,7 @@ from distkb.evidence.readers.stacks.group import standings
 from distkb.evidence.readers.stacks.judge import judge
 from distkb.evidence.readers.stacks.model import Dump
 from distkb.evidence.readers.stacks.who import Who, of_name
-from distkb.evidence.text.opening import UnreadableError, open_text, reason
+from distkb.evidence.text.opening import UnreadableError, open_text
 from distkb.evidence.walk import File
 
 MOST_FILES = 400
@@ -94,11 +95,8 @@ def read_dumps(paths: Sequence[Path]) -> tuple[list[Dump], tuple[Skipped, ...], 
     for path in paths:
         try:
             content = _content(path)
-        except UnreadableError as error:
-            skipped.append(Skipped(path=str(path), code=error.code, detail=error.detail))
-            continue
-        except (OSError, ValueError) as problem:
-            skipped.append(Skipped(path=str(path), code=reason(problem)[0], detail=reason(problem)[1]))
+        except (UnreadableError, OSError, ValueError) as error:
+            skipped.append(unread(str(path), error))
             continue
         size += len(content)
         found = parse(content, str(path), ranks[path])

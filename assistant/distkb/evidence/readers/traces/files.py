@@ -8,11 +8,12 @@ from pathlib import Path
 
 import msgspec
 
+from distkb.evidence.guarded import unread
 from distkb.evidence.inventory import looks_like_log, rank_of
 from distkb.evidence.observation import Skipped
 from distkb.evidence.readers.traces.lines import parse
 from distkb.evidence.readers.traces.mark import Mark
-from distkb.evidence.text.opening import Readable, UnreadableError, open_text, reason
+from distkb.evidence.text.opening import Readable, UnreadableError, open_text
 
 MAX_FILES = 400
 """Files of given folders that are looked at, besides those that the tracer names."""
@@ -105,17 +106,13 @@ def read(path: Path) -> TraceFile | Skipped:
     """Return the checkpoints of one file; Skipped where it cannot be read."""
     try:
         raw, text = open_text(path)
-    except UnreadableError as error:
-        return Skipped(path=str(path), code=error.code, detail=error.detail)
-    except (OSError, ValueError) as error:
-        code, detail = reason(error)
-        return Skipped(path=str(path), code=code, detail=detail)
+    except (UnreadableError, OSError, ValueError) as error:
+        return unread(str(path), error)
     with raw:
         try:
             return _read(path, text)
         except OSError as error:
-            code, detail = reason(error)
-            return Skipped(path=str(path), code=code, detail=detail)
+            return unread(str(path), error)
 
 
 def _read(path: Path, text: Readable) -> TraceFile:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_samples import TEXTS, spoken
 
-from distkb.evidence.run.series import LEAST_ROWS, MARK, RELATIONS, Column, columns
+from distkb.evidence.run.columns import LEAST_ROWS, MARK, Column, columns
+from distkb.evidence.run.relations import RELATIONS
 
 STEPS = range(6)
 
