@@ -78,6 +78,16 @@ def test_a_second_launch_after_torchruns_table_begins_a_run(tmp_path: Path) -> N
     assert runs(tmp_path, text + text) == ["0.log:1-25", "0.log:26-50"]
 
 
+def test_a_task_that_ends_alone_ends_no_run(tmp_path: Path) -> None:
+    """The other tasks of the step go on to begin."""
+    begun = "".join(f"{task}: {line}\n" for line in OPENING.splitlines() for task in (0, 2))
+    text = f"1: loading 12 shards\nsrun: error: node1: task 1: Exited with exit code 1\n{begun}"
+    assert (
+        runs(tmp_path, text + "".join(f"{task}: {line}\n" for line in steps(0, 9).splitlines() for task in (0, 2)))
+        == []
+    )
+
+
 def test_torchruns_restarts_are_one_run(tmp_path: Path) -> None:
     """The agent starts the ranks again without having ended."""
     agent = (
@@ -99,9 +109,66 @@ def test_without_a_launcher_times_tell_a_run_from_another_ranks_output(tmp_path:
     assert len(runs(tmp_path, stamped("09:10") + stamped(later))) == count
 
 
+def agent(pid: int, host: str) -> str:
+    """What one machine's torchrun prints when it begins, without and with the table in which it ends."""
+    banner = f"W1120 13:00:0{pid % 10}.100000 {pid} torch/distributed/run.py:792] Setting OMP_NUM_THREADS to be 1\n"
+    return f"{banner}{TABLE.replace('  rank ', f'  host      : {host}{chr(10)}  rank ')}"
+
+
+def test_the_end_of_one_machines_torchrun_is_not_the_runs(tmp_path: Path) -> None:
+    """Those of slower machines begin behind it in the same console."""
+    first, second = agent(1002, "n2"), agent(1005, "n5")
+    assert runs(tmp_path, f"conda env llm ready\n{first}conda env llm ready\n{second}") == []
+
+
+def test_the_same_machines_torchrun_ends_once_in_a_run(tmp_path: Path) -> None:
+    """Also where another rank raised the error the second time."""
+    first, second = agent(1002, "n2"), agent(1005, "n2")
+    text = f"conda env llm ready\n[rank0]: {RAISED}{first}conda env llm ready\n[rank1]: {RAISED}{second}"
+    assert len(runs(tmp_path, text)) == 2
+
+
+def test_a_process_that_speaks_on_both_sides_is_of_one_run(tmp_path: Path) -> None:
+    """An agent's number stands in its lines."""
+    text = f"conda env llm ready\n{agent(1002, 'n2')}conda env llm ready\n{agent(1002, 'n2')}"
+    assert runs(tmp_path, text) == []
+
+
+def test_a_program_that_tries_again_is_one_run(tmp_path: Path) -> None:
+    """Its very first line does not come again."""
+    tried = "".join(f"10:0{n}:00 {line}\n" for n, line in enumerate(("building the model", "world size 4, 96 batches")))
+    assert (
+        runs(tmp_path, f"10:00:00 job of alice\n{tried}{RAISED}{tried}{RAISED}".replace("10:00:00 b", "10:00:01 b"))
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "[2026-11-20 10:00:00,100] [ERROR] [launch.py:325:sigkill_handler] ['python'] exits with return code = 1",
+        "mpirun noticed that process rank 1 with PID 0 on node c7 exited on signal 7 (Bus error).",
+        "slurmstepd: error: *** STEP 7712.0 ON c7 CANCELLED AT 2026-05-05T05:05:05 ***",
+        "./train.sh: line 7:  4242 Killed                  python train.py",
+        "command terminated with exit code 137",
+    ],
+)
+def test_last_words_of_other_launchers_end_a_run_where_it_begins_anew(tmp_path: Path, word: str) -> None:
+    """By themselves they end a process, and others may go on."""
+    text = OPENING + steps(0, 9)
+    assert len(runs(tmp_path, f"{text}{word}\n{text}{word}\n")) == 2
+    assert runs(tmp_path, f"{text}{word}\n{steps(9, 20)}") == []
+
+
 def test_the_tables_of_several_nodes_are_one_run() -> None:
     """Each node's agent prints one, one behind the other."""
-    for job in ("35-gated-evaluation", "11-scancel-training", "22-port-per-task", "50-host-memory-killed"):
+    for job in (
+        "35-gated-evaluation",
+        "11-scancel-training",
+        "22-port-per-task",
+        "50-host-memory-killed",
+        "17-ntasks-times-nproc-static",
+    ):
         assert not read(CATALOGUE, [JOBS / job / "artifacts"], cache_dir=cache_directory()).runs
 
 

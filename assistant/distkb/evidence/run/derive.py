@@ -143,8 +143,11 @@ def derive(
     told = [_words(older, roles) for older in before.in_files]
     through = _joined([*told, said])
     earlier = cache(lambda: _joined([_words(before.apart, roles), *told]))
-    # A run that was launched anew and fails has another fault than that it began from the start.
-    again = ([] if troubled else [*told, said]) if told else _restarts(said)
+    # A run that was launched anew after a failure of its own, or fails itself, has another fault than how it began.
+    stopped_before = any(
+        hit.signature in endings for older in before.in_files[-1:] for scan in older for hit in scan.hits
+    )
+    again = ([*told, said] if stopped_before and not troubled else []) if told else _restarts(said)
     late = {o.quotes[0].rank for o in shown if o.id == findings.STILL_WORKING}
     met = [place for place in places if place.rank not in late]
     waits = [place for place in met if not (goes and place.how == "interrupt")]

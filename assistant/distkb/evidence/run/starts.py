@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
+from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from distkb.evidence.observation import RunState
 from distkb.evidence.run.launches import ranks_of, span
-from distkb.evidence.run.lines import FileExcerpt, Lines
+from distkb.evidence.run.lines import FileExcerpt, Lines, body_of
 from distkb.evidence.run.processes import is_scheduler, traces_of
 from distkb.evidence.run.steps import counted
 from distkb.evidence.scanner.blocks import blocks
@@ -45,14 +46,41 @@ _TABLE = 1
 """Kind of the excerpts that hold torchrun's table, which it prints when it ends itself."""
 _RULE = re.compile(r"={40,}")
 """With which that table ends."""
+_HOST = re.compile(r"(?m)^.{0,80}?\bhost +: (\S+)")
+"""Where it names the machine."""
+_AGENT = re.compile(r"torch[./]distributed[./]elastic|torch[./]distributed[./]run")
+"""What speaks for torchrun, which starts the ranks again within one run."""
+_ENDING_AGENT = re.compile(r"torch/distributed/elastic/(?:agent/server|multiprocessing)/api\.py")
+"""And for its agent where it ends the ranks; it begins them without a word."""
+_AGENT_PID = re.compile(r"[IWE]\d{4} [\d:.]{8,18} +(\d+) torch/distributed/")
+_LAST_WORDS = re.compile(
+    r"exits with return code = |\b(?:mpirun|prterun) noticed that process|Process(?:Raised|Exited)Exception\b"
+    r"|srun: error: \S+: tasks? [\d,-]+: |\*\*\* STEP \S+ ON \S+ CANCELLED AT|\(core dumped\)"
+    r"|: line \d+: +\d+ (?:Killed|Aborted|Terminated|Segmentation fault|Bus error)\b|^\[\d+\]\+ +(?:Killed|Exit \d)"
+    r"|command terminated with exit code \d|Process group watchdog thread terminated|oom_kill event"
+)
+"""Last words of a process: of DeepSpeed's launcher, mpirun, `mp.spawn`, Slurm's tasks and steps, shells, kubectl and
+NCCL's watchdog."""
+
+
+class Sure(IntEnum):
+    """Who says that a run was over."""
+
+    RANK = 0
+    """A rank: its output may only stand before that of another rank."""
+    PROCESS = 1
+    """A shell or a launcher, of one process at least."""
+    ALL = 2
+    """torchrun, of its machine, or the scheduler."""
 
 
 class End(NamedTuple):
     """A line that says that a run was over."""
 
     line: int
-    sure: bool
-    """False where a rank says it: its output may only stand before that of another rank."""
+    sure: Sure
+    scheduler: bool = False
+    """Whether it ended the whole job from outside."""
 
 
 def runs_in(scan: FileScan, scanner: Scanner) -> Sequence[FileScan]:
@@ -80,17 +108,32 @@ def runs_in(scan: FileScan, scanner: Scanner) -> Sequence[FileScan]:
 def ends(scan: FileScan, signatures: Sequence[Signature]) -> list[End]:
     """Return the lines at which a run in this file was over, in order.
 
-    A traceback ends one only where no launcher speaks: torchrun starts the ranks again within one run.
+    A traceback ends one only where torchrun does not speak, which starts the ranks again within one run.
     """
     outer = {signature.id for signature in signatures if signature.ending}
     launchers = {signature.id for signature in signatures if signature.printed_by == "launcher"} - outer
     traces = traces_of(scan)
     raised = {trace.line + index for trace in traces for index in trace.chain.consumed}
-    found = [End(hit.line, sure=hit.line not in raised) for hit in scan.hits if hit.signature in outer]
-    found += [End(excerpt.line, sure=True) for excerpt in scan.excerpts if excerpt.kind == _TABLE]
-    if not any(hit.signature in launchers for hit in scan.hits):
-        found += [End(trace.line + max(trace.chain.consumed), sure=False) for trace in traces]
+    found: list[End] = []
+    for hit in scan.hits:
+        if hit.signature in outer:
+            one = hit.line in raised or "KeyboardInterrupt" in hit.text
+            by = Sure.RANK if hit.line in raised else Sure.PROCESS if one else Sure.ALL
+            found.append(End(hit.line, by, scheduler=not one))
+    found += [End(excerpt.line, Sure.ALL) for excerpt in scan.excerpts if excerpt.kind == _TABLE]
+    if not any(hit.signature in launchers and _AGENT.search(hit.text) for hit in scan.hits):
+        found += [End(trace.line + max(trace.chain.consumed), Sure.RANK) for trace in traces]
+    for part in _kept(scan):
+        found += [End(part.numbers[at], Sure.PROCESS) for at in part.at if part.kept.shapes[at].once(_is_last_word)]
     return sorted(found)
+
+
+def _is_last_word(text: str) -> bool:
+    return _LAST_WORDS.search(text) is not None
+
+
+def _is_of_end(text: str) -> bool:
+    return is_scheduler(text) or _is_last_word(text) or _ENDING_AGENT.search(text) is not None
 
 
 def openings(scan: FileScan, stop: int) -> dict[str, bytes]:
@@ -110,16 +153,21 @@ def openings(scan: FileScan, stop: int) -> dict[str, bytes]:
 def _beginning(line: str) -> str:
     """How a line begins behind rank and time, without its numbers; empty where that does not tell it from others."""
     text = line[lead(line, head(line).body) :][:_BEGINNING]
-    key = " ".join(_DIGITS.sub("#", text).split()[:_WORDS])
-    return key if len(_LETTER.findall(key)) >= _LETTERS else ""
+    words = _DIGITS.sub("#", text).split()
+    enough = next((n for n in range(_WORDS, len(words) + 1) if _tells(words[:n])), len(words))
+    return " ".join(words[:enough]) if _tells(words[:enough]) else ""
+
+
+def _tells(words: Sequence[str]) -> bool:
+    return sum(len(_LETTER.findall(word)) for word in words) >= _LETTERS
 
 
 def starts(scan: FileScan, over: Sequence[End], troubles: Collection[str]) -> list[int]:
     """Return the lines at which the program began again after it was over.
 
-    There the first lines of the file come again, which otherwise come only where a run begins. Where a launcher said
-    that the run was over, one of them is enough; else half of them have to. `troubles` are the messages that no run
-    begins with.
+    There the first lines of the file come again, which otherwise come only where a run begins. Where torchrun or the
+    scheduler said that the run was over, one of them is enough, or counts that fall back; else the very first line and
+    half of the others, or such counts. `troubles` are the messages that no run begins with.
     """
     wrong = [excerpt.line for excerpt in scan.excerpts] + [hit.line for hit in scan.hits if hit.signature in troubles]
     said = openings(scan, min([over[0].line, *wrong]))
@@ -131,38 +179,65 @@ def starts(scan: FileScan, over: Sequence[End], troubles: Collection[str]) -> li
     late = {place.key for place in early if first[place.key] + WINDOW < place.line}
     often = {key for key, count in Counter(place.key for place in places).items() if count >= OFTEN}
     rare = first.keys() - late - often
-    twice = {key for (key, _), count in Counter((place.key, place.writer) for place in early).items() if count > 1}
+    heard = Counter((place.key, place.writer) for place in early)
+    twice = {key for (key, _), count in heard.items() if count > 1}
+    again = [place for place in places if place.key in rare and (place.writer == NOBODY or heard[place[1:]])]
     need = max(LEAST, (len(rare) + 1) // 2)
-    again = [place for place in places if place.key in rare]
-    fallen = _fallbacks(scan, [end.line for end in over if end.sure])
+    opening = next((_beginning(line) for line in map(scan.first.line, range(len(scan.first))) if line.strip()), "")
+    fallen = _fallbacks(scan, [end.line for end in over if end.sure > Sure.RANK])
+    said_over = sorted(_told_by_launchers(scan, over))
     found: list[int] = []
     for line in sorted({*(place.line for place in again), *fallen}):
         ended = [end for end in over if (found[-1] if found else 0) <= end.line < line]
         if not ended:
             continue
         at = bisect_left(again, line, key=_line_of)
-        within = {place.key for place in again[at : bisect_left(again, line + WINDOW, key=_line_of)]}
-        sure = any(end.sure and line - end.line <= WINDOW for end in ended)
-        if len(within) >= need or (sure and (line in fallen or within - twice)):
-            found.append(line)
-    said_over = sorted(_told_by_launchers(scan, over))
-    return [said_over[bisect_left(said_over, line) - 1] + 1 for line in found[-RUNS + 1 :]]
+        within = again[at : bisect_left(again, line + WINDOW, key=_line_of)]
+        keys = {place.key for place in within}
+        sure = any(end.sure == Sure.ALL and line - end.line <= WINDOW for end in ended)
+        counts_anew = any(line <= one < line + WINDOW for one in fallen)
+        if (sure and (line in fallen or keys - twice or len(keys) >= need)) or (
+            opening in keys and (counts_anew or len(keys) >= need)
+        ):
+            behind = first[within[0].key] - scan.first_line if within else 0
+            told = said_over[bisect_left(said_over, line) - 1] + 1
+            found.append(told if line in fallen else max(told, line - behind))
+    spans = _processes(scan)
+    return [line for line in found if not any(one < line <= last for one, last in spans)][-RUNS + 1 :]
+
+
+def _processes(scan: FileScan) -> list[tuple[int, int]]:
+    """The first and the last line of each of torchrun's agents, as far as lines are kept: none outlives its run."""
+    found: dict[str, list[int]] = {}
+    for part in _kept(scan):
+        for at in part.at:
+            if part.kept.shapes[at].once(_names_agent) and (said := _AGENT_PID.search(part.kept.line(at))):
+                found.setdefault(said[1], []).append(part.numbers[at])
+    return [(min(lines), max(lines)) for lines in found.values()]
+
+
+def _names_agent(text: str) -> bool:
+    return _AGENT_PID.search(text) is not None
 
 
 def _fallbacks(scan: FileScan, over: Sequence[int]) -> list[int]:
-    """The first line after each end whose count of epochs and steps is behind that of such lines before the end."""
-    reached: dict[str, tuple[int, int]] = {}
+    """The first line after each end whose count of epochs and steps is behind that of its writer's lines before it."""
+    before: dict[str, tuple[int, int]] = {}
+    since: dict[str, tuple[int, int]] = {}
     found: list[int] = []
-    ahead = list(over)
+    passed = 0
     for count, part, at in counted(Lines(_kept(scan))):
-        line = part.numbers[at]
-        key = _DIGITS.sub("#", part.line(at).text[:_BEGINNING]).split()[:_WORDS]
-        top = reached.get(" ".join(key), (0, 0))
-        if ahead and line > ahead[0] and (count[0], count[1] + 1) < top:  # a rank may be one step behind another
-            found.append(line)
-            reached.clear()
-            ahead = [end for end in ahead if end > line]
-        reached[" ".join(key)] = max(count, reached.get(" ".join(key), (0, 0)))
+        number, text = part.numbers[at], part.kept.line(at)
+        if (ended := bisect_left(over, number)) > passed:
+            before.update((key, max(top, before.get(key, top))) for key, top in since.items())
+            since, passed = {}, ended
+        body = part.kept.shapes[at].once(body_of)
+        key = " ".join((text[:body], *_DIGITS.sub("#", text[body:][:_BEGINNING]).split()[:_WORDS]))
+        if passed and (count[0], count[1] + 1) < before.get(key, count):  # a rank may be one step behind another
+            found.append(number)
+            before.clear()
+            since.clear()
+        since[key] = max(count, since.get(key, count))
     return found
 
 
@@ -182,7 +257,11 @@ def _told_by_launchers(scan: FileScan, over: Sequence[End]) -> Iterator[int]:
         if excerpt.kind == _TABLE and (end := _RULE.search(excerpt.text)) is not None:
             yield excerpt.line + excerpt.text.count("\n", 0, end.start())
     for part in _kept(scan):
-        yield from (part.numbers[at] for at in part.at if part.kept.shapes[at].once(is_scheduler))
+        yield from (part.numbers[at] for at in part.at if part.kept.shapes[at].once(_is_of_end))
+
+
+NOBODY = ""
+"""The writer of a line that says nothing of who printed it."""
 
 
 class _Place(NamedTuple):
@@ -190,8 +269,8 @@ class _Place(NamedTuple):
 
     line: int
     key: str
-    writer: tuple[object, ...]
-    """What it says of who printed it."""
+    writer: int | str
+    """What it says of who printed it: the number of a rank, or a label."""
 
 
 def _line_of(place: _Place) -> int:
@@ -213,7 +292,8 @@ def _places(parts: Mapping[str, bytes], stream: Readable) -> list[_Place]:
                 text = data[low : min(high, low + 2 * _BEGINNING)].decode("utf-8", "replace")
                 if _beginning(text) == key:
                     said = head(text)
-                    writer = (said.rank, said.weak, said.own, said.source)
+                    rank = next((n for n in (said.rank, said.weak, said.own) if n is not None), None)
+                    writer = said.source if rank is None else rank
                     found.append(_Place(number + data.count(b"\n", 0, at), key, writer))
                     count[key] += 1
                 at = data.find(part, high)
@@ -231,16 +311,26 @@ def are_runs(pieces: Sequence[FileScan], over: Sequence[End]) -> bool:
 
 
 def _follows(before: FileScan, after: FileScan, over: Sequence[End]) -> bool:
+    ended = [end for end in over if before.first_line <= end.line < after.first_line]
+    sure = any(end.sure == Sure.ALL for end in ended)
     spoken, again = set(ranks_of(before)), set(ranks_of(after))
-    if spoken and again and not spoken & again:
+    hosts, others = _hosts(before), _hosts(after)
+    if hosts and others and not any(end.scheduler for end in ended):
+        if not hosts & others:
+            return False  # several machines' agents in one console, each of which ends by itself
+    elif spoken and again and not spoken & again:
         return False
-    sure = any(end.sure for end in over if before.first_line <= end.line < after.first_line)
     for dated in (True, False):
         earlier, later = span(before, dated=dated), span(after, dated=dated)
         if earlier is not None and later is not None:
             next_day = sure and not dated and later[1] < earlier[0]
             return earlier[1] <= later[0] or next_day
-    return sure or bool(spoken & again)
+    return any(end.sure > Sure.RANK for end in ended) or bool(spoken & again)
+
+
+def _hosts(scan: FileScan) -> set[str]:
+    """The machines on which torchrun's agents ended, as their tables say."""
+    return {found[1] for one in scan.excerpts if one.kind == _TABLE for found in _HOST.finditer(one.text)}
 
 
 def older_runs(pieces: Sequence[Sequence[FileScan]], newest: Sequence[FileScan]) -> list[list[FileScan]]:
