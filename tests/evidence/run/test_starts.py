@@ -72,6 +72,13 @@ def test_counts_that_fall_back_after_an_end_begin_a_run(tmp_path: Path) -> None:
     assert runs(tmp_path, text) == ["0.log:1-63", "0.log:64-74"]
 
 
+@pytest.mark.parametrize("width", [10, 1500, 2500])
+def test_counts_fall_back_in_files_of_which_only_both_ends_are_kept(tmp_path: Path, width: int) -> None:
+    """Whether or not these overlap."""
+    text = OPENING + steps(0, 60).replace("\n", f" {'.' * width}\n") + PREEMPTED + "resuming from step 40\n"
+    assert runs(tmp_path, text + steps(40, 50)) == ["0.log:1-63", "0.log:64-74"]
+
+
 def test_a_second_launch_after_torchruns_table_begins_a_run(tmp_path: Path) -> None:
     """It begins behind the table, of which every launch prints its own."""
     text = OPENING + steps(0, 9) + RAISED + TABLE

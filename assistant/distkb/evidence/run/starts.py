@@ -242,10 +242,12 @@ def _fallbacks(scan: FileScan, over: Sequence[int]) -> list[int]:
 
 
 def _kept(scan: FileScan) -> Iterator[FileExcerpt]:
-    """What is kept of a file, in order."""
-    parts = ((scan.first, scan.first_line),) if scan.end_offset else ()
-    for kept, first in (*parts, (scan.last, scan.end_line)):
-        yield FileExcerpt(scan.file.name, kept, range(first, first + len(kept)), range(len(kept)))
+    """What is kept of a file, in order and once; the last of the first lines may be cut off."""
+    before = min(len(scan.first) - 1, scan.end_line - scan.first_line)
+    yield FileExcerpt(scan.file.name, scan.first, range(scan.first_line, scan.first_line + before), range(before))
+    yield FileExcerpt(
+        scan.file.name, scan.last, range(scan.end_line, scan.end_line + len(scan.last)), range(len(scan.last))
+    )
 
 
 def _told_by_launchers(scan: FileScan, over: Sequence[End]) -> Iterator[int]:
