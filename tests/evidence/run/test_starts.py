@@ -137,7 +137,10 @@ def test_the_same_machines_torchrun_ends_once_in_a_run(tmp_path: Path) -> None:
 
 def test_a_process_that_speaks_on_both_sides_is_of_one_run(tmp_path: Path) -> None:
     """An agent's number stands in its lines."""
-    text = f"conda env llm ready\n{agent(1002, 'n2')}conda env llm ready\n{agent(1002, 'n2')}"
+    ends = (
+        "W1120 13:00:02.100000 1002 torch/distributed/elastic/multiprocessing/api.py:1028] Sending process 7 SIGTERM\n"
+    )
+    text = f"conda env llm ready\n{ends}{TABLE}conda env llm ready\n{ends}{TABLE}"
     assert runs(tmp_path, text) == []
 
 

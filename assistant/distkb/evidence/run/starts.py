@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from enum import IntEnum
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from distkb.evidence.observation import RunState
@@ -15,7 +15,7 @@ from distkb.evidence.run.lines import FileExcerpt, Lines, body_of
 from distkb.evidence.run.processes import is_scheduler, traces_of
 from distkb.evidence.run.steps import counted
 from distkb.evidence.scanner.blocks import blocks
-from distkb.evidence.text.lines import head, lead
+from distkb.evidence.text.lines import SCAN, head, lead
 from distkb.evidence.text.opening import SomeLines, open_text
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ OPENINGS = 12
 WINDOW = 40
 """Lines within which a run has printed those."""
 LEAST = 2
-"""Of them, those that come again at the least, if half of them are no more."""
+"""Of them, those that come again at the least where only ranks said that they were over."""
 OFTEN = 300
 """A line that comes as often as this is none that a run begins with."""
 RUNS = 10
@@ -41,6 +41,8 @@ _BEGINNING, _WORDS, _LETTERS = 200, 4, 6
 _DIGITS = re.compile(r"\d+")
 _PART = re.compile(r"[^\W\d_][^\d\t\r%]*")
 """A part of a line without numbers, by which lines like it are found."""
+_LIBRARY = re.compile(r"\[[IWE][\d:. ]{0,24}\w+\.cpp:\d+\]")
+"""What torch's own parts print whenever it happens, not where a run begins."""
 _LETTER = re.compile(r"[^\W\d_]")
 _TABLE = 1
 """Kind of the excerpts that hold torchrun's table, which it prints when it ends itself."""
@@ -52,9 +54,9 @@ _AGENT = re.compile(r"torch[./]distributed[./]elastic|torch[./]distributed[./]ru
 """What speaks for torchrun, which starts the ranks again within one run."""
 _ENDING_AGENT = re.compile(r"torch/distributed/elastic/(?:agent/server|multiprocessing)/api\.py")
 """And for its agent where it ends the ranks; it begins them without a word."""
-_AGENT_PID = re.compile(r"[IWE]\d{4} [\d:.]{8,18} +(\d+) torch/distributed/")
+_AGENT_PID = re.compile(r"[IWE]\d{4} [\d:.]{8,18} +(\d+) torch/distributed/([\w./]+\.py)")
 _LAST_WORDS = re.compile(
-    r"exits with return code = |\b(?:mpirun|prterun) noticed that process|Process(?:Raised|Exited)Exception\b"
+    r"exits with return code = |\b(?:mpirun|prterun) (?:noticed that process|detected that one or more processes)|Process(?:Raised|Exited)Exception\b"
     r"|srun: error: \S+: tasks? [\d,-]+: |\*\*\* STEP \S+ ON \S+ CANCELLED AT|\(core dumped\)"
     r"|: line \d+: +\d+ (?:Killed|Aborted|Terminated|Segmentation fault|Bus error)\b|^\[\d+\]\+ +(?:Killed|Exit \d)"
     r"|command terminated with exit code \d|Process group watchdog thread terminated|oom_kill event"
@@ -137,13 +139,13 @@ def _is_of_end(text: str) -> bool:
 
 
 def openings(scan: FileScan, stop: int) -> dict[str, bytes]:
-    """Return how the first lines of a file begin, up to where it stops, each with a part by which it is found."""
+    """Return how the first lines of a file begin, up to a line, each with a part by which it is found."""
     found: dict[str, bytes] = {}
     for index in range(min(WINDOW, len(scan.first), stop - scan.first_line)):
         line = scan.first.line(index)
         key = _beginning(line)
         parts = _PART.findall(line[lead(line, head(line).body) :][:_BEGINNING])
-        if key and parts and not line[head(line).body :].startswith((" ", "\t")):
+        if key and parts and not line[head(line).body :].startswith((" ", "\t")) and not _LIBRARY.search(line[:SCAN]):
             found.setdefault(key, max(parts, key=len).rstrip().encode())
         if len(found) == OPENINGS:
             break
@@ -170,7 +172,8 @@ def starts(scan: FileScan, over: Sequence[End], troubles: Collection[str]) -> li
     half of the others, or such counts. `troubles` are the messages that no run begins with.
     """
     wrong = [excerpt.line for excerpt in scan.excerpts] + [hit.line for hit in scan.hits if hit.signature in troubles]
-    said = openings(scan, min([over[0].line, *wrong]))
+    steps = [part.numbers[at] for _, part, at in islice(counted(Lines(_kept(scan))), 1)]
+    said = openings(scan, min([over[0].line, *wrong, *steps]))
     raw, text = open_text(scan.file.path)
     with raw:
         places = _places(said, text)
@@ -179,10 +182,9 @@ def starts(scan: FileScan, over: Sequence[End], troubles: Collection[str]) -> li
     late = {place.key for place in early if first[place.key] + WINDOW < place.line}
     often = {key for key, count in Counter(place.key for place in places).items() if count >= OFTEN}
     rare = first.keys() - late - often
-    heard = Counter((place.key, place.writer) for place in early)
-    twice = {key for (key, _), count in heard.items() if count > 1}
-    again = [place for place in places if place.key in rare and (place.writer == NOBODY or heard[place[1:]])]
-    need = max(LEAST, (len(rare) + 1) // 2)
+    heard = {(place.key, place.writer) for place in early}
+    again = [place for place in places if place.key in rare and (place.writer == NOBODY or place[1:] in heard)]
+    need = (len(rare) + 1) // 2
     opening = next((_beginning(line) for line in map(scan.first.line, range(len(scan.first))) if line.strip()), "")
     fallen = _fallbacks(scan, [end.line for end in over if end.sure > Sure.RANK])
     said_over = sorted(_told_by_launchers(scan, over))
@@ -195,10 +197,9 @@ def starts(scan: FileScan, over: Sequence[End], troubles: Collection[str]) -> li
         within = again[at : bisect_left(again, line + WINDOW, key=_line_of)]
         keys = {place.key for place in within}
         sure = any(end.sure == Sure.ALL and line - end.line <= WINDOW for end in ended)
+        least = LEAST if all(end.sure == Sure.RANK for end in ended) else 1
         counts_anew = any(line <= one < line + WINDOW for one in fallen)
-        if (sure and (line in fallen or keys - twice or len(keys) >= need)) or (
-            opening in keys and (counts_anew or len(keys) >= need)
-        ):
+        if (sure and (keys or line in fallen)) or (opening in keys and (counts_anew or len(keys) >= max(least, need))):
             behind = first[within[0].key] - scan.first_line if within else 0
             told = said_over[bisect_left(said_over, line) - 1] + 1
             found.append(told if line in fallen else max(told, line - behind))
@@ -207,13 +208,22 @@ def starts(scan: FileScan, over: Sequence[End], troubles: Collection[str]) -> li
 
 
 def _processes(scan: FileScan) -> list[tuple[int, int]]:
-    """The first and the last line of each of torchrun's agents, as far as lines are kept: none outlives its run."""
-    found: dict[str, list[int]] = {}
+    """The first and the last line of each of torchrun's agents, as far as lines are kept: none outlives its run.
+
+    One that greets again is another one of the same number, as it has in each container.
+    """
+    found: dict[str, list[tuple[int, int]]] = {}
+    greeted: set[str] = set()
     for part in _kept(scan):
         for at in part.at:
             if part.kept.shapes[at].once(_names_agent) and (said := _AGENT_PID.search(part.kept.line(at))):
-                found.setdefault(said[1], []).append(part.numbers[at])
-    return [(min(lines), max(lines)) for lines in found.values()]
+                number, pid, greets = part.numbers[at], said[1], said[2] == "run.py"
+                spans = found.setdefault(pid, [])
+                if not spans or (greets and pid not in greeted):
+                    spans.append((number, number))
+                spans[-1] = (spans[-1][0], number)
+                (greeted.add if greets else greeted.discard)(pid)
+    return [span for spans in found.values() for span in spans]
 
 
 def _names_agent(text: str) -> bool:
