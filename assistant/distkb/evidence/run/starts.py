@@ -54,9 +54,10 @@ _AGENT = re.compile(r"torch[./]distributed[./]elastic|torch[./]distributed[./]ru
 """What speaks for torchrun, which starts the ranks again within one run."""
 _ENDING_AGENT = re.compile(r"torch/distributed/elastic/(?:agent/server|multiprocessing)/api\.py")
 """And for its agent where it ends the ranks; it begins them without a word."""
-_AGENT_PID = re.compile(r"[IWE]\d{4} [\d:.]{8,18} +(\d+) torch/distributed/([\w./]+\.py)")
+_AGENT_PID = re.compile(r"[IWE]\d{4} [\d:.]{8,18} {1,8}(\d{1,9}) torch/distributed/([\w./]+\.py)")
 _LAST_WORDS = re.compile(
-    r"exits with return code = |\b(?:mpirun|prterun) (?:noticed that process|detected that one or more processes)|Process(?:Raised|Exited)Exception\b"
+    r"exits with return code = |\b(?:mpirun|prterun) (?:noticed that process|detected that one or more processes)"
+    r"|Process(?:Raised|Exited)Exception\b"
     r"|srun: error: \S+: tasks? [\d,-]+: |\*\*\* STEP \S+ ON \S+ CANCELLED AT|\(core dumped\)"
     r"|: line \d+: +\d+ (?:Killed|Aborted|Terminated|Segmentation fault|Bus error)\b|^\[\d+\]\+ +(?:Killed|Exit \d)"
     r"|command terminated with exit code \d|Process group watchdog thread terminated|oom_kill event"
