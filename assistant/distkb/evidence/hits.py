@@ -23,13 +23,6 @@ CONSEQUENCE = 0.3
 """Certainty that an error tells of the cause although another rank had failed by itself before."""
 
 
-def only(scan: FileScan, names: Collection[str]) -> FileScan:
-    """Return a file with the hits of some signatures alone."""
-    hits = [hit for hit in scan.hits if hit.signature in names]
-    counts = {name: count for name, count in scan.counts.items() if name in names}
-    return msgspec.structs.replace(scan, hits=hits, counts=counts)
-
-
 def signature_observations(
     scans: Sequence[FileScan], result: Derived, endings: Collection[str] = ()
 ) -> list[Observation]:

@@ -9,7 +9,7 @@ import msgspec
 
 from distkb.evidence import facts as stated
 from distkb.evidence.guarded import guarded, guarded_together
-from distkb.evidence.hits import QUOTES, consequences, only, signature_observations
+from distkb.evidence.hits import QUOTES, consequences, signature_observations
 from distkb.evidence.logs import Logs, Progress, read_logs
 from distkb.evidence.observation import Evidence, Observation, Quote, Skipped
 from distkb.evidence.readers.report.report_reader import read_report
@@ -101,7 +101,8 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     def told() -> list[Observation]:
         kept = without_raised(scans, general(signatures), result.timeline)
         if not result.troubled:  # then what there is to tell is how the run before was ended
-            kept = [*kept, *(only(scan, endings) for pieces in older[-1:] for scan in pieces)]
+            before_it = [scan for pieces in older[-1:] for scan in pieces]
+            kept += [scan.with_hits([hit for hit in scan.hits if hit.signature in endings]) for scan in before_it]
         return consequences(signature_observations(kept, result, endings), errors, result.first)
 
     seen = guarded(told, "-", skipped) or []

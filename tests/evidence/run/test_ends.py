@@ -117,6 +117,22 @@ def test_a_restart_that_forgets_is_told_from_one_that_resumes() -> None:
     assert started_over([first]) is None
 
 
+def test_what_came_to_its_end_was_not_to_go_on() -> None:
+    """Programs that are started one after another with other settings each begin at the start."""
+    bars = [f"{at}/12 |####| {at}/12 [00:0{at % 10}<00:09, 2.1it/s]" for at in range(4, 13, 4)]
+    assert started_over([{"": lines(*bars)}, {"": lines(*bars)}]) is None
+    assert started_over([{"": lines(*bars[:2])}, {"": lines(*bars)}]) is not None
+    assert started_over([{"": lines(*bars[:2], "training finished")}, {"": lines(*bars)}]) is None
+
+
+def test_what_is_set_and_what_prepares_are_no_steps() -> None:
+    """They are said again by a run that goes on from a checkpoint too."""
+    said = ["Loading shards: 50%|##| 1/2 [00:01<00:03,  1.02s/it]", "Gradient accumulation steps = 8"]
+    first, again = ([f"step {step} loss 0.5" for step in steps] for steps in (range(9, 90, 9), range(50, 90, 9)))
+    assert started_over([{"": lines(*said, *first)}, {"": lines(*said, *again)}]) is None
+    assert started_over([{"": lines(*said, *first)}, {"": lines(*said, *first)}]) is not None
+
+
 def test_a_file_that_begins_anew_is_cut_there() -> None:
     """Where the first line comes again and the counter falls back, another run begins in the same file."""
     once = ["world size 4", *(f"step {step}" for step in range(5))]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distkb.evidence.observation import Quote
-from distkb.evidence.run.lines import Line, Lines
+from distkb.evidence.run.lines import FileExcerpt, Line, Lines
+from distkb.evidence.run.reached import is_learning
 from distkb.evidence.run.sayings import most_often, say, templates
 from distkb.evidence.run.steps import (
     counted,
@@ -20,6 +21,7 @@ from distkb.evidence.run.steps import (
     last_progress,
     reaches_its_end,
     says_finished,
+    wording,
 )
 from distkb.evidence.run.work import SEEN
 from distkb.evidence.scanner.scan import hit_quote
@@ -84,11 +86,7 @@ def _before_endings(scan: FileScan, endings: Collection[str], reports: Collectio
             last = hit.line
         if not follows:
             left.append(hit)
-    if len(left) == len(scan.hits):
-        return scan
-    kept = {hit.signature for hit in left}
-    counts = {name: count for name, count in scan.counts.items() if name in kept}
-    return msgspec.structs.replace(scan, hits=left, counts=counts)
+    return scan if len(left) == len(scan.hits) else scan.with_hits(left)
 
 
 def last_words(run: Run, timeline: Timeline, work: Mapping[str, Sequence[Line]]) -> tuple[tuple[Process, Line], ...]:
@@ -263,12 +261,19 @@ def _more_often(spoken: Sequence[Talk]) -> list[Talk]:
 
 
 def started_over(tries: Sequence[Mapping[str, Sequence[Line]]]) -> tuple[Line, Line] | None:
-    """Return how far an earlier try came and where a later one began, if that was where the first began too."""
+    """Return how far an earlier try came and where a later one began, if that was where the first began too.
+
+    Steps of the training are held against one another where they are told, by the counter that is printed most, not
+    what prepares it or is set. What came to its end was not to go on.
+    """
+    told = [[Lines.given(one) for one in lines.values()] for lines in tries]
+    steps = [_steps(own) for own in told]
+    usual = Counter(wording(part, at) for found in steps for _, part, at in found).most_common(1)
     reached: Line | None = None
     began: tuple[int, int] | None = None
     furthest: tuple[int, int] = (-1, -1)
-    for lines in tries:
-        places = [found for own in lines.values() for found in counted(Lines.given(own))]
+    for own, found in zip(told, steps, strict=True):
+        places = [one for one in found if wording(*one[1:]) == usual[0][0]]
         if not places:
             continue
         place, part, at = places[0]
@@ -276,9 +281,30 @@ def started_over(tries: Sequence[Mapping[str, Sequence[Line]]]) -> tuple[Line, L
             return reached, part.line(at)
         began = place if began is None else began
         top, part, at = max(places, key=lambda item: item[0])
-        if top > furthest:
+        if any(map(_was_done, own)):
+            reached, furthest = None, (-1, -1)
+        elif top > furthest:
             furthest, reached = top, part.line(at)
     return None
+
+
+def _was_done(lines: Lines) -> bool:
+    """Whether the last lines of a rank say that the run is done, or count through all of it and not of an epoch."""
+    last = [lines[at : at + 1] for at in range(max(0, len(lines) - 5), len(lines))]
+    counts = [count for one in last for count in last_progress(one).values() if count.total and count.epoch is None]
+    return any(ends_run(one[0].text) for one in last) or any(count.step == count.total for count in counts)
+
+
+def _steps(lines: Sequence[Lines]) -> list[tuple[tuple[int, int], FileExcerpt, int]]:
+    """What lines say of the steps of the training; of any steps, where they say nothing of what was learnt in them.
+
+    What is printed once is a setting where other lines come again.
+    """
+    found = [one for own in lines for one in counted(own.where(is_learning))]
+    found = found or [one for own in lines for one in counted(own)]
+    said = [say(part.line(at)).template for _, part, at in found]
+    often = Counter(said)
+    return [one for one, template in zip(found, said, strict=True) if often[template] > 1] or found
 
 
 def stuck_again(first: Mapping[str, Sequence[Line]], last: Mapping[str, Sequence[Line]]) -> tuple[Line, Line] | None:

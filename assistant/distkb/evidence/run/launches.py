@@ -26,11 +26,13 @@ _JOB = re.compile(r"^(?P<name>\D.*?)[._-](?P<job>\d{2,12})(?:_\d+)?\.(?:out|err)
 """Slurm's `slurm-%j.out` and what people make of it: `%x-%j.out`, `train_%A_%a.err`."""
 _ONE_SITTING = 6 * 3600.0
 """Times without a date are put in order where all of them lie within this many seconds."""
-_DIGITS = re.compile(r"\d+")
+DIGITS = re.compile(r"\d+")
 _PAUSE = 3.0
 """Seconds that a run which comes after another takes at least to print its first line; many times are whole seconds."""
-_OPENING, _BEGINNING, _WORDS = 2, 200, 3
-"""Lines, their characters and their words that tell whether two runs begin alike."""
+_OPENING = 2
+"""Lines that tell whether two runs begin alike."""
+BEGINNING, WORDS, _LETTERS = 200, 4, 6
+"""Characters of a line, of which so many words tell it from others, and the letters that these hold at the least."""
 _LOOKED_AT = 80
 """Lines at either end in which a time is looked for."""
 
@@ -166,9 +168,18 @@ def _one_after_another(scans: Iterable[FileScan], named: Sequence[_Launch]) -> l
 def _openings(scan: FileScan) -> Iterator[str]:
     """How the very first lines with a time begin, without their numbers: what goes on begins with a later line."""
     stamped = (line for line in _first(scan) if head(line).stamp is not None)
-    for line in islice(stamped, _OPENING):
-        at = lead(line, head(line).body)
-        yield " ".join(_DIGITS.sub("#", line[at : at + _BEGINNING]).split()[:_WORDS])
+    return filter(None, map(beginning, islice(stamped, _OPENING)))
+
+
+def beginning(line: str) -> str:
+    """Return how a line begins behind rank and time, without its numbers; empty where that tells it from no other."""
+    words = DIGITS.sub("#", line[lead(line, head(line).body) :][:BEGINNING]).split()
+    enough = next((n for n in range(WORDS, len(words) + 1) if _tells(words[:n])), len(words))
+    return " ".join(words[:enough]) if _tells(words[:enough]) else ""
+
+
+def _tells(words: Sequence[str]) -> bool:
+    return sum(character.isalpha() for word in words for character in word) >= _LETTERS
 
 
 def ranks_of(scan: FileScan) -> Iterator[int]:

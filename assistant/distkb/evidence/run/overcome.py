@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from distkb.evidence.run.lines import Lines
 from distkb.evidence.run.processes import assemble
 from distkb.evidence.run.reached import is_learning
@@ -44,7 +42,8 @@ def without_overcome(scans: Sequence[FileScan], signatures: Iterable[Signature])
             if hit.signature in names:
                 over = _went_on(hit.line, steps.get(scan.file.name, ()))
                 (gone if over else left).setdefault(scan.file.name, set()).add(hit.signature)
-    return [_without(scan, gone.get(scan.file.name, set()) - left.get(scan.file.name, set())) for scan in scans]
+    passed = {path: found - left.get(path, set()) for path, found in gone.items()}
+    return [_without(scan, passed.get(scan.file.name, set())) for scan in scans]
 
 
 def _steps(processes: Sequence[Process]) -> Mapping[str, Sequence[Step]]:
@@ -66,10 +65,4 @@ def _went_on(line: int, steps: Sequence[Step]) -> bool:
 
 
 def _without(scan: FileScan, gone: set[str]) -> FileScan:
-    if not gone:
-        return scan
-    return msgspec.structs.replace(
-        scan,
-        hits=[hit for hit in scan.hits if hit.signature not in gone],
-        counts={name: count for name, count in scan.counts.items() if name not in gone},
-    )
+    return scan.with_hits([hit for hit in scan.hits if hit.signature not in gone]) if gone else scan

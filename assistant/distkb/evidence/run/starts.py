@@ -10,16 +10,18 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from distkb.evidence.observation import RunState
-from distkb.evidence.run.launches import ranks_of, span
+from distkb.evidence.run.launches import BEGINNING, DIGITS, WORDS, beginning, ranks_of, span
 from distkb.evidence.run.lines import FileExcerpt, Lines, body_of
 from distkb.evidence.run.processes import is_scheduler, traces_of
 from distkb.evidence.run.steps import counted
+from distkb.evidence.run.timeline import TABLE, read_table
+from distkb.evidence.run.work import LAUNCHER
 from distkb.evidence.scanner.blocks import blocks
 from distkb.evidence.text.lines import SCAN, head, lead
 from distkb.evidence.text.opening import SomeLines, open_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.scanner.scan import FileScan, Scanner
@@ -36,24 +38,14 @@ OFTEN = 300
 RUNS = 10
 """Runs of one file that are told apart; what comes before is one with the oldest of them."""
 
-_BEGINNING, _WORDS, _LETTERS = 200, 4, 6
-"""Characters of a line, of which so many words tell it from others, and the letters that these hold at the least."""
-_DIGITS = re.compile(r"\d+")
 _PART = re.compile(r"[^\W\d_][^\d\t\r%]*")
 """A part of a line without numbers, by which lines like it are found."""
 _LIBRARY = re.compile(r"\[[IWE][\d:. ]{0,24}\w+\.cpp:\d+\]")
 """What torch's own parts print whenever it happens, not where a run begins."""
-_LETTER = re.compile(r"[^\W\d_]")
-_TABLE = 1
-"""Kind of the excerpts that hold torchrun's table, which it prints when it ends itself."""
 _RULE = re.compile(r"={40,}")
-"""With which that table ends."""
-_HOST = re.compile(r"(?m)^.{0,80}?\bhost +: (\S+)")
-"""Where it names the machine."""
-_AGENT = re.compile(r"torch[./]distributed[./]elastic|torch[./]distributed[./]run")
-"""What speaks for torchrun, which starts the ranks again within one run."""
+"""With which torchrun's table ends, which it prints when it ends itself."""
 _ENDING_AGENT = re.compile(r"torch/distributed/elastic/(?:agent/server|multiprocessing)/api\.py")
-"""And for its agent where it ends the ranks; it begins them without a word."""
+"""torchrun's agent where it ends the ranks; it begins them without a word."""
 _AGENT_PID = re.compile(r"[IWE]\d{4} [\d:.]{8,18} {1,8}(\d{1,9}) torch/distributed/([\w./]+\.py)")
 _LAST_WORDS = re.compile(
     r"exits with return code = |\b(?:mpirun|prterun) (?:noticed that process|detected that one or more processes)"
@@ -123,12 +115,10 @@ def ends(scan: FileScan, signatures: Sequence[Signature]) -> list[End]:
             one = hit.line in raised or "KeyboardInterrupt" in hit.text
             by = Sure.RANK if hit.line in raised else Sure.PROCESS if one else Sure.ALL
             found.append(End(hit.line, by, scheduler=not one))
-    found += [End(excerpt.line, Sure.ALL) for excerpt in scan.excerpts if excerpt.kind == _TABLE]
-    if not any(hit.signature in launchers and _AGENT.search(hit.text) for hit in scan.hits):
+    found += [End(excerpt.line, Sure.ALL) for excerpt in scan.excerpts if excerpt.kind == TABLE]
+    if not any(hit.signature in launchers and LAUNCHER.search(hit.text) for hit in scan.hits):
         found += [End(trace.line + max(trace.chain.consumed), Sure.RANK) for trace in traces]
-    for part in _kept(scan):
-        found += [End(part.numbers[at], Sure.PROCESS) for at in part.at if part.kept.shapes[at].once(_is_last_word)]
-    return sorted(found)
+    return sorted([*found, *(End(line, Sure.PROCESS) for line in _where(scan, _is_last_word))])
 
 
 def _is_last_word(text: str) -> bool:
@@ -144,8 +134,8 @@ def openings(scan: FileScan, stop: int) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for index in range(min(WINDOW, len(scan.first), stop - scan.first_line)):
         line = scan.first.line(index)
-        key = _beginning(line)
-        parts = _PART.findall(line[lead(line, head(line).body) :][:_BEGINNING])
+        key = beginning(line)
+        parts = _PART.findall(line[lead(line, head(line).body) :][:BEGINNING])
         if key and parts and not line[head(line).body :].startswith((" ", "\t")) and not _LIBRARY.search(line[:SCAN]):
             found.setdefault(key, max(parts, key=len).rstrip().encode())
         if len(found) == OPENINGS:
@@ -153,16 +143,57 @@ def openings(scan: FileScan, stop: int) -> dict[str, bytes]:
     return found
 
 
-def _beginning(line: str) -> str:
-    """How a line begins behind rank and time, without its numbers; empty where that does not tell it from others."""
-    text = line[lead(line, head(line).body) :][:_BEGINNING]
-    words = _DIGITS.sub("#", text).split()
-    enough = next((n for n in range(_WORDS, len(words) + 1) if _tells(words[:n])), len(words))
-    return " ".join(words[:enough]) if _tells(words[:enough]) else ""
+NOBODY = ""
+"""The writer of a line that says nothing of who printed it."""
 
 
-def _tells(words: Sequence[str]) -> bool:
-    return sum(len(_LETTER.findall(word)) for word in words) >= _LETTERS
+class _Place(NamedTuple):
+    """A line that begins like one of the first lines of its file."""
+
+    line: int
+    key: str
+    writer: int | str
+    """What it says of who printed it: the number of a rank, or a label."""
+
+
+def _line_of(place: _Place) -> int:
+    return place.line
+
+
+class _Openings(NamedTuple):
+    """The first lines of a file that otherwise come only where a run begins."""
+
+    very_first: str
+    """How the very first one begins."""
+    first: dict[str, int]
+    """Where each one, by its beginning, stands first."""
+    places: list[_Place]
+    """Where they all stand; of a line that says who printed it, only if the same one had printed it at first."""
+
+    def near(self, line: int) -> list[_Place]:
+        """Return those that stand within some lines."""
+        at, stop = (bisect_left(self.places, number, key=_line_of) for number in (line, line + WINDOW))
+        return self.places[at:stop]
+
+
+def _openings(scan: FileScan, over: int, troubles: Collection[str]) -> _Openings:
+    """The openings of a file, of which the first run was over at a line."""
+    wrong = [excerpt.line for excerpt in scan.excerpts] + [hit.line for hit in scan.hits if hit.signature in troubles]
+    steps = [part.numbers[at] for _, part, at in islice(counted(Lines(_kept(scan))), 1)]
+    raw, text = open_text(scan.file.path)
+    with raw:
+        places = _places(openings(scan, min([over, *wrong, *steps])), text)
+    early = [place for place in places if place.line < over]
+    first = {place.key: place.line for place in reversed(places)}
+    late = {place.key for place in early if first[place.key] + WINDOW < place.line}
+    often = {key for key, count in Counter(place.key for place in places).items() if count >= OFTEN}
+    rare = {key: line for key, line in first.items() if key not in late | often}
+    heard = {(place.key, place.writer) for place in early}
+    return _Openings(
+        very_first=next((beginning(line) for line in map(scan.first.line, range(len(scan.first))) if line.strip()), ""),
+        first=rare,
+        places=[one for one in places if one.key in rare and (one.writer == NOBODY or one[1:] in heard)],
+    )
 
 
 def starts(scan: FileScan, over: Sequence[End], troubles: Collection[str]) -> list[int]:
@@ -172,36 +203,22 @@ def starts(scan: FileScan, over: Sequence[End], troubles: Collection[str]) -> li
     scheduler said that the run was over, one of them is enough, or counts that fall back; else the very first line and
     half of the others, or such counts. `troubles` are the messages that no run begins with.
     """
-    wrong = [excerpt.line for excerpt in scan.excerpts] + [hit.line for hit in scan.hits if hit.signature in troubles]
-    steps = [part.numbers[at] for _, part, at in islice(counted(Lines(_kept(scan))), 1)]
-    said = openings(scan, min([over[0].line, *wrong, *steps]))
-    raw, text = open_text(scan.file.path)
-    with raw:
-        places = _places(said, text)
-    early = [place for place in places if place.line < over[0].line]
-    first = {place.key: place.line for place in reversed(places)}
-    late = {place.key for place in early if first[place.key] + WINDOW < place.line}
-    often = {key for key, count in Counter(place.key for place in places).items() if count >= OFTEN}
-    rare = first.keys() - late - often
-    heard = {(place.key, place.writer) for place in early}
-    again = [place for place in places if place.key in rare and (place.writer == NOBODY or place[1:] in heard)]
-    need = (len(rare) + 1) // 2
-    opening = next((_beginning(line) for line in map(scan.first.line, range(len(scan.first))) if line.strip()), "")
+    begun = _openings(scan, over[0].line, troubles)
+    need = (len(begun.first) + 1) // 2
     fallen = _fallbacks(scan, [end.line for end in over if end.sure > Sure.RANK])
     said_over = sorted(_told_by_launchers(scan, over))
     found: list[int] = []
-    for line in sorted({*(place.line for place in again), *fallen}):
+    for line in sorted({*map(_line_of, begun.places), *fallen}):
         ended = [end for end in over if (found[-1] if found else 0) <= end.line < line]
         if not ended:
             continue
-        at = bisect_left(again, line, key=_line_of)
-        within = again[at : bisect_left(again, line + WINDOW, key=_line_of)]
+        within = begun.near(line)
         keys = {place.key for place in within}
         sure = any(end.sure == Sure.ALL and line - end.line <= WINDOW for end in ended)
         least = LEAST if all(end.sure == Sure.RANK for end in ended) else 1
-        counts_anew = any(line <= one < line + WINDOW for one in fallen)
-        if (sure and (keys or line in fallen)) or (opening in keys and (counts_anew or len(keys) >= max(least, need))):
-            behind = first[within[0].key] - scan.first_line if within else 0
+        again = any(line <= one < line + WINDOW for one in fallen) or len(keys) >= max(least, need)
+        if (sure and (keys or line in fallen)) or (begun.very_first in keys and again):
+            behind = begun.first[within[0].key] - scan.first_line if within else 0
             told = said_over[bisect_left(said_over, line) - 1] + 1
             found.append(told if line in fallen else max(told, line - behind))
     spans = _processes(scan)
@@ -216,8 +233,9 @@ def _processes(scan: FileScan) -> list[tuple[int, int]]:
     found: dict[str, list[tuple[int, int]]] = {}
     greeted: set[str] = set()
     for part in _kept(scan):
-        for at in part.at:
-            if part.kept.shapes[at].once(_names_agent) and (said := _AGENT_PID.search(part.kept.line(at))):
+        named = part.where(_names_agent)
+        for at in named.at:
+            if (said := _AGENT_PID.search(part.kept.line(at))) is not None:
                 number, pid, greets = part.numbers[at], said[1], said[2] == "run.py"
                 spans = found.setdefault(pid, [])
                 if not spans or (greets and pid not in greeted):
@@ -243,7 +261,7 @@ def _fallbacks(scan: FileScan, over: Sequence[int]) -> list[int]:
             before.update((key, max(top, before.get(key, top))) for key, top in since.items())
             since, passed = {}, ended
         body = part.kept.shapes[at].once(body_of)
-        key = " ".join((text[:body], *_DIGITS.sub("#", text[body:][:_BEGINNING]).split()[:_WORDS]))
+        key = " ".join((text[:body], *DIGITS.sub("#", text[body:][:BEGINNING]).split()[:WORDS]))
         if passed and (count[0], count[1] + 1) < before.get(key, count):  # a rank may be one step behind another
             found.append(number)
             before.clear()
@@ -261,33 +279,20 @@ def _kept(scan: FileScan) -> Iterator[FileExcerpt]:
     )
 
 
+def _where(scan: FileScan, wanted: Callable[[str], bool]) -> Iterator[int]:
+    """The numbers of the kept lines of which this is true."""
+    return (part.numbers[at] for part in _kept(scan) for at in part.where(wanted).at)
+
+
 def _told_by_launchers(scan: FileScan, over: Sequence[End]) -> Iterator[int]:
     """The last lines of all that is said of an end: of tracebacks, of torchrun's table, of a scheduler's messages."""
     yield from (end.line for end in over)
     for trace in traces_of(scan):
         yield trace.line + max(trace.chain.consumed)
     for excerpt in scan.excerpts:
-        if excerpt.kind == _TABLE and (end := _RULE.search(excerpt.text)) is not None:
+        if excerpt.kind == TABLE and (end := _RULE.search(excerpt.text)) is not None:
             yield excerpt.line + excerpt.text.count("\n", 0, end.start())
-    for part in _kept(scan):
-        yield from (part.numbers[at] for at in part.at if part.kept.shapes[at].once(_is_of_end))
-
-
-NOBODY = ""
-"""The writer of a line that says nothing of who printed it."""
-
-
-class _Place(NamedTuple):
-    """A line that begins like one of the first lines of its file."""
-
-    line: int
-    key: str
-    writer: int | str
-    """What it says of who printed it: the number of a rank, or a label."""
-
-
-def _line_of(place: _Place) -> int:
-    return place.line
+    yield from _where(scan, _is_of_end)
 
 
 def _places(parts: Mapping[str, bytes], stream: Readable) -> list[_Place]:
@@ -302,8 +307,8 @@ def _places(parts: Mapping[str, bytes], stream: Readable) -> list[_Place]:
             while at >= 0 and count[key] < OFTEN:
                 low, high = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
                 high = high if high >= 0 else len(data)
-                text = data[low : min(high, low + 2 * _BEGINNING)].decode("utf-8", "replace")
-                if _beginning(text) == key:
+                text = data[low : min(high, low + 2 * BEGINNING)].decode("utf-8", "replace")
+                if beginning(text) == key:
                     said = head(text)
                     rank = next((n for n in (said.rank, said.weak, said.own) if n is not None), None)
                     writer = said.source if rank is None else rank
@@ -343,7 +348,7 @@ def _follows(before: FileScan, after: FileScan, over: Sequence[End]) -> bool:
 
 def _hosts(scan: FileScan) -> set[str]:
     """The machines on which torchrun's agents ended, as their tables say."""
-    return {found[1] for one in scan.excerpts if one.kind == _TABLE for found in _HOST.finditer(one.text)}
+    return {row.host for excerpt in scan.excerpts if excerpt.kind == TABLE for row in read_table(excerpt) if row.host}
 
 
 def older_runs(pieces: Sequence[Sequence[FileScan]], newest: Sequence[FileScan]) -> list[list[FileScan]]:

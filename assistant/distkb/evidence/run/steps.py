@@ -97,6 +97,12 @@ def counted(lines: Lines) -> Iterator[tuple[tuple[int, int], FileExcerpt, int]]:
                 yield (found.step, 0) if found.wording == "epoch" else (found.epoch or 0, found.step), part, at
 
 
+def wording(part: FileExcerpt, at: int) -> str:
+    """Return what the counter of a line is called; empty where it has none."""
+    told = part.shape(at).once(_counted)
+    return told[1].name if told is not None and told[1] is not None else ""
+
+
 def _counted(text: str) -> tuple[ShapePart | None, _Counter | None] | None:
     """Where lines of a shape say the epoch, and where the step; None where neither."""
     return _counters_in(text, text)

@@ -272,12 +272,17 @@ def _table(scans: Sequence[FileScan]) -> tuple[list[Failure], tuple[str, int] | 
     best: tuple[list[Failure], tuple[str, int]] | None = None
     for scan in scans:
         for excerpt in scan.excerpts:
-            if excerpt.kind == 1 and (found := _read_table(excerpt)):
+            if excerpt.kind == TABLE and (found := read_table(excerpt)):
                 best = found, (scan.file.name, excerpt.line)
     return best or ([], None)
 
 
-def _read_table(excerpt: Excerpt) -> list[Failure]:
+TABLE = 1
+"""Kind of the excerpts that hold torchrun's table."""
+
+
+def read_table(excerpt: Excerpt) -> list[Failure]:
+    """Return the rows of a table of torchrun, with places from the line of its root cause on."""
     above = excerpt.before.split("\n")
     rows = parse_table(excerpt.before + excerpt.text[:6000])
     shift = len(above) - 1

@@ -104,6 +104,12 @@ class FileScan(msgspec.Struct, kw_only=True):
     damage: str = ""
     """Code of a `Skipped` where the file was not read to its end."""
 
+    def with_hits(self, hits: list[LineMatch]) -> FileScan:
+        """Return the file with some of its hits alone, and the counts of their signatures."""
+        kept = {hit.signature for hit in hits}
+        counts = {name: count for name, count in self.counts.items() if name in kept}
+        return msgspec.structs.replace(self, hits=hits, counts=counts)
+
     @property
     def start(self) -> str:
         """Text of its first lines."""
