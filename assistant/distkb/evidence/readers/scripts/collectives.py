@@ -104,6 +104,12 @@ _AGREE = frozenset(
 )  # fmt: skip
 
 
+def makes_group(call: ast.Call, function: Function) -> bool:
+    """Whether a call is torch's `new_group`."""
+    module, _, final = canonical(call.func, function.script).rpartition(".")
+    return f"{module}." in _DIST and final == "new_group"
+
+
 def is_operation(call: ast.Call, function: Function) -> bool:
     """Whether a call is a collective of torch.distributed, of whichever group."""
     module, _, final = canonical(call.func, function.script).rpartition(".")

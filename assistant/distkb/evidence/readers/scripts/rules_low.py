@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from distkb.evidence.readers.scripts import kinds
 from distkb.evidence.readers.scripts.arguments import keyword
-from distkb.evidence.readers.scripts.definitions import Class, Function
+from distkb.evidence.readers.scripts.definitions import Function
+from distkb.evidence.readers.scripts.graphs import is_model
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
 from distkb.evidence.readers.scripts.made import Meaning
 from distkb.evidence.readers.scripts.names import dotted, last, shown
@@ -104,15 +105,7 @@ def _builds(call: ast.Call, function: Function, job: ScriptContext) -> bool:
     if last(call.func) == "from_config":
         return True
     made = job.project.class_named(call.func, function.script)
-    return made is not None and _is_module(made, job, 0)
-
-
-def _is_module(cls: Class, job: ScriptContext, depth: int) -> bool:
-    bases = cls.node.bases
-    if any(last(base) in {"Module", "Sequential"} for base in bases):
-        return True
-    owners = [job.project.class_named(base, cls.script) for base in bases] if depth < _DEPTH else []
-    return any(owner is not None and owner is not cls and _is_module(owner, job, depth + 1) for owner in owners)
+    return made is not None and is_model(made)
 
 
 def _types_given(call: ast.Call, function: Function, job: ScriptContext) -> list[set[str]]:

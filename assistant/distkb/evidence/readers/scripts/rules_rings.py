@@ -9,15 +9,14 @@ from itertools import pairwise
 import msgspec
 
 from distkb.evidence.readers.scripts.arguments import keyword
-from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.collectives import is_operation, makes_group
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.flow import Site
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import COMPREHENSIONS, canonical, constant, last, shown, words
+from distkb.evidence.readers.scripts.names import COMPREHENSIONS, constant, last, shown, words
 from distkb.evidence.readers.scripts.nodes import nodes
 
 _RING = "script.ring-of-pairs"
-_MAKES = frozenset({"torch.distributed.new_group", "torch.distributed.distributed_c10d.new_group"})
 _TOGETHER = frozenset({"all_reduce", "all_gather", "all_gather_into_tensor", "reduce_scatter", "reduce_scatter_tensor",
                        "broadcast", "all_to_all", "all_to_all_single", "barrier", "all_gather_object"})  # fmt: skip
 _PAIR = 2
@@ -66,7 +65,7 @@ def _rings(function: Function) -> Iterator[_Ring]:
         elif isinstance(loop, COMPREHENSIONS):
             targets = {word for part in loop.generators for word in words(part.target)}
         for call in nodes(loop) if targets else ():
-            if isinstance(call, ast.Call) and canonical(call.func, function.script) in _MAKES:
+            if isinstance(call, ast.Call) and makes_group(call, function):
                 members = keyword(call, "ranks") or next(iter(call.args), None)
                 if members is not None and _closes(members, targets):
                     yield _Ring(call, function, *_names_of(call, loop, inside))

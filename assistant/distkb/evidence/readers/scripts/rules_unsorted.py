@@ -8,15 +8,14 @@ from collections.abc import Iterator
 import msgspec
 
 from distkb.evidence.readers.scripts.arguments import keyword
-from distkb.evidence.readers.scripts.collectives import is_operation
+from distkb.evidence.readers.scripts.collectives import is_operation, makes_group
 from distkb.evidence.readers.scripts.definitions import Function
 from distkb.evidence.readers.scripts.hit import ScriptContext, ScriptFinding, ScriptRule, hit
-from distkb.evidence.readers.scripts.names import canonical, constant, last, shown
+from distkb.evidence.readers.scripts.names import constant, last, shown
 from distkb.evidence.readers.scripts.nodes import nodes
 from distkb.evidence.readers.scripts.rules_order import body_of, of_numbers
 
 _OVER = "script.groups-over-set"
-_MAKES = frozenset({"torch.distributed.new_group", "torch.distributed.distributed_c10d.new_group"})
 _DEPTH = 3
 """Functions in one another in which such a call is looked for."""
 
@@ -44,7 +43,7 @@ def over_set(job: ScriptContext) -> Iterator[ScriptFinding]:
 
 def _meets(call: ast.Call, function: Function, job: ScriptContext, depth: int = 0) -> bool:
     """Whether a call makes a group, or is a collective of a group of its own, by itself or in a helper."""
-    if canonical(call.func, function.script) in _MAKES:
+    if makes_group(call, function):
         return constant(keyword(call, "use_local_synchronization")) is not True
     if is_operation(call, function):
         group = keyword(call, "group")
