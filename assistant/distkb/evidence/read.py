@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from distkb.evidence.run.closeup import Wish
     from distkb.evidence.text.shapes import Kept, Shape
 
+OVERCOME = 0.1
+"""Certainty that what ended a run still matters where the next one took it up."""
 HANGS = "symptom=hang"
 """What is supposed of a run whose output just ends."""
 
@@ -100,10 +102,8 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
 
     def told() -> list[Observation]:
         kept = without_raised(scans, general(signatures), result.timeline)
-        if not result.troubled:  # then what there is to tell is how the run before was ended
-            before_it = [scan for pieces in older[-1:] for scan in pieces]
-            kept += [scan.with_hits([hit for hit in scan.hits if hit.signature in endings]) for scan in before_it]
-        return consequences(signature_observations(kept, result, endings), errors, result.first)
+        found = consequences(signature_observations(kept, result, endings), errors, result.first)
+        return found if result.troubled else [*found, *_past(older[-1:], result, endings)]
 
     seen = guarded(told, "-", skipped) or []
     known = {signature.id for signature in signatures} | set(findings)
@@ -130,6 +130,15 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         bytes_read=sum(scan.size for scan in logs.scans) + logs.documents,
         closeup=closeup,
     )
+
+
+def _past(before: Sequence[Sequence[FileScan]], result: Derived, endings: Collection[str]) -> Sequence[Observation]:
+    """How the run before one without trouble was ended: hardly of weight where this one goes on from there."""
+    scans = [
+        scan.with_hits([hit for hit in scan.hits if hit.signature in endings]) for pieces in before for scan in pieces
+    ]
+    found = signature_observations(scans, result, endings)
+    return [msgspec.structs.replace(one, certainty=OVERCOME) for one in found] if result.resumed else found
 
 
 def _printed(scans: Sequence[FileScan], known: Collection[str]) -> dict[str, Quote]:

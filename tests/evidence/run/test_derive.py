@@ -58,7 +58,7 @@ def test_a_restart_that_goes_on_has_not_started_over_though_the_console_holds_bo
     files += [scan(f"pid 9\n{resumed}", "attempt_1/0/stderr.log", 0, attempt=1)]
     console = "".join(f"[default0]:{line}\n" for line in f"pid 7\n{STEPS}{LOST}pid 9\n{resumed}".splitlines())
     seen = observed(*files, scan(console, "console.log"))
-    assert "run.started-over" not in seen
+    assert not seen["run.started-over"].present
     assert "IndexError" in seen["run.fails-anew"].quotes[0].text
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_samples import TEXTS, assembled, derived, lines, observed, scan, signatures
 
-from distkb.evidence.run.ends import RESTART, before_endings, fallbacks, last_words, started_over
+from distkb.evidence.run.ends import RESTART, before_endings, fallbacks, last_words, taken_up
 from distkb.evidence.run.work import own_words, work_of
 from distkb.evidence.scanner.scan import FileScan
 
@@ -110,27 +110,32 @@ def test_a_restart_that_forgets_is_told_from_one_that_resumes() -> None:
     first, again, resumed = (
         {"": lines(*(f"step {step}" for step in steps))} for steps in (range(5), range(5), range(5, 9))
     )
-    forgot = started_over([first, again])
+    forgot = taken_up([first, again])
     assert forgot is not None
-    assert [line.text for line in forgot] == ["step 4", "step 0"]
-    assert started_over([first, resumed]) is None
-    assert started_over([first]) is None
+    assert forgot.anew
+    assert [line.text for line in forgot[:2]] == ["step 4", "step 0"]
+    went_on = taken_up([first, resumed])
+    assert went_on is not None
+    assert not went_on.anew
+    assert taken_up([first]) is None
 
 
 def test_what_came_to_its_end_was_not_to_go_on() -> None:
     """Programs that are started one after another with other settings each begin at the start."""
     bars = [f"{at}/12 |####| {at}/12 [00:0{at % 10}<00:09, 2.1it/s]" for at in range(4, 13, 4)]
-    assert started_over([{"": lines(*bars)}, {"": lines(*bars)}]) is None
-    assert started_over([{"": lines(*bars[:2])}, {"": lines(*bars)}]) is not None
-    assert started_over([{"": lines(*bars[:2], "training finished")}, {"": lines(*bars)}]) is None
+    assert taken_up([{"": lines(*bars)}, {"": lines(*bars)}]) is None
+    assert taken_up([{"": lines(*bars[:2])}, {"": lines(*bars)}]) is not None
+    assert taken_up([{"": lines(*bars[:2], "training finished")}, {"": lines(*bars)}]) is None
 
 
 def test_what_is_set_and_what_prepares_are_no_steps() -> None:
     """They are said again by a run that goes on from a checkpoint too."""
     said = ["Loading shards: 50%|##| 1/2 [00:01<00:03,  1.02s/it]", "Gradient accumulation steps = 8"]
     first, again = ([f"step {step} loss 0.5" for step in steps] for steps in (range(9, 90, 9), range(50, 90, 9)))
-    assert started_over([{"": lines(*said, *first)}, {"": lines(*said, *again)}]) is None
-    assert started_over([{"": lines(*said, *first)}, {"": lines(*said, *first)}]) is not None
+    for later, anew in ((again, False), (first, True)):
+        taken = taken_up([{"": lines(*said, *first)}, {"": lines(*said, *later)}])
+        assert taken is not None
+        assert taken.anew is anew
 
 
 def test_a_file_that_begins_anew_is_cut_there() -> None:
@@ -153,7 +158,7 @@ def test_cuts_lie_in_the_file_and_where_its_first_line_comes_again(texts: list[s
 def test_any_tries_can_be_compared(tries: list[list[str]]) -> None:
     """Comparing tries never fails, and what it shows are lines of two of them."""
     given_lines = [{"": lines(*texts, path=f"{index}.log")} for index, texts in enumerate(tries)]
-    shown = started_over(given_lines)
+    shown = taken_up(given_lines)
     if shown is not None:
         assert shown[0].path < shown[1].path
 

@@ -58,7 +58,8 @@ def test_a_requeued_job_that_appends_to_its_file_is_two_runs(tmp_path: Path) -> 
     seen = observed(tmp_path)
     assert "ending.preempted" not in seen
     evidence = read(CATALOGUE, [tmp_path], cache_dir=cache_directory())
-    assert {quote.line for one in evidence.observations for quote in one.quotes if quote.path} <= set(range(13, 22))
+    shown = {quote.line for one in evidence.observations if one.present for quote in one.quotes if quote.path}
+    assert shown <= set(range(13, 22))
 
 
 def test_a_run_that_only_ended_is_one(tmp_path: Path) -> None:
@@ -187,7 +188,15 @@ def test_a_real_requeue_that_goes_on_is_told_from_one_that_starts_over(job: str,
     """What the older run reached is held against where the newer one began."""
     evidence = read(CATALOGUE, [JOBS / job / "artifacts"], cache_dir=cache_directory())
     assert [run.diagnosed for run in evidence.runs] == [False, True]
-    assert ("run.started-over" in {one.id for one in evidence.observations if one.present}) is over
+    assert {one.present for one in evidence.observations if one.id == "run.started-over"} == {over}
+
+
+def test_what_ended_a_run_that_was_taken_up_hardly_counts(tmp_path: Path) -> None:
+    """It is still told; where the run began anew instead, it explains why."""
+    for first, sure in ((5, False), (0, True)):
+        runs(tmp_path, OPENING + steps(0, 9) + PREEMPTED + OPENING + steps(first, 20))
+        evidence = read(CATALOGUE, [tmp_path], cache_dir=cache_directory())
+        assert {one.certainty == 1 for one in evidence.observations if one.id == "ending.preempted"} == {sure}
 
 
 def test_another_world_size_than_before_is_told(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ from distkb.evidence.run.ends import (
     last_words,
     questions,
     quiet,
-    started_over,
     stopped_apart,
     stuck_again,
+    taken_up,
 )
 from distkb.evidence.run.frames import frames
 from distkb.evidence.run.lines import Line, Lines
@@ -82,6 +82,8 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
     """The roll call."""
     troubled: bool = False
     """Whether anything says that the run failed, froze or was ended."""
+    resumed: bool = False
+    """Whether it went on from where an earlier one had come to."""
     open_end: bool = False
     """Whether the output ends and nothing in it says how: nothing failed, and nobody said that it was done."""
     first: int | None = None
@@ -143,11 +145,12 @@ def derive(
     told = [_words(older, roles) for older in before.in_files]
     through = _joined([*told, said])
     earlier = cache(lambda: _joined([_words(before.apart, roles), *told]))
-    # A run that was launched anew after a failure of its own, or fails itself, has another fault than how it began.
-    stopped_before = any(
-        hit.signature in endings for older in before.in_files[-1:] for scan in older for hit in scan.hits
-    )
-    again = ([*told, said] if stopped_before and not troubled else []) if told else _restarts(said)
+    taken = taken_up([words for words, _ in tries] or ([*told, said] if told else _restarts(said)))
+    if taken is not None and taken.anew and told:
+        # A run that was launched anew after a failure of its own, or fails itself, has another fault than how it began.
+        last = [scan for older in before.in_files[-1:] for scan in older]
+        stopped_before = any(hit.signature in endings for scan in last for hit in scan.hits)
+        taken = taken if stopped_before and not troubled else None
     late = {o.quotes[0].rank for o in shown if o.id == findings.STILL_WORKING}
     met = [place for place in places if place.rank not in late]
     waits = [place for place in met if not (goes and place.how == "interrupt")]
@@ -160,7 +163,7 @@ def derive(
         troubled=troubled,
         last=last_words(run, timeline, said) if troubled else (),
         completed=done,
-        started_over=started_over([words for words, _ in tries] or again),
+        taken_up=taken,
         stuck_again=stuck_again(tries[0][0], tries[-1][0]) if tries and not tries[-1][1].events else None,
         read_before_written=read_before_written(said, timeline) if len(run.ranked) > 1 else None,
         began_apart=began_apart(spoken),
@@ -203,6 +206,7 @@ def derive(
         run=run,
         timeline=timeline,
         troubled=troubled,
+        resumed=taken is not None and not taken.anew,
         open_end=not troubled and any(own.values()) and not any(ends_run(line.text) for line in _ends(own)),
         ranks=roll_call(run.ranked, timeline, met, own, world, open_lines=nobodys, done=bool(done)),
         first=None if first is None else first.rank,

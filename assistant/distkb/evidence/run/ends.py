@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -260,8 +260,19 @@ def _more_often(spoken: Sequence[Talk]) -> list[Talk]:
     return [talk for talk in spoken if most[talk.said[-1]] == (talk.said.count(talk.said[-1]), 1)]
 
 
-def started_over(tries: Sequence[Mapping[str, Sequence[Line]]]) -> tuple[Line, Line] | None:
-    """Return how far an earlier try came and where a later one began, if that was where the first began too.
+class TakenUp(NamedTuple):
+    """How a later try of a run goes on from an earlier one."""
+
+    reached: Line
+    """How far an earlier one came."""
+    began: Line
+    """Where a later one began."""
+    anew: bool
+    """Whether that is where the first one began too."""
+
+
+def taken_up(tries: Sequence[Mapping[str, Sequence[Line]]]) -> TakenUp | None:
+    """Return how a later try goes on from where an earlier one came to; of several, the first that begins anew.
 
     Steps of the training are held against one another where they are told, by the counter that is printed most, not
     what prepares it or is set. What came to its end was not to go on.
@@ -272,20 +283,23 @@ def started_over(tries: Sequence[Mapping[str, Sequence[Line]]]) -> tuple[Line, L
     reached: Line | None = None
     began: tuple[int, int] | None = None
     furthest: tuple[int, int] = (-1, -1)
+    taken: TakenUp | None = None
     for own, found in zip(told, steps, strict=True):
         places = [one for one in found if wording(*one[1:]) == usual[0][0]]
         if not places:
             continue
         place, part, at = places[0]
-        if began is not None and reached is not None and place <= began and furthest > began:
-            return reached, part.line(at)
+        if began is not None and reached is not None and furthest > began:
+            taken = TakenUp(reached, part.line(at), anew=place <= began)
+            if taken.anew:
+                return taken
         began = place if began is None else began
         top, part, at = max(places, key=lambda item: item[0])
         if any(map(_was_done, own)):
             reached, furthest = None, (-1, -1)
         elif top > furthest:
             furthest, reached = top, part.line(at)
-    return None
+    return taken
 
 
 def _was_done(lines: Lines) -> bool:

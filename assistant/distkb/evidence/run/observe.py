@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from distkb.catalogue.model import Signature
     from distkb.evidence.observation import Source
-    from distkb.evidence.run.ends import Silence
+    from distkb.evidence.run.ends import Silence, TakenUp
     from distkb.evidence.run.lines import Line
     from distkb.evidence.run.parting import Parting
     from distkb.evidence.run.processes import Process
@@ -69,8 +69,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """Last words of the ranks that left no failure."""
     completed: tuple[tuple[Process, Line], ...]
     """Lines that show that the run came to its end."""
-    started_over: tuple[Line, Line] | None
-    """How far an earlier attempt came, and where a later one began anew."""
+    taken_up: TakenUp | None
+    """How a later attempt, or the newest run of a file, goes on from where an earlier one came to."""
     stuck_again: tuple[Line, Line] | None = None
     """Where a later attempt stopped, and how the first had gone on from there."""
     stopped: tuple[tuple[Process, Line], ...] = ()
@@ -272,8 +272,10 @@ def _ended(model: Model, timeline: Timeline) -> list[Observation]:
         if apart:
             quotes = tuple(line_quote(line, process, timeline) for process, line in apart)
             found.append(Observation(id=name, source="log", quotes=quotes))
+    if model.taken_up is not None:
+        quotes = tuple(plain_quote(line, timeline) for line in model.taken_up[:2])
+        found.append(Observation(id="run.started-over", source="log", present=model.taken_up.anew, quotes=quotes))
     for name, lines in (
-        ("run.started-over", model.started_over),
         ("run.stuck-again", model.stuck_again),
         ("run.resumed-behind", model.resumed_behind),
         ("run.read-before-written", model.read_before_written),
