@@ -340,9 +340,9 @@ def questions(scans: Iterable[FileScan]) -> tuple[Quote, ...]:
     """Return the questions with which outputs end: a prompt does not end its line, for the answer comes behind it."""
     found: list[Quote] = []
     for scan in scans:
-        *before, last = scan.end.split("\n")
+        last = scan.last.line(len(scan.last) - 1)
         if _QUESTION.search(last[-SEEN:]):
-            line = scan.end_line + len(before)
+            line = scan.end_line + len(scan.last) - 1
             found.append(Quote(text=quote_text(last), path=scan.file.name, line=line, rank=scan.file.rank))
     return tuple(found)
 

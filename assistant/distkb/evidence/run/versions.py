@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 from typing import TYPE_CHECKING
+
+from distkb.evidence.run.lines import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ def versions_apart(
     first: dict[str, tuple[str, Process, Line]] = {}
     for process in processes:
         own: dict[str, dict[str, Line]] = {}
-        for line in islice(said.get(process.key, ()), EARLY):
+        for line in Lines.given(said.get(process.key, ())[:EARLY]).where(_names_version):
             for name, version in _VERSION.findall(line.text[:_WIDTH]):
                 own.setdefault(name.lower(), {}).setdefault(version.lower(), line)
         for name, versions in own.items():
@@ -39,3 +40,7 @@ def versions_apart(
             if known[0] != version and known[1].rank != process.rank:
                 return (known[1], known[2]), (process, line)
     return ()
+
+
+def _names_version(text: str) -> bool:
+    return _VERSION.search(text[:_WIDTH]) is not None
