@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from distkb.evidence.observation import Evidence, Observation, Quote, RankState,
 from distkb.evidence.text.clean import mask, mask_lines, mask_value
 from distkb.probing.document import RawDocument
 from distkb.probing.judge import answer
-from distkb_probes.secret_kinds import MASK, Kind, kinds
+from distkb_probes.secret_kinds import MASK, Kind, kinds, mask_kinds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import secret_strings
@@ -145,3 +146,13 @@ def test_secrets_in_the_surroundings_that_people_print_them_in(line: str) -> Non
     shown, _, hidden = line.partition("|")
     secret = re.split(r"[\s\"'>)/]", hidden)[0]
     assert not any(secret[at : at + 10] in mask(shown + hidden) for at in range(len(secret) - 9))
+
+
+def test_what_is_masked_does_not_hang_on_what_was_masked_before() -> None:
+    """A text is masked as all kinds together mask it, also behind one that differs in nothing but its digits."""
+    chance = random.Random(0)
+    texts = [text.replace("|", "") for _, text in [*EXAMPLES, *HARMLESS] if text.isascii()]
+    for text in [*texts, *(text for text in secret_strings.harmless() if text.isascii())]:
+        for _ in range(3):
+            other = re.sub("[0-9]", lambda _: chance.choice("0123456789"), text)
+            assert mask(other) == mask_kinds(other, kinds())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -119,20 +120,18 @@ class Table:
 
         Of very many an even choice is taken, with the first and the last ones.
         """
-        rows = self._rows()
-        step = len(rows) * len(self.spoken) // MOST_CELLS + 1
-        return rows if step == 1 else [*rows[:-LEAST_ROWS:step], *rows[-LEAST_ROWS:]]
-
-    def _rows(self) -> list[tuple[int, ...]]:
         counted = [self._counts(talk, places) for talk, places in self.spoken] if len(self.spoken) > 1 else [()]
         if not all(counted):
-            return list(zip(*(places for _, places in self.spoken), strict=False))
-        shared = set(counted[0]).intersection(*counted[1:])
-        chosen = (
-            [place for place, count in zip(places, counts, strict=True) if count in shared]
-            for (_, places), counts in zip(self.spoken, counted, strict=True)
-        )
-        return list(zip(*chosen, strict=True))
+            fewest = min((len(places) for _, places in self.spoken), default=0)
+            return [tuple(places[row] for _, places in self.spoken) for row in self._even(range(fewest))]
+        sides = [(places, counts) for (_, places), counts in zip(self.spoken, counted, strict=True)]
+        shared = self._even(sorted(set(counted[0]).intersection(*counted[1:])))
+        return [tuple(places[bisect_left(counts, count)] for places, counts in sides) for count in shared]
+
+    def _even(self, rows: Sequence[int]) -> Sequence[int]:
+        """Take as many of the rows as there may be cells."""
+        step = len(rows) * len(self.spoken) // MOST_CELLS + 1
+        return rows if step == 1 else [*rows[:-LEAST_ROWS:step], *rows[-LEAST_ROWS:]]
 
     def _counts(self, talk: Talk, places: Sequence[int]) -> Sequence[int]:
         """Return how each line is counted by whole numbers at its start; nothing where none count the lines up."""

@@ -80,9 +80,13 @@ class FileExcerpt(NamedTuple):
 
     def where(self, wanted: Callable[[str], bool]) -> FileExcerpt:
         """Return the lines of which this is true; it must not matter to it which digits a text has."""
-        shapes = self.shapes()
-        good = {shape for shape in set(shapes) if shape.once(wanted)}
-        return self.some(array("I", (index for index, shape in zip(self.at, shapes, strict=True) if shape in good)))
+        shapes = self.kept.shapes
+        every = set(map(shapes.__getitem__, self.at))
+        said = {shape: shape if self.ready else shape.behind(shape.once(body_of)) for shape in every}
+        good = {shape for shape in every if said[shape].once(wanted)}
+        if len(good) == len(every):
+            return self
+        return self.some(array("I", [index for index in self.at if shapes[index] in good] if good else ()))
 
 
 def body_of(text: str) -> int:

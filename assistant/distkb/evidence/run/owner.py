@@ -11,7 +11,7 @@ from distkb.evidence.text.lines import Head, head, layout
 from distkb.evidence.text.shapes import Kept, ShapePart, piece
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from distkb.evidence.scanner.scan import FileScan, LineMatch
 
@@ -128,7 +128,7 @@ class Owner:
 
     def writer(self, kept: Kept, index: int) -> tuple[str, int | None]:
         """Key and rank of the process that printed one of the lines that were kept."""
-        number = self._rank(*_numbers_of(kept, index))
+        number = self._rank(*next(_numbers_of(kept, range(index, index + 1))))
         return self.of(head(kept.line(index))) if number is None else (f"rank {number}", number)
 
 
@@ -153,25 +153,28 @@ Place = tuple[int, int, ShapePart]
 """Which digits of a line are a number, where no other digits (of another script) are among them; else up to -1."""
 
 
-def _number(place: Place | None, digits: str) -> int | None:
+def _number(place: Place | None, digits: str, start: int) -> int | None:
     if place is None:
         return None
     first, stop, number = place
-    return int(digits[first:stop]) if stop > 0 else int(number.fill(digits))
+    return int(digits[start + first : start + stop]) if stop > 0 else int(number.fill(digits, start))
 
 
-def _numbers_of(kept: Kept, index: int) -> Numbers:
-    places = kept.shapes[index].once(_places)
-    if places is None:
-        return None, None, None
-    digits = kept.digits_of(index)
-    rank, weak, own = places
-    return _number(rank, digits), _number(weak, digits), _number(own, digits)
+def _numbers_of(kept: Kept, wanted: range) -> Iterator[Numbers]:
+    """Numbers of lines that follow one another."""
+    if not wanted:
+        return
+    starts, digits = kept.starts, kept.digits_of(wanted[0], wanted[-1])
+    for index in wanted:
+        rank, weak, own = kept.shapes[index].once(_places) or (None, None, None)
+        start = starts[index] - starts[wanted[0]]
+        yield _number(rank, digits, start), _number(weak, digits, start), _number(own, digits, start)
 
 
-def _numbers(kept: Kept, wanted: Iterable[int]) -> list[Numbers]:
-    """Numbers of the lines that are not blank."""
-    return [_numbers_of(kept, index) for index in wanted if not kept.shapes[index].once(_is_blank)]
+def _numbers(kept: Kept, wanted: range) -> list[Numbers]:
+    """Numbers of those lines that are not blank."""
+    every = zip(wanted, _numbers_of(kept, wanted), strict=True)
+    return [numbers for index, numbers in every if not kept.shapes[index].once(_is_blank)]
 
 
 def _is_blank(text: str) -> bool:

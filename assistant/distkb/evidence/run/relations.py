@@ -69,7 +69,8 @@ def _fills(row: Sequence[str]) -> bool:
 
 def _grouping(row: Sequence[str]) -> tuple[int, ...]:
     """For each rank the first one that printed the same."""
-    return tuple(map(row.index, row))
+    first: dict[str, int] = {}
+    return tuple(first.setdefault(text, rank) for rank, text in enumerate(row))
 
 
 def _is_precise(text: str) -> bool:

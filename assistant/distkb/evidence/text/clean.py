@@ -67,13 +67,29 @@ def visible(text: str) -> str:
 @lru_cache(maxsize=4096)
 def mask(text: str) -> str:
     """Replace every secret with `***`: tokens, keys, passwords, credentials in addresses."""
-    return mask_kinds(text, _worth(digits_alike(text))) if text.isascii() else _mask(text)
+    if not text.isascii():
+        return _mask(text)
+    wanted, sure = _worth(digits_alike(text))
+    if sure or any(kind.pattern.search(text) for kind in wanted if not _any_digits(kind)):
+        return mask_kinds(text, wanted)
+    return text
 
 
 @lru_cache(maxsize=4096)
-def _worth(text: str) -> tuple[Kind, ...]:
-    """Kinds of secrets that a text of this shape, in which all digits are 0, may hold."""
-    return tuple(kinds()[index] for index, _ in _needs().candidates([text]))
+def _worth(text: str) -> tuple[tuple[Kind, ...], bool]:
+    """Kinds of secrets that a text of this shape, in which all digits are 0, may hold; whether it holds one anyhow."""
+    wanted = tuple(kinds()[index] for index, _ in _needs().candidates([text]))
+    return wanted, any(kind.pattern.search(text) for kind in wanted if _any_digits(kind))
+
+
+_ALL_DIGITS = re.compile(r"0-9|\{\d*,?\d*\}|\\u[1-9a-f][0-9a-f]{3}")
+"""Parts of an expression whose digits stand for no certain one of the text."""
+
+
+@cache
+def _any_digits(kind: Kind) -> bool:
+    """Whether it cannot matter to a kind which digits an ASCII text has."""
+    return not any(map(str.isdigit, _ALL_DIGITS.sub("", kind.expression)))
 
 
 @cache

@@ -91,8 +91,10 @@ def start_of(path: str | Path, most: int) -> bytes:
 def _outside(path: str | Path) -> bool:
     """Whether a file lies outside the folders that may be read, wherever links lead."""
     roots = [root for root in os.environ.get(ROOTS, "").split(os.pathsep) if root]
+    if not roots:
+        return False
     real = Path(os.path.realpath(path))
-    return bool(roots) and not any(real.is_relative_to(os.path.realpath(root)) for root in roots)
+    return not any(real.is_relative_to(os.path.realpath(root)) for root in roots)
 
 
 def open_text(path: Path) -> tuple[BinaryIO, Readable]:
@@ -226,7 +228,7 @@ def _encoding(start: bytes) -> tuple[str | None, int]:
         return "utf-16-le", 2
     if start[:2] == codecs.BOM_UTF16_BE:
         return "utf-16-be", 2
-    if len(start) >= 16:
+    if len(start) >= 16 and 0 in start:
         even, odd = start[::2].count(0), start[1::2].count(0)
         if odd > len(start) * 0.4 and even < len(start) * 0.05:
             return "utf-16-le", 0
