@@ -17,9 +17,11 @@ from distkb.evidence.run.derive import Before, Derived, derive
 from distkb.evidence.run.ends import before_endings
 from distkb.evidence.run.findings import FROZEN
 from distkb.evidence.run.launches import newest
+from distkb.evidence.run.lines import body_of
 from distkb.evidence.run.overcome import without_overcome
 from distkb.evidence.run.starts import older_runs, states
 from distkb.evidence.run.unexplained import first_unexplained, general, without_explained, without_raised
+from distkb.evidence.run.work import LAUNCHER
 from distkb.evidence.scanner.scan import FileScan
 from distkb.evidence.text.clean import quote_text
 from distkb.evidence.text.printed import is_frame, printed_kinds
@@ -144,7 +146,7 @@ def _past(before: Sequence[Sequence[FileScan]], result: Derived, endings: Collec
 def _printed(scans: Sequence[FileScan], known: Collection[str]) -> dict[str, Quote]:
     """The kinds of lines that the run printed, each with a line of its kind; the digits of a line do not matter.
 
-    Messages that are known by name are weighed by that, and left out here.
+    Messages that are known by name are weighed by that, and left out here, as is what launchers say of any end.
     """
     told = {(id(scan), hit.line) for scan in scans for hit in scan.hits if hit.signature in known}
     parts = (
@@ -160,8 +162,8 @@ def _printed(scans: Sequence[FileScan], known: Collection[str]) -> dict[str, Quo
 
 
 def _is_told(line: tuple[str, tuple[FileScan, Kept, int, int]], told: Collection[tuple[int, int]]) -> bool:
-    _, (scan, _, number, at) = line
-    return (id(scan), number + at) in told
+    text, (scan, _, number, at) = line
+    return (id(scan), number + at) in told or LAUNCHER.search(text[body_of(text) :]) is not None
 
 
 def _once(

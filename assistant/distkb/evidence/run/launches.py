@@ -29,6 +29,8 @@ _ONE_SITTING = 6 * 3600.0
 DIGITS = re.compile(r"\d+")
 _PAUSE = 3.0
 """Seconds that a run which comes after another takes at least to print its first line; many times are whole seconds."""
+_ONE_START = 120.0
+"""Seconds within which the parts of one run print their first lines behind the last of another part."""
 _OPENING = 2
 """Lines that tell whether two runs begin alike."""
 BEGINNING, WORDS, _LETTERS = 200, 4, 6
@@ -45,6 +47,8 @@ class _Launch(msgspec.Struct, kw_only=True):
     """First and last time that its lines say."""
     sure: bool = False
     """Whether its name says that it is a run of its own."""
+    id: str = ""
+    """What its name says of which run it is: torchrun's id of the user's, or the job's number."""
 
 
 def newest(scans: Sequence[FileScan]) -> tuple[tuple[FileScan, ...], tuple[RunState, ...]]:
@@ -87,13 +91,14 @@ def _launches(scans: Iterable[FileScan]) -> list[_Launch]:
             if shape is None:
                 continue
             key, name, sure = (str(folder.parent), folder.name), file.group, bool(_OWN_ID.match(shape["id"]))
+            own = "" if sure or shape["id"] == "none" else shape["id"]
         else:
             job = _JOB.match(path.name)
             if job is None:
                 continue
             key, sure = (str(path.parent), f"{job['name']} {job['job']}"), False
-            name = str(path.parent / f"{job['name']}-{job['job']}")
-        found.setdefault(key, _Launch(name=name, scans=[], sure=sure)).scans.append(scan)
+            name, own = str(path.parent / f"{job['name']}-{job['job']}"), job["job"]
+        found.setdefault(key, _Launch(name=name, scans=[], sure=sure, id=own)).scans.append(scan)
     return list(found.values())
 
 
@@ -197,13 +202,22 @@ def _joined(launches: Sequence[_Launch]) -> list[_Launch]:
     joined = [launches[0]]
     for before, launch in pairwise(launches):
         last = joined[-1]
-        if launch.start > last.end or (launch.sure and before.sure):
+        late = launch.start > last.end and not _may_be_one(last, launch)
+        if late or (launch.sure and before.sure):
             joined.append(launch)
         else:
             both = [*last.scans, *launch.scans]
             start = min(last.start, launch.start)
-            joined[-1] = _Launch(name=last.name, scans=both, start=start, end=launch.end, sure=last.sure)
+            end = max(last.end, launch.end)
+            joined[-1] = _Launch(name=last.name, scans=both, start=start, end=end, sure=last.sure, id=last.id)
     return joined
+
+
+def _may_be_one(one: _Launch, other: _Launch) -> bool:
+    """Whether other ranks speak in each, at about one time, as on the nodes of one run and in its launcher's output."""
+    mine, theirs = ({rank for scan in launch.scans for rank in ranks_of(scan)} for launch in (one, other))
+    named = {launch.id for launch in (one, other)} - {""}
+    return len(named) < 2 and other.start - one.end < _ONE_START and bool(mine or theirs) and not mine & theirs
 
 
 def _timed(launches: Sequence[_Launch], *, dated: bool) -> bool:

@@ -128,7 +128,7 @@ def _of_groups(known: Sequence[Position], ordered: Sequence[Sequence[Position]],
 
 def _went_on(died: Position, other: Position) -> bool:
     """Whether a rank died in a call of a function of which another had only come to a later line."""
-    _, (mine, theirs) = _together(died.frames, other.frames, _fork(died.frames, other.frames))
+    _, (mine, theirs) = _together(died.calls, other.calls, _fork(died.calls, other.calls))
     return died.died and mine < theirs
 
 

@@ -57,7 +57,7 @@ def last_steps(run: Run, timeline: Timeline, work: Mapping[str, Lines]) -> Obser
 
 
 _LEARNS = re.compile(
-    r"(?i)loss|\blr\b|learning.rate|grad|reward|acc(?:uracy)?\b|ppl|perplexity|tok(?:en)?s?/s|samples/s|it/s|s/it"
+    r"(?i)loss|\blr\b|learning.rate|grad|reward|acc(?:uracy)?\b|\b[rn]?m[as]e\b|\bnll\b|ppl|perplexity|tok(?:en)?s?/s|samples/s|it/s|s/it"
 )
 _BAR = re.compile(r"\| *\d+/\d+ *\[\d")
 _PREPARES = re.compile(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
+
+from distkb.evidence.run.work import LAUNCHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -37,14 +40,17 @@ def without_explained(scans: Iterable[FileScan], signatures: Sequence[Signature]
 
 
 def without_raised(scans: Iterable[FileScan], names: Collection[str], timeline: Timeline) -> list[FileScan]:
-    """Return the files without general hits in tracebacks of the user's code, which are told as such."""
-    told = {
-        (event.trace.path, event.trace.line + index)
-        for event in timeline.events
-        if event.trace is not None and event.kind == "own"
-        for index in event.trace.chain.consumed
-    }
-    return [_without(scan, names, lambda hit, name=scan.file.name: (name, hit.line) in told) for scan in scans]  # type: ignore[misc]
+    """Return the files without general hits in tracebacks of the user's code, which are told as such.
+
+    What a launcher says of how the tasks ended follows from what failed in them, where that was read.
+    """
+    traces = [event.trace for event in timeline.events if event.trace is not None and event.kind == "own"]
+    told = {(trace.path, trace.line + index) for trace in traces for index in trace.chain.consumed}
+
+    def explains(hit: LineMatch, name: str) -> bool:
+        return (name, hit.line) in told or (bool(timeline.events) and LAUNCHER.search(str(hit.said)) is not None)
+
+    return [_without(scan, names, partial(explains, name=scan.file.name)) for scan in scans]
 
 
 def _lines(scan: FileScan, says: Collection[str]) -> Callable[[LineMatch], bool]:
