@@ -164,3 +164,21 @@ def test_no_document_holds_what_misleads() -> None:
     """Names of files and texts lose control characters and overrides in every JSON document; breaks of lines stay."""
     written = json.encode({"path": "a\u202eb\x1b[31m\x9b1mc\udc80", "fix\x07": ["one\n\ttwo", 1, None]})
     assert msgspec.json.decode(written) == {"path": "abc?", "fix": ["one\n\ttwo", 1, None]}
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+@pytest.mark.parametrize("verdict", ["named", "undecided"])
+def test_causes_of_one_entry_that_are_not_told_apart_are_shown_with_their_fixes(verdict: str, lang: Language) -> None:
+    """Who reads the first cause's fix sees that another cause of the same entry is nearly as likely, and its fix."""
+    alone = diagnosis(verdict)
+    first, *others = alone.causes
+    title = samples.text("Another branch", "다른 분기")
+    fix = msgspec.structs.replace(first.cause.fixes[0], id="D21.x.1", title=samples.text("Do so", "그렇게 합니다"))
+    cause = msgspec.structs.replace(first.cause, id="D21.x", title=title, fixes=(fix,))
+    near = msgspec.structs.replace(first, cause=cause, probability=first.probability / 2)
+    far = msgspec.structs.replace(near, probability=first.probability / 5)
+    for sibling, shown in ((near, True), (far, False)):
+        answer = msgspec.structs.replace(alone, causes=(first, sibling, *others))
+        assert (Say(lang).text(fix.title) in text.write(answer, MEANINGS, Say(lang))) is shown
+        if verdict == "named":
+            assert (Say(lang).text(fix.title) in markdown.write(answer, MEANINGS, Say(lang))) is shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from distkb.catalogue.model import Fix, Step
 from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
@@ -12,7 +12,16 @@ from distkb.locale import Say
 from distkb.report.decided import decided
 from distkb.report.layout import clean
 from distkb.report.meaning import COLLECT, Meanings
-from distkb.report.measure import answer, best_of_entries, could_be, entry_total, percent, runner_up, supposition
+from distkb.report.measure import (
+    answer,
+    best_of_entries,
+    could_be,
+    entry_total,
+    percent,
+    runner_up,
+    siblings,
+    supposition,
+)
 from distkb.report.page import unified
 from distkb.report.story import tell
 
@@ -68,6 +77,9 @@ def _found(diagnosis: Diagnosis, first: RankedCause, meanings: Meanings, say: Sa
         if chosen:
             blocks.append(f"### {say(heading)}")
             blocks.append("\n".join(_contribution(c, meanings, say) for c in chosen))
+    if others := siblings(diagnosis, first):
+        blocks.append(f"### {say('report.siblings')}")
+        blocks.append("\n".join(row for ranked in others for row in _sibling(ranked, say)))
     rival = runner_up(diagnosis)
     if rival is not None:
         title = prose(say.text(rival.cause.title))
@@ -78,6 +90,13 @@ def _found(diagnosis: Diagnosis, first: RankedCause, meanings: Meanings, say: Sa
     if diagnosis.fix is not None:
         blocks += _fix(diagnosis.fix, say)
     return blocks
+
+
+def _sibling(ranked: RankedCause, say: Say) -> Iterator[str]:
+    """Yield the lines of a cause that is not told from the first one of its entry."""
+    yield f"- **{ranked.cause.id}** {prose(say.text(ranked.cause.title))} ({percent(ranked.probability)})"
+    for fix in ranked.cause.fixes[:1]:
+        yield f"  {say('report.fix-if')} {prose(say.text(fix.title))}"
 
 
 def _decided(diagnosis: Diagnosis, key: str, say: Say) -> list[str]:

@@ -8,6 +8,10 @@ from distkb.diagnosis.model import Diagnosis, RankedCause
 
 SUPPOSED, LEAST = 3, 0.08
 """Most causes of a run of which nothing says that it failed, and the least probability of the first one's entry."""
+NEAR = 1 / 3
+"""Share of the probability of an entry's first cause from which on another of its causes is not told from it."""
+SIBLINGS = 2
+"""Such causes that are shown."""
 CLEAR = 1.1
 """Weight from which an observation is a reason to think of a cause where nothing is known to have failed."""
 
@@ -75,12 +79,27 @@ def _may_hang(diagnosis: Diagnosis) -> bool:
     return any(one.supposes for one in diagnosis.evidence.observations)
 
 
+def siblings(diagnosis: Diagnosis, ranked: RankedCause) -> tuple[RankedCause, ...]:
+    """Return the other causes of an entry that the evidence does not tell from the one that leads, likeliest first.
+
+    None where a finding in the user's files is behind the first cause.
+    """
+    if diagnosis.remedy is not None and ranked is diagnosis.causes[0]:
+        return ()
+    close = (r for r in diagnosis.causes if r is not ranked and r.entry.id == ranked.entry.id)
+    return tuple(r for r in close if r.probability >= NEAR * ranked.probability)[:SIBLINGS]
+
+
 def runner_up(diagnosis: Diagnosis) -> RankedCause | None:
-    """Return the most probable cause of another entry, or of the same entry where that one comes closer."""
+    """Return the most probable cause of another entry, or of the same entry where that one comes closer.
+
+    The causes of the same entry that are shown with the first one are not repeated.
+    """
     if len(diagnosis.causes) < 2:
         return None
     first = diagnosis.causes[0]
-    sibling = next((r for r in diagnosis.causes[1:] if r.entry.id == first.entry.id), None)
+    shown = siblings(diagnosis, first)
+    sibling = next((r for r in diagnosis.causes[1:] if r.entry.id == first.entry.id and r not in shown), None)
     rival = next((r for r in diagnosis.causes[1:] if r.entry.id != first.entry.id), None)
     if sibling is None or rival is None:
         return rival or sibling

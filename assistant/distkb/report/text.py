@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from distkb.catalogue.model import Fix
 from distkb.diagnosis.model import Contribution, Diagnosis, RankedCause
 from distkb.evidence.observation import Observation, Quote
@@ -20,6 +22,7 @@ from distkb.report.measure import (
     entry_total,
     percent,
     runner_up,
+    siblings,
     strength,
     supposition,
 )
@@ -109,6 +112,9 @@ class _Writer:
             page.item(say(short), _fix_title(self.diagnosis.fix, say))
         page.blank()
         page.paragraph(say.text(first.cause.explanation))
+        if others := siblings(self.diagnosis, first):
+            page.heading(say("report.siblings"))
+            self._siblings(others)
         self._why(first)
         self._events()
         self._rival(first)
@@ -152,6 +158,15 @@ class _Writer:
         remedy = self._remedy() if ranked is self.diagnosis.causes[0] else ""
         for fix in ranked.cause.fixes[:1]:
             page.item(say("report.fix-if"), remedy or _fix_title(fix, say))
+        if ranked is self.diagnosis.causes[0]:
+            self._siblings(siblings(self.diagnosis, ranked))
+
+    def _siblings(self, others: Iterable[RankedCause]) -> None:
+        """Write the other causes of an entry that are not told from its first, each with its first repair."""
+        for ranked in others:
+            self.page.item(f"{ranked.cause.id} ", self._form(ranked))
+            for fix in ranked.cause.fixes[:1]:
+                self.page.item(self.say("report.fix-if"), _fix_title(fix, self.say))
 
     def _unknown(self, nearest: RankedCause | None) -> None:
         say, page = self.say, self.page
