@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from distkb.evidence.readers.scripts.arguments import receiver
@@ -146,15 +146,8 @@ class Project(Outline):
         if name.startswith("self."):
             values = self.attribute_values(function.owner).get(name[5:], [])
             return values[0] if len(values) == 1 else None
-        scope: Function | None = function
-        while scope is not None:
-            if name in scope.parameters:
-                return None
-            values = self._values_in(scope).get(name, [])
-            if values:
-                return values[0] if len(values) == 1 else None
-            scope = scope.parent
-        return None
+        assigned = self._assigned(name, function)
+        return assigned[0] if len(assigned) == 1 else None
 
     def attribute_values(self, owner: Class | None) -> dict[str, list[ast.expr]]:
         """Return what is assigned to each attribute of `self` in a class."""
@@ -279,10 +272,23 @@ class Project(Outline):
             return self._class_of_attribute(node, function)
         if isinstance(node, ast.Subscript):
             return self._class_of_element(node.value, function)
-        if not isinstance(node, ast.Name):
-            return None
-        value = self.single(node, function)
-        return self._class_of_parameter(node.id, function) if value is None else self.holds_class(value, function)
+        values: Sequence[ast.expr] = ()
+        if isinstance(node, ast.IfExp):  # `Writer(...) if rank == 0 else None`
+            values = [node.body, node.orelse]
+        elif isinstance(node, ast.Name):
+            values = self._assigned(node.id, function)
+            if not values:
+                return self._class_of_parameter(node.id, function)
+        return _agreed(self.holds_class(value, function) for value in values[:_MOST])
+
+    def _assigned(self, name: str, function: Function) -> Sequence[ast.expr]:
+        """Return what a name is assigned in the innermost scope that does so; nothing where it is a parameter."""
+        scope: Function | None = function
+        while scope is not None and name not in scope.parameters:
+            if values := self._values_in(scope).get(name):
+                return values
+            scope = scope.parent
+        return ()
 
     def _class_of_element(self, container: ast.expr, function: Function) -> Class | None:
         """Return the class of all that a list or a dictionary holds that is written out."""
