@@ -95,6 +95,7 @@ def position(rank: int, stage: Stage, *places: tuple[str, int], waits: bool | No
             kind="barrier" if stage == "barrier" else "collective" if stage in CALLS else "user", op=stage
         ),
         frames=frames,
+        calls=frames,
         waits=stage in WAITS if waits is None else waits,
         quote=Quote(text=str(places), path=f"{rank}.log", line=1, rank=rank),
     )

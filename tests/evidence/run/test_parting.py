@@ -153,6 +153,14 @@ def test_a_rank_that_died_has_not_parted_from_one_that_came_further() -> None:
     further, earlier = (position(0, "own-call", ("main", 9), ("validate", line)) for line in (58, 50))
     assert part([died, further]) is None
     assert part([died, earlier]) is not None
+    wrap = position(1, "wrap", ("main", 9))
+    check, broadcast = (
+        msgspec.structs.replace(wrap, calls=(*wrap.frames, Frame("__init__", "torch/nn/parallel/distributed.py", line)))
+        for line in (1064, 1066)
+    )
+    place = msgspec.structs.replace(broadcast.place, op="broadcast")
+    other = msgspec.structs.replace(broadcast, rank=0, who="rank 0", place=place)
+    assert part([msgspec.structs.replace(check, died=True), other]) is None
 
 
 def test_a_forward_without_gradients_is_no_training_step() -> None:

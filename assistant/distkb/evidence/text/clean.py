@@ -82,7 +82,7 @@ def _worth(text: str) -> tuple[tuple[Kind, ...], bool]:
     return wanted, any(kind.pattern.search(text) for kind in wanted if _any_digits(kind))
 
 
-_ALL_DIGITS = re.compile(r"0-9|\{\d*,?\d*\}|\\u[1-9a-f][0-9a-f]{3}")
+_ALL_DIGITS = re.compile(r"0-9|\{\d{0,4},?\d{0,4}\}|\\u[1-9a-f][0-9a-f]{3}")
 """Parts of an expression whose digits stand for no certain one of the text."""
 
 
