@@ -14,7 +14,7 @@ from distkb.evidence.border import fit_to_show
 from distkb.evidence.guarded import guarded
 from distkb.evidence.implied import concluded_facts, implied_facts
 from distkb.evidence.logs import Progress
-from distkb.evidence.observation import Evidence, Quote, Skipped
+from distkb.evidence.observation import Evidence, LineRange, Observation, Quote, Skipped
 from distkb.evidence.read import merge, read_evidence
 from distkb.evidence.readers.report.failure_text import without_lines
 from distkb.evidence.readers.scripts.source import Script
@@ -135,6 +135,11 @@ def own_words(catalogue: Catalogue, evidence: Evidence, report: str, report_name
     return without_lines(report, {q.line for q in quoted if q.line is not None})
 
 
+def _unreached(one: Observation, unreached: Iterable[LineRange]) -> bool:
+    """Whether it is said of lines of a script to which the run never came."""
+    return one.reader == "script" and bool(one.quotes) and any(lines.holds(one.quotes[0]) for lines in unreached)
+
+
 def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Path], artifacts: Artifacts) -> Evidence:
     """Add what stands beside the logs; a folder that holds only such files is no folder without logs."""
     if not artifacts.readings:
@@ -143,9 +148,11 @@ def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Pa
     said = frozenset(o.id.partition("=")[0] for o in evidence.observations if "=" in o.id)
     whole = {str(path) for path in paths if path.is_dir() and any(path in file.parents for file in artifacts.files)}
     kept = [s for s in evidence.skipped if not (s.code == "no-logs" and s.path in whole)]
+    told = [o for o in artifacts.observations(known, said) if not _unreached(o, evidence.unreached)]
     return msgspec.structs.replace(
         evidence,
-        observations=tuple(merge([*evidence.observations, *artifacts.observations(known, said)])),
+        unreached=(),
+        observations=tuple(merge([*evidence.observations, *told])),
         skipped=(*kept, *artifacts.skipped()),
         bytes_read=evidence.bytes_read + artifacts.bytes_read(),
         closeup=None if evidence.closeup is None else msgspec.structs.replace(evidence.closeup, facts=artifacts.told()),

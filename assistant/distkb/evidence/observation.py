@@ -182,6 +182,18 @@ class Closeup(msgspec.Struct, frozen=True, kw_only=True):
     """The output of the one rank that was asked for: its beginning and its end."""
 
 
+class LineRange(msgspec.Struct, frozen=True):
+    """Lines of a file that follow one another."""
+
+    path: str
+    first: int
+    last: int
+
+    def holds(self, quote: Quote) -> bool:
+        """Whether a quote is of one of these lines."""
+        return quote.path == self.path and quote.line is not None and self.first <= quote.line <= self.last
+
+
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read for one diagnosis."""
 
@@ -203,6 +215,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of the causes that take something which the code does not have; None where not all of it was read."""
     alike: dict[str, Quote] = {}
     """Id of a likely cause → the line that fits it best by its words."""
+    unreached: tuple[LineRange, ...] = ()
+    """Where in the scripts no rank came to, until what is said of them is put to the rest."""
     unexplained: Quote | None = None
     """The first failure, where no message of the catalogue fits it: what a library raised, or a line of an error."""
     notes: tuple[Quote, ...] = ()

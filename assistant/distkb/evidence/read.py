@@ -11,7 +11,7 @@ from distkb.evidence import facts as stated
 from distkb.evidence.guarded import guarded, guarded_together
 from distkb.evidence.hits import QUOTES, consequences, signature_observations
 from distkb.evidence.logs import Logs, Progress, read_logs
-from distkb.evidence.observation import Evidence, Observation, Quote, Skipped
+from distkb.evidence.observation import Evidence, LineRange, Observation, Quote, Skipped
 from distkb.evidence.readers.report.report_reader import read_report
 from distkb.evidence.run.derive import Before, Derived, derive
 from distkb.evidence.run.ends import before_endings
@@ -125,6 +125,7 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
         skipped=tuple(skipped),
         log_coverage=result.coverage,
         printed=guarded(lambda: _printed(scans, failures - general(signatures)), "-", skipped) or {},
+        unreached=_unreached(result, project, skipped),
         unexplained=result.unexplained or first_unexplained(signatures, observations),
         notes=result.notes,
         ranks=result.ranks,
@@ -254,6 +255,15 @@ def _in_code(
         return [*beside, *said, *observe(parted.parting, scripts, parted.last_lines)]
 
     return guarded(look, "script", skipped) or ()
+
+
+def _unreached(result: Derived, project: Project | None, skipped: list[Skipped]) -> tuple[LineRange, ...]:
+    """Where in the scripts no rank came to, since they all failed before."""
+    if project is None or not result.places:
+        return ()
+    from distkb.evidence.code.unreached import unreached
+
+    return guarded(lambda: unreached(result.places, project), "script", skipped) or ()
 
 
 def merge(observations: Sequence[Observation]) -> list[Observation]:
