@@ -19,11 +19,11 @@ from distkb.intake import read
 
 JOBS = Path(__file__).parent / "jobs"
 NAMES = sorted(folder.name for folder in JOBS.iterdir() if folder.is_dir())
-RIGHT = 34
-"""Jobs, of those with a cause, of which the right entry comes first: at least; 35 of 42 today."""
+RIGHT = 62
+"""Jobs, of those with a cause, of which the right entry comes first: at least; 63 of 78 today."""
 
 Ending = Literal[
-    "none", "time-limit", "scancel", "requeue", "preempt", "node-fail", "execve", "sigkill", "oom-kill"
+    "none", "time-limit", "scancel", "requeue", "preempt", "node-fail", "execve", "sigkill", "oom-kill", "crash"
 ]  # fmt: skip
 SEEN: dict[Ending, frozenset[str]] = {
     "none": frozenset(),
@@ -35,6 +35,7 @@ SEEN: dict[Ending, frozenset[str]] = {
     "execve": frozenset({"ending.no-program"}),
     "sigkill": frozenset({"ending.task-killed"}),
     "oom-kill": frozenset({"linux.oom-killer", "ending.task-killed"}),
+    "crash": frozenset({"ending.task-killed", "ending.task-crashed"}),
 }
 ALSO: dict[str, frozenset[str]] = {
     # torchrun, not Slurm, started the process that was killed, and says so

@@ -53,6 +53,19 @@ def test_the_newest_of_torchruns_run_folders_is_diagnosed(tmp_path: Path) -> Non
     assert f"left out: {OLD}" in headline
 
 
+def test_what_the_nodes_of_one_job_and_its_launcher_print_is_one_run(tmp_path: Path) -> None:
+    """Other ranks speak in each folder, and the job's own output begins when the ranks have ended."""
+    for node, (folder, minute) in enumerate((("55_aaaaaaa1", 1), ("55_aaaaaaa2", 2))):
+        for local in (0, 1):
+            place = tmp_path / "elastic" / folder / "attempt_0" / str(local)
+            place.mkdir(parents=True)
+            (place / "stdout.log").write_text(line(minute, f"[rank{2 * node + local}] step 1"))
+    (tmp_path / "retail-55.out").write_text(line(3, "sending closing signal"))
+    assert told(tmp_path)[1] == []
+    (tmp_path / "retail-56.out").write_text(line(4, "sending closing signal"))
+    assert [name for name, _ in told(tmp_path)[1]] == ["55_aaaaaaa1", "retail-56"]
+
+
 def test_the_folders_of_two_nodes_are_one_run(tmp_path: Path) -> None:
     """Under one run id and at one time, whatever machine failed first."""
     tree(tmp_path, "job7_aaaaaaa1", 1, "ValueError: here")

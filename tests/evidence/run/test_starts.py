@@ -117,6 +117,15 @@ def test_without_a_launcher_times_tell_a_run_from_another_ranks_output(tmp_path:
     assert len(runs(tmp_path, stamped("09:10") + stamped(later))) == count
 
 
+def test_two_processes_that_begin_at_once_run_side_by_side(tmp_path: Path) -> None:
+    """A shell that starts two ranks gets one whole output behind the other where both fail at once."""
+
+    def stamped(second: str) -> str:
+        return f"2026-11-20 09:10:{second}  loading 12 shards\n2026-11-20 09:10:{second}  no launcher\n{RAISED}"
+
+    assert runs(tmp_path, stamped("07.192") + stamped("07.245")) == []
+
+
 def agent(pid: int, host: str) -> str:
     """What one machine's torchrun prints when it begins, without and with the table in which it ends."""
     banner = f"W1120 13:00:0{pid % 10}.100000 {pid} torch/distributed/run.py:792] Setting OMP_NUM_THREADS to be 1\n"

@@ -58,6 +58,10 @@ _LAST_WORDS = re.compile(
 NCCL's watchdog."""
 
 
+_START = 1.0
+"""Seconds that a process needs to import torch: what begins sooner than that behind another runs beside it."""
+
+
 class Sure(IntEnum):
     """Who says that a run was over."""
 
@@ -342,7 +346,8 @@ def _follows(before: FileScan, after: FileScan, over: Sequence[End]) -> bool:
         earlier, later = span(before, dated=dated), span(after, dated=dated)
         if earlier is not None and later is not None:
             next_day = sure and not dated and later[1] < earlier[0]
-            return earlier[1] <= later[0] or next_day
+            beside = not sure and 0.0 < later[0] - earlier[0] < _START
+            return (earlier[1] <= later[0] and not beside) or next_day
     return any(end.sure > Sure.RANK for end in ended) or bool(spoken & again)
 
 
