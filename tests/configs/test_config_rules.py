@@ -285,6 +285,7 @@ BAD: dict[str, Files] = {
     "config.sbatch-nodes-differ": sbatch(
         "srun torchrun --nnodes=4 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=$H:29400 t.py"
     ),
+    "config.sbatch-nodes-alone": sbatch("srun torchrun --standalone --nproc-per-node=8 t.py"),
     "config.sbatch-too-few-gpus": sbatch("srun torchrun --nnodes=$SLURM_NNODES --nproc-per-node=16 t.py"),
     "config.accelerate-one-rank-for-all": {
         "acc.yaml": MULTI + "num_machines: 2\nmachine_rank: 0\nmain_process_ip: 10.0.0.1\n",

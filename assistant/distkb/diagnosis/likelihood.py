@@ -195,13 +195,13 @@ class LikelihoodTable:
     def _settle(self, findings: Iterable[Finding]) -> None:
         """Give what other failures hardly show a background that goes with the prior of the causes it points to.
 
-        Errors that no other failure shows settle the matter; warnings do not.
+        Errors that no other failure shows settle the matter; those that another may show count as warnings do.
         """
         for finding in findings:
             causes = self._named.get(finding.entry or "", ())
             kind = self.kinds[finding.id]
             settles = finding.severity == "error" and kind.background <= BACKGROUND["never"]
-            warns = finding.severity == "warning" and kind.background <= BACKGROUND["rarely"]
+            warns = finding.severity in {"error", "warning"} and kind.background <= BACKGROUND["rarely"]
             if causes and (settles or warns):
                 shown = sum(h.prior * self._stated[h.id].get(finding.id, 0.0) for h in causes)
                 background = min(kind.background, shown / (SETTLED if settles else WARNED))

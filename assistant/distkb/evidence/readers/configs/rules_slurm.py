@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distkb.evidence.readers.configs.corrections import Draft
+from distkb.evidence.readers.configs.corrections import FIRST_NODE, Draft
 from distkb.evidence.readers.configs.item import ConfigPart, ConfigValue, number
 from distkb.evidence.readers.configs.job import (
     ConfigContext,
@@ -98,6 +98,11 @@ def _nodes_differ(part: ConfigPart, command: ConfigPart, nodes: int | None) -> I
                     step=started_on, nodes=nodes, launcher=command.name)  # fmt: skip
         yield instead(found, Draft(command).start_everywhere().text())
         return
+    if asked == 1 and command.name in TORCHRUN and not is_open(command):
+        found = hit("config.sbatch-nodes-alone", part, part.get("nodes"), fewer, item, command.line,
+                    nodes=started_on, launcher=command.name)  # fmt: skip
+        yield instead(found, Draft(command).put(key, '"$SLURM_NNODES"').meet(FIRST_NODE).text())
+        return
     found = hit("config.sbatch-nodes-differ", part, part.get("nodes"), fewer, item, command.line,
                 nodes=started_on, nnodes=asked)  # fmt: skip
     draft = Draft(command) if fewer is None else Draft(command).start_everywhere()
@@ -178,6 +183,7 @@ RULES = (
             (
                 (
                     "config.sbatch-nodes-differ",
+                    "config.sbatch-nodes-alone",
                     "config.step-smaller-than-job",
                     "config.sbatch-too-few-gpus",
                     "config.sbatch-idle-gpus",
