@@ -105,7 +105,8 @@ def read_evidence(  # noqa: PLR0913, PLR0917 - all that can be given
     def told() -> list[Observation]:
         kept = without_raised(scans, general(signatures), result.timeline)
         found = consequences(signature_observations(kept, result, endings), errors, result.first)
-        return found if result.troubled else [*found, *_past(older[-1:], result, endings)]
+        well = result.resumed and result.completed
+        return found if result.troubled or well else [*found, *_past(older[-1:], result, endings)]
 
     seen = guarded(told, "-", skipped) or []
     known = {signature.id for signature in signatures} | set(findings)

@@ -117,6 +117,22 @@ def test_without_a_launcher_times_tell_a_run_from_another_ranks_output(tmp_path:
     assert len(runs(tmp_path, stamped("09:10") + stamped(later))) == count
 
 
+@pytest.mark.parametrize(("pause", "count"), [(40, 2), (3, 0)])
+def test_a_requeued_job_that_goes_on_is_told_by_the_pause_before_its_steps(
+    tmp_path: Path, pause: int, count: int
+) -> None:
+    """It says neither what the first one said at its start nor a step again; a rank may print on while it is ended."""
+    clock = 49 * 60 - 19
+    text = "no checkpoint\n"
+    for step in range(20):
+        clock += 3
+        if step == 10:
+            text += f"{PREEMPTED}srun: forcing job termination\nloaded latest.pt\n"
+            clock += pause
+        text += f"2026-11-20 09:{clock // 60:02}:{clock % 60:02} step {step} loss {1 / (step + 1):.4f}\n"
+    assert len(runs(tmp_path, text)) == count
+
+
 def test_two_processes_that_begin_at_once_run_side_by_side(tmp_path: Path) -> None:
     """A shell that starts two ranks gets one whole output behind the other where both fail at once."""
 

@@ -84,6 +84,8 @@ class Derived(msgspec.Struct, frozen=True, kw_only=True):
     """Whether anything says that the run failed, froze or was ended."""
     resumed: bool = False
     """Whether it went on from where an earlier one had come to."""
+    completed: bool = False
+    """Whether every rank came to the end of the run."""
     open_end: bool = False
     """Whether the output ends and nothing in it says how: nothing failed, and nobody said that it was done."""
     first: int | None = None
@@ -207,6 +209,7 @@ def derive(
         timeline=timeline,
         troubled=troubled,
         resumed=taken is not None and not taken.anew,
+        completed=bool(done),
         open_end=not troubled and any(own.values()) and not any(ends_run(line.text) for line in _ends(own)),
         ranks=roll_call(run.ranked, timeline, met, own, world, open_lines=nobodys, done=bool(done)),
         first=None if first is None else first.rank,

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from enum import IntEnum
 from itertools import islice, pairwise
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from distkb.evidence.observation import RunState
@@ -58,6 +59,10 @@ _LAST_WORDS = re.compile(
 NCCL's watchdog."""
 
 
+_ANEW = 10.0
+"""Seconds that the scheduler needs at the least to start a job anew."""
+SLOWER_THAN_USUAL = 5.0
+"""Times the usual pause between two steps that the pause is which a new start makes."""
 _START = 1.0
 """Seconds that a process needs to import torch: what begins sooner than that behind another runs beside it."""
 
@@ -210,6 +215,7 @@ def starts(scan: FileScan, over: Sequence[End], troubles: Collection[str]) -> li
     begun = _openings(scan, over[0].line, troubles)
     need = (len(begun.first) + 1) // 2
     fallen = _fallbacks(scan, [end.line for end in over if end.sure > Sure.RANK])
+    fallen += _resumptions(scan, [end.line for end in over if end.scheduler])
     said_over = sorted(_told_by_launchers(scan, over))
     found: list[int] = []
     for line in sorted({*map(_line_of, begun.places), *fallen}):
@@ -271,6 +277,24 @@ def _fallbacks(scan: FileScan, over: Sequence[int]) -> list[int]:
             before.clear()
             since.clear()
         since[key] = max(count, since.get(key, count))
+    return found
+
+
+def _resumptions(scan: FileScan, over: Sequence[int]) -> list[int]:
+    """The first step after each end by the scheduler before which the steps had paused, as while a job starts anew."""
+    rows = [
+        (part.numbers[at], stamp.clock)
+        for _, part, at in counted(Lines(_kept(scan)))
+        if (stamp := head(part.kept.line(at)).stamp) is not None
+    ]
+    found: list[int] = []
+    for end in over:
+        behind = bisect_left(rows, (end, 0.0))
+        times = [time for _, time in rows[max(0, behind - WINDOW) : behind]]
+        if len(times) > LEAST and behind < len(rows):
+            usual = median(after - before for before, after in pairwise(times))
+            if rows[behind][1] - times[-1] >= max(_ANEW, SLOWER_THAN_USUAL * usual):
+                found.append(rows[behind][0])
     return found
 
 
