@@ -181,6 +181,8 @@ def _never_joined(quotes: tuple[Quote, ...], _: dict[str, Observation], say: Say
     return say("story.never-joined", count=len(quotes), line=_message(quotes[-1]))
 
 
+_RAISES = re.compile(r"\s{0,80}(?:\S{1,40}\s{1,4})?raise\b")
+"""A line of code in a traceback, which names the error that is told below it."""
 _SENTENCES: dict[str, Sentence] = {
     "logs.one-rank-failed-first": _failed_first,
     "logs.same-error-on-every-rank": _same_error,
@@ -231,6 +233,10 @@ def _first_error(evidence: Evidence, meanings: Meanings, say: Say) -> str:
     first = next((quote for quote in quotes if _ERROR.match(message(quote))), next(iter(itself), None))
     if first is None:
         return ""
+    before = (
+        q for q in itself if q.path == first.path and (q.line or 0) < (first.line or 0) and not _RAISES.match(q.text)
+    )
+    first = min(before, key=lambda quote: quote.line or 0, default=first)
     ended = _ENDED.search(first.text)
     if ended:
         return say("story.launcher-ended", at=_at(first, say), signal=next(filter(None, ended.groups())))
