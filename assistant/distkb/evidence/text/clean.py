@@ -64,7 +64,7 @@ def visible(text: str) -> str:
     return _INVISIBLE.sub("", strip_escapes(text)).encode("utf-8", "replace").decode("utf-8")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)  # each rank's last line is quoted, and looked at once more when it leaves the readers
 def mask(text: str) -> str:
     """Replace every secret with `***`: tokens, keys, passwords, credentials in addresses."""
     if not text.isascii():
