@@ -85,7 +85,7 @@ def read(  # noqa: PLR0913 - all that can be given
 
         return None if project is None else lacking(catalogue.entries, project, artifacts.settings)
 
-    evidence = msgspec.structs.replace(evidence, printed={}, lacking=guarded(lacks, "script", failed))
+    evidence = msgspec.structs.replace(evidence, printed={}, unreached=(), lacking=guarded(lacks, "script", failed))
     if not said and (index is None or (not kinds and project is None)):
         return fit_to_show(msgspec.structs.replace(evidence, skipped=(*evidence.skipped, *failed)))
     compared = index() if index is not None else load(build(catalogue))
@@ -135,7 +135,7 @@ def own_words(catalogue: Catalogue, evidence: Evidence, report: str, report_name
     return without_lines(report, {q.line for q in quoted if q.line is not None})
 
 
-def _unreached(one: Observation, unreached: Iterable[LineRange]) -> bool:
+def _is_unreached(one: Observation, unreached: Iterable[LineRange]) -> bool:
     """Whether it is said of lines of a script to which the run never came."""
     return one.reader == "script" and bool(one.quotes) and any(lines.holds(one.quotes[0]) for lines in unreached)
 
@@ -148,10 +148,9 @@ def _with_artifacts(evidence: Evidence, catalogue: Catalogue, paths: Sequence[Pa
     said = frozenset(o.id.partition("=")[0] for o in evidence.observations if "=" in o.id)
     whole = {str(path) for path in paths if path.is_dir() and any(path in file.parents for file in artifacts.files)}
     kept = [s for s in evidence.skipped if not (s.code == "no-logs" and s.path in whole)]
-    told = [o for o in artifacts.observations(known, said) if not _unreached(o, evidence.unreached)]
+    told = [o for o in artifacts.observations(known, said) if not _is_unreached(o, evidence.unreached)]
     return msgspec.structs.replace(
         evidence,
-        unreached=(),
         observations=tuple(merge([*evidence.observations, *told])),
         skipped=(*kept, *artifacts.skipped()),
         bytes_read=evidence.bytes_read + artifacts.bytes_read(),

@@ -201,8 +201,8 @@ class LikelihoodTable:
             causes = self._named.get(finding.entry or "", ())
             kind = self.kinds[finding.id]
             settles = finding.severity == "error" and kind.background <= BACKGROUND["never"]
-            warns = finding.severity in {"error", "warning"} and kind.background <= BACKGROUND["rarely"]
-            if causes and (settles or warns):
+            hints = finding.severity in {"error", "warning"} and kind.background <= BACKGROUND["rarely"]
+            if causes and (settles or hints):
                 shown = sum(h.prior * self._stated[h.id].get(finding.id, 0.0) for h in causes)
                 background = min(kind.background, shown / (SETTLED if settles else WARNED))
                 self.kinds[finding.id] = msgspec.structs.replace(kind, background=background, settles=settles)

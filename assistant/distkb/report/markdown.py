@@ -116,6 +116,8 @@ def _candidates(diagnosis: Diagnosis, causes: Iterable[RankedCause], say: Say, *
         for fix in r.cause.fixes[:1] if repairs else ():
             rows.append(f"  - {r.cause.id} {prose(say.text(r.cause.title))}")
             rows.append(f"  - {say('report.fix-if')} {prose(say.text(fix.title))}")
+        others = siblings(diagnosis, r) if repairs and r is diagnosis.causes[0] else ()
+        rows += [f"  {row}" for ranked in others for row in _sibling(ranked, say)]
     return ["\n".join(rows)] if rows else []
 
 

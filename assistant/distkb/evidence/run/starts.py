@@ -16,7 +16,7 @@ from distkb.evidence.run.lines import FileExcerpt, Lines, body_of
 from distkb.evidence.run.processes import is_scheduler, traces_of
 from distkb.evidence.run.steps import counted
 from distkb.evidence.run.timeline import TABLE, read_table
-from distkb.evidence.run.work import LAUNCHER
+from distkb.evidence.run.work import TORCHRUN
 from distkb.evidence.scanner.blocks import blocks
 from distkb.evidence.text.lines import SCAN, head, lead
 from distkb.evidence.text.opening import SomeLines, open_text
@@ -61,7 +61,7 @@ NCCL's watchdog."""
 
 _ANEW = 10.0
 """Seconds that the scheduler needs at the least to start a job anew."""
-SLOWER_THAN_USUAL = 5.0
+_LONGER = 5.0
 """Times the usual pause between two steps that the pause is which a new start makes."""
 _START = 1.0
 """Seconds that a process needs to import torch: what begins sooner than that behind another runs beside it."""
@@ -125,7 +125,7 @@ def ends(scan: FileScan, signatures: Sequence[Signature]) -> list[End]:
             by = Sure.RANK if hit.line in raised else Sure.PROCESS if one else Sure.ALL
             found.append(End(hit.line, by, scheduler=not one))
     found += [End(excerpt.line, Sure.ALL) for excerpt in scan.excerpts if excerpt.kind == TABLE]
-    if not any(hit.signature in launchers and LAUNCHER.search(hit.text) for hit in scan.hits):
+    if not any(hit.signature in launchers and TORCHRUN.search(hit.text) for hit in scan.hits):
         found += [End(trace.line + max(trace.chain.consumed), Sure.RANK) for trace in traces]
     return sorted([*found, *(End(line, Sure.PROCESS) for line in _where(scan, _is_last_word))])
 
@@ -282,6 +282,8 @@ def _fallbacks(scan: FileScan, over: Sequence[int]) -> list[int]:
 
 def _resumptions(scan: FileScan, over: Sequence[int]) -> list[int]:
     """The first step after each end by the scheduler before which the steps had paused, as while a job starts anew."""
+    if not over:
+        return []
     rows = [
         (part.numbers[at], stamp.clock)
         for _, part, at in counted(Lines(_kept(scan)))
@@ -293,7 +295,7 @@ def _resumptions(scan: FileScan, over: Sequence[int]) -> list[int]:
         times = [time for _, time in rows[max(0, behind - WINDOW) : behind]]
         if len(times) > LEAST and behind < len(rows):
             usual = median(after - before for before, after in pairwise(times))
-            if rows[behind][1] - times[-1] >= max(_ANEW, SLOWER_THAN_USUAL * usual):
+            if rows[behind][1] - times[-1] >= max(_ANEW, _LONGER * usual):
                 found.append(rows[behind][0])
     return found
 

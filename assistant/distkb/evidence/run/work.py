@@ -78,13 +78,15 @@ def _is_work(text: str) -> bool:
     return not _NO_WORK.search(text[:SEEN]) and not LAUNCHER.search(text[:SEEN])
 
 
-LAUNCHER = re.compile(
+TORCHRUN = re.compile(
     r"^(?:torchrun\b|[WEI]\d{4} .{0,80}torch/)|torch/distributed/(?:elastic|run)"
     r"|^\s*(?:time|host|rank|exitcode|error_file|traceback) {2,}: |^\[\d{1,5}\]:\s*$"
-    r"|^srun: (?:error: \S+: tasks? [\d,-]+: |[Tt]erminating |[Ff]orc|Job step aborted)"
 )
-"""Lines that torchrun prints on a rank's console, its table of failures too, and srun's of how tasks ended: nobody's
-work, although they may carry a task's label."""
+"""Lines that torchrun prints on a rank's console, its table of failures too."""
+LAUNCHER = re.compile(
+    TORCHRUN.pattern + r"|^srun: (?:error: \S+: tasks? [\d,-]+: |[Tt]erminating |[Ff]orc|Job step aborted)"
+)
+"""Those, and srun's of how tasks ended: nobody's work, although they may carry a task's label."""
 _OPENING = re.compile(r"(?:\[[\w-]+\]: ?)?Traceback \(most recent call last\):.*")
 _NO_LINE = re.compile(
     r"\b(?:Watchdog|terminate called|what\(\)|NCCL|ProcessGroup)\b|\b\w+\.(?:cpp|cc|hpp|h|cu):\d+\]|^frame #\d+:"

@@ -98,15 +98,16 @@ def _nodes_differ(part: ConfigPart, command: ConfigPart, nodes: int | None) -> I
                     step=started_on, nodes=nodes, launcher=command.name)  # fmt: skip
         yield instead(found, Draft(command).start_everywhere().text())
         return
-    if asked == 1 and command.name in TORCHRUN and not is_open(command):
-        found = hit("config.sbatch-nodes-alone", part, part.get("nodes"), fewer, item, command.line,
-                    nodes=started_on, launcher=command.name)  # fmt: skip
-        yield instead(found, Draft(command).put(key, '"$SLURM_NNODES"').meet(FIRST_NODE).text())
-        return
-    found = hit("config.sbatch-nodes-differ", part, part.get("nodes"), fewer, item, command.line,
-                nodes=started_on, nnodes=asked)  # fmt: skip
     draft = Draft(command) if fewer is None else Draft(command).start_everywhere()
-    yield instead(found, draft.put(key, '"$SLURM_NNODES"').text())
+    draft = draft.put(key, '"$SLURM_NNODES"')
+    places = (part.get("nodes"), fewer, item, command.line)
+    meets = any(command.get(name) for name in ("rdzv_endpoint", "master_addr")) and "standalone" not in command.root
+    if asked == 1 and command.name in TORCHRUN and not is_open(command) and not meets:
+        found = hit("config.sbatch-nodes-alone", part, *places, nodes=started_on, launcher=command.name)
+        draft = draft.meet(FIRST_NODE)
+    else:
+        found = hit("config.sbatch-nodes-differ", part, *places, nodes=started_on, nnodes=asked)
+    yield instead(found, draft.text())
 
 
 def mpi(part: ConfigPart, job: ConfigContext) -> Iterator[ConfigFinding]:
