@@ -7,7 +7,7 @@ import json
 import shutil
 from pathlib import Path
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from cli_calls import invoke
 
@@ -161,8 +161,7 @@ def test_sarif_holds_to_its_schema(args: tuple[str, ...], lang: str, tmp_path: P
         "script": [str(tmp_path)],
     }
     document = json.loads(invoke(*args, *given[args[-1]], "--format", "sarif", "--lang", lang).stdout)
-    kind = jsonschema.validators.validator_for(schema)
-    assert list(kind(schema, format_checker=kind.FORMAT_CHECKER).iter_errors(document)) == []
+    assert list(jsonschema_rs.validator_for(schema, validate_formats=True).iter_errors(document)) == []
     assert document["runs"][0]["results"]
     for result in document["runs"][0]["results"]:
         assert document["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]

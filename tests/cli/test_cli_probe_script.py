@@ -26,6 +26,7 @@ def test_a_finding_names_file_line_and_edit() -> None:
     assert "Fix: Move `dist.all_reduce(…)` of line 7" in result.stdout
 
 
+@pytest.mark.slow
 def test_every_placeholder_is_filled_in_both_languages() -> None:
     """No finding of any example leaves a placeholder or a particle in its sentences and its fix."""
     document = json.loads(invoke("probe", "script", str(EXAMPLES), "--json").stdout)

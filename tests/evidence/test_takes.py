@@ -74,6 +74,7 @@ def test_a_configuration_beside_the_scripts_counts(tmp_path: Path) -> None:
     assert "D66.a" not in found
 
 
+@pytest.mark.slow
 def test_the_cause_of_a_recorded_program_is_never_lacking() -> None:
     """Of every program that failed in a known way its code has what that takes."""
     cases = sorted(PROGRAMS.glob("*/case.json"))

@@ -104,7 +104,13 @@ def test_every_page_of_the_docs_is_linked() -> None:
         assert f"({page.relative_to(ROOT).as_posix()})" in said, page
 
 
-NAMES = {"import-linter": "lint-imports", "markdown-it-py": "markdown_it", "py-spy": "py-spy", "pyyaml": "yaml"}
+NAMES = {
+    "import-linter": "lint-imports",
+    "jsonschema-rs": "jsonschema_rs",
+    "markdown-it-py": "markdown_it",
+    "py-spy": "py-spy",
+    "pyyaml": "yaml",
+}
 """What packages are called where they are used, if not by their own name."""
 SWITCHES = {"pytest-timeout": "timeout = ", "pytest-xdist": '"--strict-markers --strict-config -n auto'}
 """What in `pyproject.toml` needs a plugin."""

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from distkb.catalogue.check import check_directories
+from distkb.catalogue.checks.idle import check_idle
+from distkb.catalogue.checks.settings import check_settings
+from distkb.catalogue.load import load_located
 from distkb.catalogue.places import knowledge_bases
 
 SOUND = """
@@ -35,13 +38,23 @@ def problems(directory: Path, text: str) -> list[str]:
     path = directory / "settings" / "acme.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    found = check_directories(knowledge_bases([directory]))
+    loaded = load_located(knowledge_bases([directory]))
+    found = [*loaded.problems, *check_settings(loaded), *check_idle(loaded)]
     return [problem.message for problem in found if problem.path == str(path)]
 
 
 def test_sound_records_have_no_problem(tmp_path: Path) -> None:
     """The sample that the others are made from is right."""
     assert problems(tmp_path, SOUND) == []
+    assert not [one for one in check_directories(knowledge_bases([tmp_path])) if str(tmp_path) in str(one.path)]
+
+
+def test_the_whole_check_finds_the_same(tmp_path: Path) -> None:
+    """What is wrong with settings, timers and the findings that they name is said by `kb check` too."""
+    unread = SOUND.replace("    read_by:", "    cautions: [{finding: acme.no, values: ['OFF']}]\n    read_by:", 1)
+    found = problems(tmp_path, unread.replace("seconds: 5", "seconds: -5"))
+    assert len(found) > 1
+    assert {*found} <= {one.message for one in check_directories(knowledge_bases([tmp_path]))}
 
 
 @pytest.mark.parametrize(

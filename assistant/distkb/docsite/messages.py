@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from distkb.catalogue.model import PROBABILITY, Cause, Cue, Entry, Signature
+from distkb.catalogue.model import PRIOR_WEIGHT, PROBABILITY, Cause, Cue, Entry, Signature
 from distkb.catalogue.records import Language
 from distkb.docsite import views
 from distkb.docsite.site import Page, at, cut, make_page
@@ -88,7 +88,7 @@ def lines(library: Library) -> dict[str, PrintedLine]:
     def note(observation: str, cause: str, likelihood: Any) -> None:
         evidence = Cue(observation=observation, likelihood=likelihood)
         if cause in owners and library.meanings.lift(evidence) >= TELLS:
-            weight = PROBABILITY[evidence.likelihood] * views.PRIOR[owners[cause][1].prior]
+            weight = PROBABILITY[evidence.likelihood] * PRIOR_WEIGHT[owners[cause][1].prior]
             held = speaking.setdefault(observation, {})
             held[cause] = max(weight, held.get(cause, 0.0))
 

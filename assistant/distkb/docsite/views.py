@@ -9,7 +9,7 @@ from typing import Any
 
 from distkb.catalogue.guide import GuideText
 from distkb.catalogue.incident import StoredIncident
-from distkb.catalogue.model import PROBABILITY, Catalogue, Cause, Confusion, Cue, Entry, Fix, Signature
+from distkb.catalogue.model import PRIOR_WEIGHT, PROBABILITY, Catalogue, Cause, Confusion, Cue, Entry, Fix, Signature
 from distkb.catalogue.records import Language, Text
 from distkb.docsite import colours
 from distkb.docsite.diagrams import drawing
@@ -215,12 +215,9 @@ def symptoms(library: Library, say: Say) -> list[dict[str, Any]]:
     return out
 
 
-PRIOR = {"very-common": 16, "common": 8, "uncommon": 4, "rare": 2, "very-rare": 1}
-
-
 def _shows(shown: Entry, observation: str) -> float:
     weights = [
-        PROBABILITY[evidence.likelihood] * PRIOR[cause.prior]
+        PROBABILITY[evidence.likelihood] * PRIOR_WEIGHT[cause.prior]
         for cause in shown.causes
         for evidence in cause.cues
         if evidence.observation == observation and PROBABILITY[evidence.likelihood] >= 0.5
