@@ -6,7 +6,6 @@
  * The index is in parts. What a question needs and has not been loaded yet is noted in `index.missing` and counts as
  * unknown; `settled` loads it and asks again.
  */
-if (typeof window === "undefined") self.window = self;
 var distkb = window.distkb = window.distkb || {};
 distkb.text = (() => {
   "use strict";
@@ -20,7 +19,6 @@ distkb.text = (() => {
   function load(address) {
     if (!loads.has(address)) {
       loads.set(address, new Promise((done, failed) => {
-        if (!window.document) return done(importScripts(address));
         const script = document.createElement("script");
         script.src = address;
         script.onload = done;
@@ -515,7 +513,6 @@ distkb.text = (() => {
   }
 
   return {
-    load, open, settled, search, knownLines, namedEntries, wordsOf, pieces, concepts, queryWords, normalise, cut, strengths, bagScores, bestPassages, add,
-    raise, conceptWeight, numbers, kinds
+    load, open, settled, search, knownLines, namedEntries, wordsOf, pieces, concepts, queryWords
   };
 })();

@@ -1,6 +1,6 @@
 /*
  * Runs the search of the site outside a browser: `node run_search.js FOLDER` with questions on standard input, as JSON:
- * `texts`, `queries` (language and words) and `reports`. FOLDER is the assets' folder of a built site. Prints what the
+ * `texts` and `queries` (language and words). FOLDER is the assets' folder of a built site. Prints what the
  * scripts answer, and which files each query loaded beyond the first one.
  */
 "use strict";
@@ -32,7 +32,7 @@ function open() {
       },
     },
   };
-  for (const name of ["search-index", "text", "affinity"]) run(folder + built.find((file) => file.startsWith(`${name}.`)));
+  for (const name of ["search-index", "text"]) run(folder + built.find((file) => file.startsWith(`${name}.`)));
   const text = context.distkb.text;
   return { text, index: text.open(folder), loaded };
 }
@@ -54,15 +54,13 @@ async function main() {
       hits: await text.settled(index, () => text.search(index, words, 10, lang)),
     });
   }
-  const weights = [];
-  for (const report of asked.reports) weights.push(await text.settled(index, () => text.affinity(index, report)));
   const loads = [];
   for (const [lang, words] of asked.loads) {
     const fresh = open();
     await fresh.text.settled(fresh.index, () => fresh.text.search(fresh.index, words, 10, lang));
     loads.push(fresh.loaded.filter((file) => file.startsWith("search-")));
   }
-  process.stdout.write(JSON.stringify({ tokens, hits, weights, loads }));
+  process.stdout.write(JSON.stringify({ tokens, hits, loads }));
 }
 
 main();

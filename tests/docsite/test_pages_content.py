@@ -16,7 +16,6 @@ from distkb.catalogue.model import Diagram, Doing, Lane
 from distkb.catalogue.records import Text
 from distkb.docsite import diagrams
 from distkb.docsite.build import rendered
-from distkb.docsite.data.signatures import patterns
 from distkb.docsite.text import Writer
 from distkb.docsite.views import Library
 from distkb.locale import LANGUAGES, Say
@@ -99,18 +98,6 @@ def test_long_words_keep_their_code() -> None:
 
 
 @pytest.mark.slow
-def test_what_compares_the_ranks_is_left_to_the_terminal(page_files: dict[str, bytes]) -> None:
-    """The page has no pattern that needs several ranks' outputs side by side, and says so in both languages."""
-    compared = {s.id for s in library().catalogue.signatures if not {"log", "report", "frame"} & set(s.where)}
-    read = patterns(library())
-    assert compared
-    assert not compared & {one[0] for one in (*read["signatures"], *read["frames"])}
-    for lang in LANGUAGES:
-        page = page_files[f"{lang}/diagnose.html"].decode()
-        assert html.escape(Say(lang)("site.diagnose.limits")) in page
-        assert "distkb diagnose logs/</code>" in page
-
-
 def test_every_entry_stands_in_the_index(page_files: dict[str, bytes]) -> None:
     """The index by symptom has every entry, each with the values that the buttons choose by."""
     page = page_files["en/symptoms.html"].decode()

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from distkb.catalogue.model import Catalogue
 from distkb.docsite.build import sources
 from distkb.docsite.data import search as exported
 from distkb.docsite.finding import names
@@ -22,7 +21,6 @@ from distkb.docsite.views import Library
 from distkb.knowledge import open_knowledge
 from distkb.locale import Say
 from distkb.report.meaning import Meanings
-from distkb.search.affinity import affinity
 from distkb.search.index import Index, load
 from distkb.search.query import query_words, search
 from distkb.search.tokens import pieces
@@ -58,12 +56,6 @@ def written() -> list[list[str]]:
     return rows
 
 
-def reports(catalogue: Catalogue) -> list[str]:
-    """Texts in the words of the catalogue, long and short, in either language and in both."""
-    texts = [f"{one.summary.en}\n{' '.join(said.ko for said in one.symptoms)}" for one in catalogue.entries[::4]]
-    return [*texts, "", "hang", *(words for _, words in written()[::9])]
-
-
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     """Both answers to all questions."""
@@ -75,8 +67,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     assets = tmp_path_factory.mktemp("assets")
     library = Library(catalogue, (), Meanings(catalogue), search=compiled.search_index())
     contents = dict(exported.scripts(library))
-    for name in ("text.js", "affinity.js"):
-        contents[name] = slim((sources() / "assets" / name).read_text(encoding="utf-8")).encode()
+    contents["text.js"] = slim((sources() / "assets" / "text.js").read_text(encoding="utf-8")).encode()
     for name, content in contents.items():
         (assets / Path(address(name, content)).name).write_bytes(content)
     examples = [signature.example for signature in catalogue.signatures if signature.example]
@@ -85,7 +76,6 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     asked = {
         "texts": [*inputs, *(words for _, words in queries), *examples],
         "queries": queries,
-        "reports": reports(catalogue),
         "loads": pairs()[::8],
     }
     done = subprocess.run(
@@ -131,12 +121,6 @@ def test_entries_come_in_the_same_order_with_the_same_scores(both: Both) -> None
         expected = search(both.index, query, 10, lang)
         assert [identity for identity, _ in answer["hits"]] == [hit.id for hit in expected], query
         assert [score for _, score in answer["hits"]] == pytest.approx([h.score for h in expected], abs=SAME), query
-
-
-def test_reports_weigh_the_same(both: Both) -> None:
-    """How well a report fits each entry agrees."""
-    for report, answer in zip(both.asked["reports"], both.answered["weights"], strict=True):
-        assert answer == pytest.approx(affinity(both.index, report), abs=2 * SAME), report
 
 
 def test_a_search_loads_little(both: Both) -> None:

@@ -36,7 +36,7 @@ def knowledge_bases(overlays: Sequence[Path] = ()) -> list[Path]:
 
 def cache_directory() -> Path:
     """Return the directory for what can be computed again. It need not exist, nor be writable."""
-    if sys.platform == "linux":  # the same answer as platformdirs, without its import on every start
+    if sys.platform in ("linux", "emscripten"):  # the same answer as platformdirs, without its import on every start
         base = os.environ.get("XDG_CACHE_HOME", "")
         return Path(base) / "distkb" if base.strip() else Path("~/.cache/distkb").expanduser()
     import platformdirs

@@ -11,7 +11,7 @@ from distkb.diagnosis.moves import Ask, Move, Take, TryFix
 from distkb.diagnosis.presumed import OUTPUT
 from distkb.diagnosis.questions import ask_step
 from distkb.diagnosis.session import EvidenceAdded, Session
-from distkb.diagnosis.view import view
+from distkb.diagnosis.view import SessionView, view
 from distkb.evidence.observation import Evidence
 
 
@@ -20,7 +20,11 @@ def diagnose(guide: Guide, evidence: Evidence) -> Diagnosis:
 
     What cannot be answered where nobody sits at the screen is shown with what could be collected instead.
     """
-    shown = view(Session(id="", events=(EvidenceAdded(label="", evidence=evidence),)), guide)
+    return with_next(guide, view(Session(id="", events=(EvidenceAdded(label="", evidence=evidence),)), guide))
+
+
+def with_next(guide: Guide, shown: SessionView) -> Diagnosis:
+    """Return the answer of a session with its next step, and with what could be collected instead of asking."""
     return msgspec.structs.replace(
         shown.diagnosis, next=_step(guide, shown.next), collect=_collect((shown.next, *shown.alternatives))
     )

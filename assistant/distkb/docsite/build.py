@@ -128,7 +128,7 @@ def _assets(folder: Path, library: Library) -> dict[str, tuple[str, bytes]]:
     contents |= dict(generated(library))
     names = {name: Path(address(name, contents[name])).name for name in sorted(SEARCHED)}
     contents["site.js"] = script("assets", names) + contents["site.js"]
-    contents = diagnose.bundled(contents)
+    contents = diagnose.scripts(contents, library, folder.parent / "runtime")
     return {name: (address(name, content), content) for name, content in contents.items()}
 
 
@@ -165,6 +165,7 @@ def _render(
         "newest": machines.newest(library),
         "has": there.__contains__,
         "known": {one.id for one in library.entries},
+        "engine": diagnose.ENGINE in assets,
         "asset": lambda name: page.to(assets[name][0]),
         "t": say,
         "text": say.text,

@@ -6,9 +6,7 @@ import html
 import re
 from collections.abc import Callable, Collection
 
-_CODE = re.compile(r"`([^`\n]+)`")
-_ID = re.compile(r"(?<![\w.#/-])((?:D|MN|M|U)\d{1,3})(?:\.[a-z])?(?![\w-])", re.ASCII)
-"""An id; a particle of Korean may follow at once."""
+from distkb.report.marks import CODE, ID
 
 Href = Callable[[str], str]
 """Id of an entry, a cause or a fix to an address."""
@@ -25,7 +23,7 @@ class Writer:
         """Return one paragraph as HTML: backticks become code, ids of entries links."""
         out: list[str] = []
         position = 0
-        for match in _CODE.finditer(text):
+        for match in CODE.finditer(text):
             out.append(self._linked(text[position : match.start()]))
             out.append(code(match[1]))
             position = match.end()
@@ -35,7 +33,7 @@ class Writer:
     @staticmethod
     def code_only(text: str) -> str:
         """Return one paragraph as HTML for the inside of a link: backticks become code, ids stay as they are."""
-        return _CODE.sub(lambda match: f'<code translate="no">{match[1]}</code>', html.escape(text))
+        return CODE.sub(lambda match: f'<code translate="no">{match[1]}</code>', html.escape(text))
 
     def paragraphs(self, text: str) -> str:
         """Return a text of one or more paragraphs as HTML."""
@@ -49,7 +47,7 @@ class Writer:
     def _linked(self, text: str) -> str:
         out: list[str] = []
         position = 0
-        for match in _ID.finditer(text):
+        for match in ID.finditer(text):
             out.append(html.escape(text[position : match.start()]))
             position = match.end()
             if match[1] in self._entries:

@@ -44,7 +44,14 @@ def write(
     ink: Ink = plain,
 ) -> str:
     """Return the diagnosis as text of `columns` display columns."""
-    return _Writer(diagnosis, meanings, say, Page(columns, ink)).write()
+    page = Page(columns, ink)
+    write_on(page, diagnosis, meanings, say)
+    return page.text()
+
+
+def write_on(page: Page, diagnosis: Diagnosis, meanings: Meanings, say: Say) -> None:
+    """Add the diagnosis to a page."""
+    _Writer(diagnosis, meanings, say, page).write()
 
 
 class _Writer:
@@ -60,18 +67,16 @@ class _Writer:
         self._quoted: set[object] = set()
         self._base_said = False
 
-    def write(self) -> str:
+    def write(self) -> None:
+        first = self.diagnosis.causes[0] if self.diagnosis.causes else None
         if self.answer in {"no-evidence", "nothing-wrong"}:
             self._nothing()
-            return self.page.text()
-        first = self.diagnosis.causes[0] if self.diagnosis.causes else None
-        if first is None or self.answer == "unknown":
+        elif first is None or self.answer == "unknown":
             self._unknown(first)
         elif self.answer == "undecided":
             self._undecided()
         else:
             self._found(first)
-        return self.page.text()
 
     def _nothing(self) -> None:
         """Say that nothing fails, and what it could be if something is wrong all the same."""

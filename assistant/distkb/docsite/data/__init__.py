@@ -11,10 +11,9 @@ if TYPE_CHECKING:
 
 def generated(library: Library) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each script of data."""
-    from distkb.docsite import diagnose, finding
+    from distkb.docsite import finding
     from distkb.docsite.data import search, sizing
 
     yield from search.scripts(library)
-    yield from diagnose.scripts(library)
     yield from finding.scripts(library)
     yield from sizing.scripts(library)

@@ -19,11 +19,11 @@ import msgspec
 
 from distkb.docsite import messages
 from distkb.docsite.data.packed import ALPHABET, fronts, number, numbers, signed, steps
+from distkb.docsite.data.pieces import PIECE, cover
 from distkb.docsite.data.regex import Expression, translate
-from distkb.docsite.data.signatures import PIECE, cover
 from distkb.docsite.scripts import address, script
 from distkb.evidence.scanner.literals import required_literals
-from distkb.search import affinity, keyboard, query, tokens, weights, words
+from distkb.search import keyboard, query, tokens, weights, words
 from distkb.search.forms import is_topic
 from distkb.search.index import IMPACT_UNIT, Index, Payload, SignatureRow, Term, load
 
@@ -67,11 +67,6 @@ NUMBERS: Mapping[str, float] = {
     "minLetters": keyboard.MIN_LETTERS,
     "minKeys": keyboard.MIN_KEYS,
     "maxKeys": keyboard.MAX_KEYS,
-    "cap": affinity.CAP,
-    "sharpness": affinity.SHARPNESS,
-    "halfWords": affinity.HALF_WORDS,
-    "sentence": affinity.SENTENCE,
-    "maxSentences": affinity.MAX_SENTENCES,
 }
 
 

@@ -65,7 +65,7 @@ _OUTPUT = re.compile(
     r"|[\w.]*(?:Error|Exception|Warning|Interrupt)\b(?::|$)|Last error:|Signal \d|\w+\[\d+\]: |[~^\s]+$|#\d+ +\S"
     r"|(?:WARNING|ERROR|INFO|DEBUG|FATAL)[ :\]])|\.(?:cc|cpp|cu|py|hpp):\d+\b|\bNCCL (?:INFO|WARN)\b|\b0x[0-9a-f]{6,}"
 )
-_SPOKEN = re.compile(
+SPOKEN = re.compile(
     r"(?:^|[\s(])(?:I|I['’]m|I['’]ve|My|my)(?=\s)|(?:니다|어요|아요|네요|예요|까요|는데|은데)(?=[\s.,?!]|$)|음(?=[.?!]|$)"
 )
 """A person says something, also in a line that begins with the name of an error."""
@@ -105,7 +105,7 @@ def take_apart(text: str) -> Parts:
 
 def _kind(line: str, *, fenced: bool, traced: bool) -> str:
     if traced or _OUTPUT.search(line):
-        return "prose" if not traced and not fenced and _SPOKEN.search(line) else "output"
+        return "prose" if not traced and not fenced and SPOKEN.search(line) else "output"
     if _COMMAND.match(line) and (fenced or not line.rstrip().endswith(".")):
         return "setup"
     if fenced or line.startswith(("    ", "\t")):
