@@ -100,6 +100,15 @@ def site(built: Path) -> Site:
     return Site(built, built.as_uri() + "/")
 
 
+@pytest.fixture(scope="session")
+def engine(built: Path) -> Path:
+    """The script of the program for browsers; the test is skipped where the site was built without it."""
+    found = next((built / "assets").glob("diagnose-engine.*.js"), None)
+    if found is None:
+        pytest.skip("Python for browsers is not there (.ci/fetch-runtime)")
+    return found
+
+
 class _Handler(http.server.SimpleHTTPRequestHandler):
     """Serves files compressed, like the hosts on which such sites stand, and writes no log."""
 

@@ -38,7 +38,8 @@ def command(ctx: click.Context, out: Path, base_url: str | None, repository: str
     from distkb.catalogue.guide import load_guides
     from distkb.catalogue.incident import load_incidents
     from distkb.catalogue.places import knowledge_bases
-    from distkb.docsite.build import NotOursError, build
+    from distkb.docsite.build import NotOursError, build, sources
+    from distkb.docsite.runtime import DamagedRuntimeError, missing
     from distkb.docsite.views import Library
     from distkb.report.meaning import Meanings
 
@@ -53,5 +54,9 @@ def command(ctx: click.Context, out: Path, base_url: str | None, repository: str
         pages = build(library, out, base_url=base_url, repository=repository)
     except NotOursError:
         raise Failure("error.site-folder", path=out) from None
+    except DamagedRuntimeError as error:
+        raise Failure("error.site-runtime", path=error) from None
+    for name in missing(sources() / "runtime"):
+        note(current.say("site.without-engine", path=sources() / "runtime" / name), current.say)
     note(current.say("site.built", pages=pages, path=out), current.say)
     return ExitCode.DONE

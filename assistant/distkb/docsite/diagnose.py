@@ -1,4 +1,4 @@
-"""The page that diagnoses without a server: the program runs inside it."""
+"""The page that diagnoses without a server: the program (`distkb.browser`) runs inside it."""
 
 from __future__ import annotations
 

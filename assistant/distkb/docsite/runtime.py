@@ -50,11 +50,16 @@ class DamagedRuntimeError(ValueError):
     """An archive is not the one that is named here; the text is its path."""
 
 
+def missing(folder: Path) -> list[str]:
+    """Return the names of the archives that a folder does not have."""
+    return [name for name in DIGESTS if not (folder / name).is_file()]
+
+
 def archives(folder: Path) -> dict[str, bytes] | None:
     """Return both archives of a folder by name; None where one is missing. Raises DamagedRuntimeError."""
-    paths = [folder / name for name in DIGESTS]
-    if not all(path.is_file() for path in paths):
+    if missing(folder):
         return None
+    paths = [folder / name for name in DIGESTS]
     found = {path.name: path.read_bytes() for path in paths}
     for path in paths:
         if hashlib.sha256(found[path.name]).hexdigest() != DIGESTS[path.name]:

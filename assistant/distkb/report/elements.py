@@ -17,7 +17,8 @@ from distkb.report.page import Page, Role, unified
 
 Element = list[Any]
 """Tag, classes, children."""
-_COLUMNS = 100
+_COLUMNS = 10_000
+"""Nothing is cut for want of room: a browser wraps."""
 _STEP = 2
 """Blanks of one step to the right."""
 

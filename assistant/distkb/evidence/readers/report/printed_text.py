@@ -12,9 +12,10 @@ REPEATED = 3
 PRINTED = 4
 """Lines of output that make a text a log where nobody says anything in it."""
 _NUMBERS = re.compile(r"[\d.]+")
-_SENTENCE = re.compile(
-    r"[가-힣]|\b(?:we|it|but|when|after|does|hangs?|training|please|why|how)\b[^\n]*\s[^\n]*\s", re.IGNORECASE
-)
+_HANGUL = re.compile(r"[가-힣]")
+_ASKED = re.compile(r"\b(?:we|it|but|when|after|does|hangs?|training|please|why|how)\b", re.IGNORECASE)
+_FOLLOWING = 2
+"""Words after one of these that make a sentence of it."""
 
 
 def is_output(text: str) -> bool:
@@ -27,4 +28,12 @@ def is_output(text: str) -> bool:
     printed = sum(bool(line.strip()) for line in parts.output.split("\n")) + len(lines) - len(others)
     if printed < PRINTED or printed < len(others):
         return False
-    return not any(SPOKEN.search(line) or _SENTENCE.search(line) for line in others)
+    return not any(map(_is_said, others))
+
+
+def _is_said(line: str) -> bool:
+    """Whether a person says something in a line."""
+    if SPOKEN.search(line) or _HANGUL.search(line):
+        return True
+    word = _ASKED.search(line)
+    return word is not None and len(line[word.end() :].split()) >= _FOLLOWING
