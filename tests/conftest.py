@@ -46,7 +46,6 @@ TOGETHER: Final = {
     "docsite/test_pages_browser.py": "served site",
     "docsite/test_site_markup.py": "served site",
     "docsite/test_advise_parity.py": "advice of page and program",
-    "docsite/test_page_advise.py": "pages of advice",
     "docsite/test_search_parity.py": "answers of page and program",
     "probes/test_fsdp_model.py": "models in a pretended world",
     "probes/test_fsdp_model_truth.py": "models on real ranks",

@@ -6,18 +6,12 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-import built_in
 import pytest
 
-from distkb.catalogue.guide import load_guides
-from distkb.catalogue.places import builtin
 from distkb.docsite.advise import COLUMNS, COMMON, GPUS, MEMORIES, PIECES
-from distkb.docsite.build import rendered
 from distkb.docsite.data import sizing as data
-from distkb.docsite.views import Library
 from distkb.locale import LANGUAGES, Say
 from distkb.report import sizing as report
-from distkb.report.meaning import Meanings
 from distkb.sizing.advise import advise
 from distkb.sizing.form import Form, model
 from distkb.sizing.strategies import GIB, Workload
@@ -26,11 +20,7 @@ if TYPE_CHECKING:
     from distkb.locale import Language
 
 
-@pytest.fixture(scope="module")
-def files() -> dict[str, bytes]:
-    """Every file of the site."""
-    catalogue = built_in.catalogue()
-    return dict(rendered(Library(catalogue, tuple(load_guides([builtin()])[0]), Meanings(catalogue))))
+pytest_plugins = ("built_site",)
 
 
 def rows(page: str, table: int) -> list[list[str]]:
