@@ -177,15 +177,11 @@ class PageSession:
         times += [run.start for run in evidence.runs if run.diagnosed and run.start is not None]
         if len(ranks) < 2 or max(times) <= min(times):
             return None
-        lanes = [
-            {
-                "rank": one.rank,
-                "state": one.state,
-                "to": _time(one.last),
-                "marks": [note.time for note in evidence.notes if note.rank == one.rank and note.time is not None],
-            }
-            for one in sorted(ranks, key=lambda one: one.rank)
-        ]
+        lanes = []
+        for one in sorted(ranks, key=lambda one: one.rank):
+            marks = [note.time for note in evidence.notes if note.rank == one.rank and note.time is not None]
+            spoke = [time for time in (_time(one.last), *marks) if time is not None]
+            lanes.append({"rank": one.rank, "to": max(spoke), "marks": marks})
         told = " ".join(rollcall.said([one], self._say) for one in ranks)
         return {"from": min(times), "until": max(times), "ranks": lanes, "told": told}
 
