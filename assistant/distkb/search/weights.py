@@ -37,7 +37,7 @@ COVERED = 0.7
 """What a word counts in a query beside the concept that it names."""
 FIRST = 3
 """The entries ahead of all others, whatever they name as related."""
-RELATED = 0.05
+RELATED = 0.2
 """What an entry gains, in shares of the score of one of the first that names it as related."""
 JUST_BELOW = 0.999
 """The share of the last of the first that another entry gets to by that at most."""
