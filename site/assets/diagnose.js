@@ -73,17 +73,11 @@
     });
   }
 
-  async function unpacked(text) {
-    const bytes = Uint8Array.from(atob(text), char => char.charCodeAt(0));
-    return through(new DecompressionStream("gzip"), bytes);
-  }
-
   /* Start the program in a worker, once. Return a promise of what calls it: the name of a call, and its values. */
   async function start() {
     await load(root.dataset.engine);
-    const { "worker.js": source, ...packed } = distkb.engine, files = {};
+    const { "worker.js": source, ...files } = distkb.engine;
     delete distkb.engine;
-    for (const name in packed) files[name] = await unpacked(packed[name]);
     const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
     const waiting = new Map();
     let number = 0;
@@ -94,13 +88,12 @@
       if ("error" in data) failed(new Error(data.error));
       else done(data.answer);
     };
-    worker.onerror = event => refuse(event.message);
-    const call = (name, values, moved) => new Promise((done, failed) => {
+    worker.onerror = event => { ready = null; refuse(event.message); };
+    const call = (name, values) => new Promise((done, failed) => {
       waiting.set(++number, [done, failed]);
-      worker.postMessage(Object.assign({ number, call: name }, values), moved || []);
+      worker.postMessage(Object.assign({ number, call: name }, values));
     });
-    const buffers = Object.values(files).map(content => content.buffer);
-    words = JSON.parse(await call("open", { files, lang: document.documentElement.lang }, buffers));
+    words = JSON.parse(await call("open", { files, lang: document.documentElement.lang }));
     if (!reads) call("warm", {}).catch(() => {});
     root.dataset.ready = "";
     return call;
@@ -123,22 +116,22 @@
     const begun = performance.now(), mine = ++reads, call = await prepare();
     if (mine !== reads) return;
     state.textContent = say("reading");
-    let event = null;
     try {
-      event = JSON.parse(await call("read", { text, files, label, step: step || null }));
+      const event = JSON.parse(await call("read", { text, files, label, step: step || null }));
+      if (mine !== reads) return;
+      await act(event);
     } catch (error) {
-      state.textContent = say("unread", { why: error.message });
+      if (mine === reads) state.textContent = say("unread", { why: error.message });
       return;
     }
-    if (mine !== reads) return;
-    await act(event);
     const took = Math.round(performance.now() - begun);
     root.dataset.took = String(took);
     state.textContent += ` ${say("took", { ms: took })}`;
   }
 
+  /* What fails to start has said so already. */
   function diagnose() {
-    return read(box.value, given, "description");
+    return read(box.value, given, "description").catch(() => {});
   }
 
   /* ---- events ---- */
@@ -351,7 +344,7 @@
     const area = element("textarea", { rows: 6, spellcheck: false, id: "d-output" });
     const label = element("label", { htmlFor: "d-output" }, say("output.label"));
     const submit = () => {
-      if (area.value.trim()) read("", [["output.log", new Blob([area.value])]], "output.log", move.id);
+      if (area.value.trim()) read("", [["output.log", new Blob([area.value])]], "output.log", move.id).catch(() => {});
     };
     return [text, label, area, element("p", { className: "row" }, button(say("output.read"), submit, true), cannot)];
   }
@@ -384,7 +377,8 @@
     given = files;
     const line = root.querySelector("#d-held"), size = files.reduce((sum, [, data]) => sum + data.size, 0);
     line.hidden = !files.length;
-    line.firstElementChild.textContent = line.dataset.held.replace("{n}", files.length).replace("{size}", (size / 1e6).toFixed(1));
+    const told = size < 1e6 ? `${Math.ceil(size / 1e3)} kB` : `${(size / 1e6).toFixed(1)} MB`;
+    line.firstElementChild.textContent = line.dataset.held.replace("{n}", files.length).replace("{size}", told);
   }
 
   function give(files) {

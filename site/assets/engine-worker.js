@@ -15,8 +15,15 @@
     return new Response(FILES.get(name), { headers: { "Content-Type": type } });
   };
 
+  async function unpacked(text) {
+    const packed = atob(text), bytes = new Uint8Array(packed.length);
+    for (let at = 0; at < packed.length; at++) bytes[at] = packed.charCodeAt(at);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+
   async function open(files, lang) {
-    for (const [name, content] of Object.entries(files)) FILES.set(name, content);
+    for (const [name, text] of Object.entries(files)) FILES.set(name, await unpacked(text));
     const { loadPyodide } = await import(address("pyodide.mjs"));
     const { default: createPyodideModule } = await import(address("pyodide.asm.mjs"));
     const lockFileContents = JSON.parse(new TextDecoder().decode(FILES.get("lock.json")));
