@@ -56,7 +56,7 @@ def command(ctx: click.Context, out: Path, base_url: str | None, repository: str
         raise Failure("error.site-folder", path=out) from None
     except DamagedRuntimeError as error:
         raise Failure("error.site-runtime", path=error) from None
-    for name in missing(sources() / "runtime"):
-        note(current.say("site.without-engine", path=sources() / "runtime" / name), current.say)
+    if names := missing(sources() / "runtime"):
+        note(current.say("site.without-engine", names=", ".join(names), path=sources() / "runtime"), current.say)
     note(current.say("site.built", pages=pages, path=out), current.say)
     return ExitCode.DONE
