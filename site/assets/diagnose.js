@@ -430,7 +430,11 @@
     box.focus();
   });
   root.querySelectorAll("input[type=file]").forEach(input => {
-    input.addEventListener("change", () => give(named(input.files)));
+    input.addEventListener("change", () => {
+      const files = named(input.files);
+      input.value = "";  // the same files can be chosen again
+      give(files);
+    });
   });
   root.querySelector("#d-ask").addEventListener("click", async () => {
     await draw();
