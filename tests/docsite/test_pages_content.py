@@ -97,7 +97,6 @@ def test_long_words_keep_their_code() -> None:
     assert diagrams.wrapped("onewordthatistoolong", 5) == ["onewordthatistoolong"]
 
 
-@pytest.mark.slow
 def test_every_entry_stands_in_the_index(page_files: dict[str, bytes]) -> None:
     """The index by symptom has every entry, each with the values that the buttons choose by."""
     page = page_files["en/symptoms.html"].decode()
