@@ -7,7 +7,9 @@
   if (!root) return;
   const box = root.querySelector("#d-text"), state = root.querySelector("#d-state");
   const LARGE = 60000, SILENT = 1, KEPT = "distkb-session", PASTED = "distkb-paste", LINK = "#s=";
-  let ready = null, words = null, events = [], given = [], asked = 0, reads = 0, draws = 0, shown = null, view = null;
+  let ready = null, words = null, events = [], given = [], asked = 0, reads = 0, draws = 0;
+  let shown = null, view = null, acting = null, reading = false, stop = () => {};
+  const pruned = new Set(root.dataset.pruned.split(" "));
 
   /* ---- elements and words ---- */
 
@@ -60,7 +62,7 @@
     const said = document.querySelector(".said").dataset;
     const copy = button(said.copy, () => distkb.copied(text).then(() => {
       copy.textContent = state.textContent = said.copied;
-    }));
+    }, failed));
     copy.className = "copy";
     return element("div", { className: "frame" }, block, copy);
   }
@@ -69,7 +71,9 @@
 
   function load(address) {
     return new Promise((done, failed) => {
-      document.head.append(element("script", { src: address, onload: done, onerror: () => failed(new Error(address)) }));
+      const script = element("script", { src: address, onload: done });
+      script.onerror = () => { script.remove(); failed(new Error(address)); };
+      document.head.append(script);
     });
   }
 
@@ -81,14 +85,21 @@
     const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
     const waiting = new Map();
     let number = 0;
-    const refuse = reason => { waiting.forEach(([, failed]) => failed(new Error(reason))); waiting.clear(); };
-    worker.onmessage = ({ data }) => {
-      const [done, failed] = waiting.get(data.number);
-      waiting.delete(data.number);
-      if ("error" in data) failed(new Error(data.error));
-      else done(data.answer);
+    stop = reason => {
+      worker.terminate();
+      ready = null;
+      waiting.forEach(([, failed]) => failed(new Error(reason)));
+      waiting.clear();
     };
-    worker.onerror = event => { ready = null; refuse(event.message); };
+    worker.onmessage = ({ data }) => {
+      const one = waiting.get(data.number);
+      if (!one) return;
+      waiting.delete(data.number);
+      if (!("error" in data)) return one[0](data.answer);
+      one[1](new Error(data.error));
+      if (data.fatal || !words) stop(data.error);
+    };
+    worker.onerror = event => stop(event.message);
     const call = (name, values) => new Promise((done, failed) => {
       waiting.set(++number, [done, failed]);
       worker.postMessage(Object.assign({ number, call: name }, values));
@@ -111,36 +122,58 @@
     return ready;
   }
 
-  /* Read a text and files, and let what they show be one event of the session. */
-  async function read(text, files, label, step) {
-    const begun = performance.now(), mine = ++reads, call = await prepare();
-    if (mine !== reads) return;
-    state.textContent = say("reading");
-    try {
-      const event = JSON.parse(await call("read", { text, files, label, step: step || null }));
-      if (mine !== reads) return;
-      await act(event);
-    } catch (error) {
-      if (mine === reads) state.textContent = say("unread", { why: error.message });
-      return;
-    }
-    const took = Math.round(performance.now() - begun);
-    root.dataset.took = String(took);
-    state.textContent += ` ${say("took", { ms: took })}`;
+  function failed(error) {
+    state.textContent = words ? say("unread", { why: error.message }) : `${root.dataset.failed} (${error.message})`;
   }
 
-  /* What fails to start has said so already. */
-  function diagnose() {
-    return read(box.value, given, "description").catch(() => {});
+  /* Read a text and files, and let what they show be one event of the session. */
+  async function read(text, files, label, step) {
+    const begun = performance.now(), mine = ++reads;
+    try {
+      const call = await prepare();
+      if (mine !== reads) return;
+      reading = true;
+      state.textContent = say("reading");
+      const event = JSON.parse(await call("read", { text, files, label, step: step || null }));
+      reading = false;
+      if (mine !== reads || !await act(event, label === "description" ? "#d-said" : "#d-move-title")) return;
+      const took = (performance.now() - begun) / 1000;
+      root.dataset.took = String(took);
+      state.textContent += ` ${say("took", { s: took.toFixed(1) })}`;
+    } catch (error) {
+      reading = false;
+      if (mine === reads) failed(error);
+    }
+  }
+
+  const diagnose = () => read(box.value, given, "description");
+
+  /* End a reading that nobody waits for any more. */
+  function giveUp() {
+    reads += 1;
+    if (reading) stop("");
+    state.textContent = "";
   }
 
   /* ---- events ---- */
 
-  function act(event) {
-    events = events.concat([event]);
+  /* Add an event, one at a time; return whether it could be shown: what cannot be is taken out again. */
+  async function act(event, focus) {
+    while (acting) await acting;
+    const before = events, card = root.querySelector("#d-move");
+    events = before.concat([event]);
     shown = null;
-    keep();
-    return draw(event.type === "evidence-added" && event.label === "description" ? "#d-said" : "#d-move-title");
+    card.inert = true;
+    acting = draw(focus || "#d-move-title").then(() => true, error => {
+      if (events[events.length - 1] === event) events = before;
+      failed(error);
+      return false;
+    });
+    const drawn = await acting;
+    acting = null;
+    card.inert = false;
+    if (drawn && events.length) keep();
+    return drawn;
   }
 
   /* ---- drawing ---- */
@@ -158,16 +191,18 @@
     drawCourse();
     root.querySelector("#d-undo").disabled = !view.canUndo;
     root.querySelector("#d-redo").disabled = !view.canRedo;
+    root.querySelector("#d-move").inert = false;
     if (focus) {
-      state.textContent = view.said;
-      root.querySelector(focus).focus();
+      const wanted = root.querySelector(focus);
+      state.textContent = root.querySelector("#d-said").textContent;
+      (wanted && !wanted.disabled ? wanted : root.querySelector("#d-move-title")).focus();
     }
     root.dataset.drawn = String(mine);
   }
 
   function drawAnswer() {
     const answer = root.querySelector("#d-answer"), [first, ...rest] = view.answer;
-    const head = element("h2", { id: "d-said", tabIndex: -1 }, ...(first ? first.slice(2).map(built) : [view.said]));
+    const head = element("h2", { id: "d-said", tabIndex: -1 }, ...first.slice(2).map(built));
     const notes = view.skipped.map(text => element("p", { className: "faint" }, text));
     answer.replaceChildren(head, ...notes, ...rest.map(built));
     const list = root.querySelector("#d-causes");
@@ -230,11 +265,11 @@
   }
 
   function chip(fact) {
-    const choice = element("select", {},
+    const id = `d-fact-${fact.id}`, choice = element("select", { id },
       ...fact.options.map(([value, label]) => element("option", { value, selected: value === fact.value }, label)));
     choice.setAttribute("aria-label", fact.question);
     choice.addEventListener("change", () => {
-      act({ type: "answered", question: fact.id, values: [choice.value] });
+      act({ type: "answered", question: fact.id, values: [choice.value] }, `#${CSS.escape(id)}`);
     });
     const remove = button("×", () => act({ type: "dont-know", question: fact.id }));
     remove.setAttribute("aria-label", say("remove", { what: choice.selectedOptions[0].textContent }));
@@ -344,7 +379,7 @@
     const area = element("textarea", { rows: 6, spellcheck: false, id: "d-output" });
     const label = element("label", { htmlFor: "d-output" }, say("output.label"));
     const submit = () => {
-      if (area.value.trim()) read("", [["output.log", new Blob([area.value])]], "output.log", move.id).catch(() => {});
+      if (area.value.trim()) read("", [["output.log", new Blob([area.value])]], "output.log", move.id);
     };
     return [text, label, area, element("p", { className: "row" }, button(say("output.read"), submit, true), cannot)];
   }
@@ -381,22 +416,41 @@
     line.firstElementChild.textContent = line.dataset.held.replace("{n}", files.length).replace("{size}", told);
   }
 
+  /* Take files; folders that nobody's run writes to are left out, as in a terminal. */
   function give(files) {
-    if (!files.length) return;
-    hold(files);
+    const wanted = files.filter(([name]) => !name.split("/").slice(0, -1).some(part => pruned.has(part)));
+    if (!wanted.length) {
+      state.textContent = root.dataset.empty;
+      return;
+    }
+    hold(wanted);
     diagnose();
   }
 
+  const paste = text => give([...given.filter(([name]) => name !== "pasted.log"), ["pasted.log", new Blob([text])]]);
+
   const named = files => Array.from(files, file => [file.webkitRelativePath || file.name, file]);
 
-  /* All files below what was dropped, with their paths. */
-  async function dropped(entry) {
-    if (entry.isFile) return [[entry.fullPath.slice(1), await new Promise((done, failed) => entry.file(done, failed))]];
-    const reader = entry.createReader(), found = [];
+  /* Add all files below what was dropped, with their paths; what cannot be read is left out. A page that was opened
+     from disk gets handles, since a browser refuses it the older kind of entry. */
+  async function walk(entry, path, found) {
+    const name = path + entry.name;
+    try {
+      if (entry.kind === "file") found.push([name, await entry.getFile()]);
+      else if (entry.isFile) found.push([name, await new Promise((done, refused) => entry.file(done, refused))]);
+      else if (!pruned.has(entry.name)) {
+        for await (const one of entry.values ? entry.values() : within(entry)) await walk(one, `${name}/`, found);
+      }
+    } catch (error) { /* the others count */ }
+    return found;
+  }
+
+  async function* within(folder) {
+    const reader = folder.createReader();
     for (;;) {
-      const some = await new Promise((done, failed) => reader.readEntries(done, failed));
-      if (!some.length) return found;
-      for (const one of some) found.push(...await dropped(one));
+      const some = await new Promise((done, refused) => reader.readEntries(done, refused));
+      if (!some.length) return;
+      yield* some;
     }
   }
 
@@ -404,7 +458,7 @@
     const text = event.clipboardData ? event.clipboardData.getData("text/plain") : "";
     if (text.length > LARGE) {  // laying out megabytes in the box would freeze the page
       event.preventDefault();
-      give([["pasted.log", new Blob([text])]]);
+      paste(text);
     } else {
       asked = setTimeout(diagnose, 0);
     }
@@ -419,13 +473,21 @@
     clearTimeout(asked);
     diagnose();
   });
-  form.addEventListener("dragover", event => event.preventDefault());
-  form.addEventListener("drop", event => {
+  /* Files may be dropped anywhere on the page; dragged text goes where it is dropped. */
+  const holdsFiles = event => event.dataTransfer.types.includes("Files");
+  document.addEventListener("dragover", event => { if (holdsFiles(event)) event.preventDefault(); });
+  document.addEventListener("drop", async event => {
+    if (!holdsFiles(event)) return;
     event.preventDefault();
-    const entries = Array.from(event.dataTransfer.items, item => item.webkitGetAsEntry()).filter(Boolean);
-    Promise.all(entries.map(dropped)).then(found => give(found.flat()));
+    prepare().catch(() => {});
+    const items = Array.from(event.dataTransfer.items).filter(item => item.kind === "file"), found = [];
+    const handles = location.protocol === "file:" && items.every(item => item.getAsFileSystemHandle);
+    const entries = items.map(item => handles ? item.getAsFileSystemHandle() : item.webkitGetAsEntry());
+    for (const entry of await Promise.all(entries)) await walk(entry, "", found);
+    give(found);
   });
   root.querySelector("#d-held button").addEventListener("click", () => {
+    giveUp();
     hold([]);
     box.focus();
   });
@@ -437,39 +499,51 @@
     });
   });
   root.querySelector("#d-ask").addEventListener("click", async () => {
-    await draw();
+    try { await draw(); } catch (error) { return failed(error); }
+    if (!view) return;
     const questions = view.moves.filter(move => move.type === "ask");
     shown = questions.find(move => move.kind === "fact") || questions[0] || view.moves[0];
     drawMove(shown);
     root.querySelector("#d-move-title").focus();
   });
-  root.querySelector("#d-undo").addEventListener("click", () => act({ type: "undone" }));
-  root.querySelector("#d-redo").addEventListener("click", () => act({ type: "redone" }));
+  root.querySelector("#d-undo").addEventListener("click", () => act({ type: "undone" }, "#d-undo"));
+  root.querySelector("#d-redo").addEventListener("click", () => act({ type: "redone" }, "#d-redo"));
   root.querySelector("#d-over").addEventListener("click", () => {
+    giveUp();
     events = [];
-    reads += 1;
     draws += 1;
     box.value = "";
     hold([]);
     forgetAll();
     root.querySelector("#d-result").hidden = true;
-    state.textContent = "";
     box.focus();
   });
   root.querySelector("#d-copy").addEventListener("click", () => {
-    distkb.copied(view.markdown).then(() => { state.textContent = say("copied"); });
+    distkb.copied(view.markdown).then(() => { state.textContent = say("copied"); }, failed);
   });
 
   /* ---- what a reload, the other language and a link keep ---- */
 
-  /* This tab remembers the session until it is closed or begun anew; nothing else does. */
+  /* This tab remembers the session until it is closed or begun anew; nothing else does. Where it holds no more, what
+     was replaced goes first. */
   function keep() {
-    try { sessionStorage.setItem(KEPT, JSON.stringify({ events, text: box.value })); } catch (error) { forgetAll(); }
+    unlink();
+    const put = kept => sessionStorage.setItem(KEPT, JSON.stringify({ events: kept, text: box.value }));
+    try { put(events); } catch (full) {
+      try { put(standing()); } catch (error) { forgetAll(); }
+    }
+  }
+
+  const standing = () => view.standing.map(number => events[number]);
+
+  /* An address that holds a session holds it as it was: it goes when the session goes on. */
+  function unlink() {
+    if (location.hash.startsWith(LINK)) history.replaceState(null, "", location.pathname + location.search);
   }
 
   function forgetAll() {
     try { sessionStorage.removeItem(KEPT); } catch (error) { /* storage is off */ }
-    if (location.hash.startsWith(LINK)) history.replaceState(null, "", location.pathname + location.search);
+    unlink();
   }
 
   async function through(stream, bytes) {
@@ -478,7 +552,7 @@
 
   /* A session as the end of an address: what was read out of the text, not the text. */
   async function linkOf() {
-    const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(events)));
+    const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(standing())));
     const text = btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(""));
     return LINK + text.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
   }
@@ -508,24 +582,26 @@
     const pasted = stored(PASTED), kept = stored(KEPT);
     if (pasted) {
       sessionStorage.removeItem(PASTED);
-      if (pasted.length > LARGE) return give([["pasted.log", new Blob([pasted])]]);
+      if (pasted.length > LARGE) return paste(pasted);
       box.value = pasted;
       return diagnose();
     }
-    if (location.hash.startsWith(LINK)) {
-      await eventsOf(location.hash).then(resume).catch(() => { state.textContent = root.dataset.link; });
-    } else if (kept) {
-      const { events: given, text } = JSON.parse(kept);
-      await resume(given).catch(forgetAll);
-      if (events.length) box.value = String(text || "");
-    }
+    const linked = location.hash.startsWith(LINK);
+    if (!linked && !kept) return;
+    const { events: before, text } = linked ? {} : JSON.parse(kept);
+    box.value = text || "";
+    await prepare();  // where that fails, nothing is forgotten
+    if (linked) await eventsOf(location.hash).then(resume).catch(() => { state.textContent = root.dataset.link; });
+    else await resume(before).catch(forgetAll);
   }
 
   root.querySelector("#d-share").addEventListener("click", async () => {
-    const hash = await linkOf();
-    history.replaceState(null, "", hash);
-    await distkb.copied(location.href);
-    state.textContent = say("shared");
+    try {
+      const hash = await linkOf();
+      history.replaceState(null, "", hash);
+      await distkb.copied(location.href);
+      state.textContent = say("shared");
+    } catch (error) { failed(error); }
   });
   begin().catch(() => {});
 })();

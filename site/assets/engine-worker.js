@@ -31,21 +31,40 @@
     python.unpackArchive(FILES.get("distkb.tar"), "xztar", { extractDir: ROOT });
     FILES.clear();
     python.FS.mkdir(GIVEN);
+    unreadable(python.FS);
     python.runPython(`import sys; sys.path.insert(0, "${ROOT}")`);
     session = python.runPython("from distkb.browser.session import PageSession; PageSession")(ROOT, lang);
     return session.words();
+  }
+
+  /* A file that changed after it was given can no longer be read: an error of that file, and not of Python. */
+  function unreadable(FS) {
+    const operations = FS.filesystems.WORKERFS.stream_ops, plain = operations.read, EIO = 29;
+    operations.read = (...values) => {
+      try { return plain(...values); } catch (error) { throw new FS.ErrnoError(EIO); }
+    };
+  }
+
+  /* A name that no other file has. */
+  function free(name, blobs) {
+    const taken = new Set(blobs.map(one => one.name)), [stem, suffix] = name.split(".");
+    for (let n = 2; taken.has(name); n++) name = `${stem}-${n}.${suffix}`;
+    return name;
   }
 
   /* Files lie in a folder of their own, and are read where the browser holds them; a pasted log is one of them. */
   function read({ text, files, label, step }) {
     const blobs = files.map(([name, data]) => ({ name, data }));
     if (text && session.is_log(text)) {
-      blobs.push({ name: "pasted.log", data: new Blob([text]) });
+      blobs.push({ name: free("pasted.log", blobs), data: new Blob([text]) });
       text = "";
     }
     const { FS } = python, names = [...new Set(blobs.map(one => one.name.split("/")[0]))].sort();
     FS.chdir("/");
     FS.mount(FS.filesystems.WORKERFS, { blobs }, GIVEN);
+    for (const { name, data } of blobs) {  // of two dumps of a rank the newer one counts
+      if (data.lastModified) FS.utime(`${GIVEN}/${name}`, data.lastModified, data.lastModified);
+    }
     try {
       return session.read(JSON.stringify({ text, names, label, step }), GIVEN);
     } finally {
@@ -60,7 +79,8 @@
     try {
       self.postMessage({ number: data.number, answer: await calls[data.call](data) });
     } catch (error) {
-      self.postMessage({ number: data.number, error: String(error.message || error).trim().split("\n").pop() });
+      const said = String(error.message || error).trim().split("\n").pop();
+      self.postMessage({ number: data.number, error: said, fatal: Boolean(error.pyodide_fatal_error) });
     }
   };
 })();

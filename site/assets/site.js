@@ -230,8 +230,9 @@
     };
     box.elements.q.addEventListener("focus", fetchSearch);
 
-    /* A log is handed over to the diagnosis; it stays in this tab. */
+    /* A log is handed over to the diagnosis, where the site has the program for it; it stays in this tab. */
     distkb.isLog = function (text) {
+      if (!("diagnosis" in box.dataset)) return false;
       var lines = text.split(/[\r\n]+/).filter(function (line) { return line.trim(); });
       var ranks = new Set(text.match(/\[(?:rank|default)\s*\d+\]|\brank[ =:]?\d+/gi) || []);
       return lines.length > 3 || (ranks.size > 1 && lines.length > 1);

@@ -23,7 +23,7 @@ event = session.read(json.dumps({"names": ["rank0.log", "train.py", "job.yaml"]}
 shown = json.loads(session.show(f"[{event}]"))
 assert shown["entries"] and shown["moves"] and session.words(), shown
 left = {name.split(".")[1] for name in sys.modules if name.startswith("distkb.")}
-print(json.dumps([shown["said"], shown["skipped"], sorted(left & set(sys.argv[3:]))]))
+print(json.dumps([shown["answer"], shown["skipped"], sorted(left & set(sys.argv[3:]))]))
 """
 
 

@@ -38,7 +38,7 @@ from distkb.diagnosis.view import view
 from distkb.evidence.observation import Evidence, Observation, Quote
 from distkb.evidence.readers.report.printed_text import is_output
 from distkb.locale import Say, sentences
-from distkb.report import markdown, rollcall
+from distkb.report import markdown, rollcall, skipped
 from distkb.report import text as report
 from distkb.report.elements import ElementPage, inline
 from distkb.report.meaning import Meanings
@@ -126,16 +126,15 @@ class PageSession:
         moves = (shown.next, *shown.alternatives)
         return _json(
             {
-                "verdict": diagnosis.verdict,
-                "said": self._said(diagnosis),
                 "answer": self._answer(diagnosis),
                 "entries": self._ranking(diagnosis),
                 "other": {"percent": percent(diagnosis.other), "share": diagnosis.other},
                 "moves": [self._move(move, diagnosis.fix) for move in moves],
-                "skipped": [self._skipped(one.path, one.code, one.detail) for one in diagnosis.evidence.skipped],
+                "skipped": [skipped.sentence(one, self._say) for one in diagnosis.evidence.skipped],
                 "lanes": self._lanes(diagnosis.evidence),
                 "facts": [self._fact(one) for one in diagnosis.evidence.observations if one.present and "=" in one.id],
                 "course": list(self._course(given)),
+                "standing": standing(given),
                 "canUndo": shown.can_undo,
                 "canRedo": shown.can_redo,
                 "markdown": markdown.write(diagnosis, self._meanings, self._say),
@@ -143,12 +142,6 @@ class PageSession:
         )
 
     # ---- the answer ----
-
-    def _said(self, diagnosis: Diagnosis) -> str:
-        """Return the answer in one sentence, for those who hear the page."""
-        page = ElementPage(())
-        report.write_on(page, diagnosis, self._meanings, self._say)
-        return "".join(child for child in page.elements[0][2:] if isinstance(child, str)) if page.elements else ""
 
     def _answer(self, diagnosis: Diagnosis) -> list[Any]:
         page = ElementPage(self._entries)
@@ -164,11 +157,6 @@ class PageSession:
             title = self._inline(self._say.text(entry.title))
             found.append({"id": entry.id, "title": title, "share": share, "percent": percent(share)})
         return found
-
-    def _skipped(self, path: str, code: str, detail: str) -> str:
-        say = self._say
-        reason = say(f"skip.{code}" if say.knows(f"skip.{code}") else "skip.unreadable", detail=detail or code)
-        return say("note.skipped", path=path, reason=reason)
 
     def _lanes(self, evidence: Evidence) -> dict[str, Any] | None:
         """Return when each rank spoke last, and when what failed: a lane each. None where times are not known."""
@@ -191,7 +179,7 @@ class PageSession:
         name, _, value = one.id.partition("=")
         fact = self._facts.get(name)
         options = [] if fact is None else [(v.value, self._say.text(v.label)) for v in fact.values]
-        source = one.source if one.source in ("report", "answer") else "probe"
+        source = one.source if one.source in ("report", "answer", "log") else "probe"
         question = name if fact is None else self._say.text(fact.question)
         return {"id": name, "value": value, "question": question, "options": options, "source": source}
 

@@ -118,8 +118,7 @@ def parse_facts(given: Iterable[str], known: Iterable[Fact]) -> Mapping[str, str
 
 def say_skipped(skipped: Iterable[Skipped], current: CommonSettings) -> None:
     """Note what could not be read, and why."""
-    say = current.say
+    from distkb.report.skipped import sentence
+
     for item in skipped:
-        key = f"skip.{item.code}" if say.knows(f"skip.{item.code}") else "skip.unreadable"
-        reason = say(key, detail=item.detail or item.code)
-        note(say("note.skipped", path=item.path, reason=reason), say)
+        note(sentence(item, current.say), current.say)

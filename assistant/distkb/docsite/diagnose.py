@@ -9,6 +9,7 @@ from distkb.catalogue.places import cache_directory
 from distkb.catalogue.records import Language
 from distkb.docsite import runtime
 from distkb.docsite.site import Page, named
+from distkb.evidence.walk import PRUNED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,4 +37,4 @@ def scripts(contents: dict[str, bytes], library: Library, archives: Path) -> dic
 
 def pages(_: Library, lang: Language) -> Iterator[Page]:
     """Yield the one page of this kind."""
-    yield named(lang, "diagnose", {})
+    yield named(lang, "diagnose", {"pruned": " ".join(sorted(PRUNED))})

@@ -74,7 +74,8 @@ def engine(given: dict[str, bytes], library: Library, worker: bytes, cache_dir: 
     """
     data = compile_catalogue(library.catalogue, {"search": bytes(library.search)})
     files = [*modules(), *_wheel(given[MSGSPEC]), ("catalogue", data)]
-    path = None if cache_dir is None else cache_dir / f"engine-{_digest([*files, ('worker', worker)])}.js"
+    own = (("worker", worker), ("packing", Path(__file__).read_bytes()))
+    path = None if cache_dir is None else cache_dir / f"engine-{_digest([*files, *own])}.js"
     if path is not None and (kept := read_kept(path)) is not None:
         return kept
     made = _packed(given, [*files, *_prepared(library)], worker)

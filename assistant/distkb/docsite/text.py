@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Callable, Collection
 
-from distkb.report.marks import CODE, ID
+from distkb.report.marks import CODE, Mark, marked
 
 Href = Callable[[str], str]
 """Id of an entry, a cause or a fix to an address."""
@@ -21,14 +21,7 @@ class Writer:
 
     def inline(self, text: str) -> str:
         """Return one paragraph as HTML: backticks become code, ids of entries links."""
-        out: list[str] = []
-        position = 0
-        for match in CODE.finditer(text):
-            out.append(self._linked(text[position : match.start()]))
-            out.append(code(match[1]))
-            position = match.end()
-        out.append(self._linked(text[position:]))
-        return "".join(out)
+        return "".join(self._shown(mark, part) for mark, part in marked(text, self._entries))
 
     @staticmethod
     def code_only(text: str) -> str:
@@ -42,21 +35,13 @@ class Writer:
 
     def link(self, identity: str) -> str:
         """Return an id as a link to its entry, or as text where it has none."""
-        return self._linked(identity)
+        return self.inline(identity)
 
-    def _linked(self, text: str) -> str:
-        out: list[str] = []
-        position = 0
-        for match in ID.finditer(text):
-            out.append(html.escape(text[position : match.start()]))
-            position = match.end()
-            if match[1] in self._entries:
-                address = html.escape(self._href(match[0]))
-                out.append(f'<a href="{address}">{html.escape(match[0])}</a>')
-            else:
-                out.append(html.escape(match[0]))
-        out.append(html.escape(text[position:]))
-        return "".join(out)
+    def _shown(self, mark: Mark, part: str) -> str:
+        if mark == "code":
+            return code(part)
+        shown = html.escape(part)
+        return f'<a href="{html.escape(self._href(part))}">{shown}</a>' if mark == "id" else shown
 
 
 def code(text: str) -> str:

@@ -6,13 +6,12 @@ so that no text of a log can ever become markup.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from distkb.catalogue.model import CodeChange
 from distkb.report.layout import clean
-from distkb.report.marks import CODE, ID
+from distkb.report.marks import ID, marked
 from distkb.report.page import Page, Role, unified
 
 Element = list[Any]
@@ -25,18 +24,8 @@ _STEP = 2
 
 def inline(text: str, entries: Collection[str]) -> list[Any]:
     """Return a text as children: what is between backticks as code, ids of entries as links (`a`)."""
-    found: list[Any] = []
-    for number, part in enumerate(CODE.split(text)):
-        if number % 2:
-            found.append(["code", "", part])
-            continue
-        position = 0
-        for match in ID.finditer(part):
-            if match[1] in entries:
-                found += [part[position : match.start()], ["a", "", match[0]]]
-                position = match.end()
-        found.append(part[position:])
-    return [child for child in found if child != ""]
+    tags = {"code": "code", "id": "a"}
+    return [part if mark == "text" else [tags[mark], "", part] for mark, part in marked(text, entries) if part]
 
 
 class ElementPage(Page):
@@ -98,5 +87,5 @@ class ElementPage(Page):
 
 
 def _classes(indent: str, role: Role | None) -> str:
-    blanks = len(re.match(" *", indent)[0]) if indent.strip() == "" else 0  # type: ignore[index]
-    return f"in{min(4, blanks // _STEP)} {role or ''}".strip()
+    steps = 0 if indent.strip() else min(4, len(indent) // _STEP)
+    return f"in{steps} {role or ''}".strip()

@@ -1,9 +1,8 @@
-"""Writes Python's regular expressions as JavaScript's, so that a page reads a report as the program does.
+"""Writes Python's regular expressions as JavaScript's, so that a page finds the lines that the program knows.
 
 The source that comes out means the same with the `u` flag: where the two languages give a class, an anchor or `.`
 another meaning, it is spelled out. Named groups keep only their numbers. Two letters are read differently without
-regard to case: `İ` and `ı` are an `i` to Python only. Where a pattern is for ASCII, the page takes `ſ` and the Kelvin
-sign out of the text first.
+regard to case: `İ` and `ı` are an `i` to Python only.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ class Expression(NamedTuple):
 
 class _Mode(NamedTuple):
     ascii: bool
-    line: bool
     spell: bool
     """Letters are written in both cases: a part of the pattern has `(?i:…)` of its own."""
 
@@ -41,26 +39,26 @@ _NO_WORD = r"[^\p{L}\p{N}_]"
 _DIGIT = {True: r"\d", False: r"\p{Nd}"}
 
 
-def translate(pattern: str, flags: int = 0, *, line: bool = False) -> Expression:
-    """Return what matches the same spans in JavaScript.
+def translate(pattern: str) -> Expression:
+    """Return what matches the same spans of one line in JavaScript, so that `.` and `$` stay as they are.
 
-    With `line` the text is one line, so that `.` and `$` stay as they are. Raises ValueError for what JavaScript
+    Raises ValueError for what JavaScript
     does not have: possessive repeats, atomic and conditional groups, `(?m)`, `(?s)` and `(?x)`.
     """
-    tree = _parse(pattern, flags & ~re.UNICODE)
+    tree = _parse(pattern)
     if tree.state.flags & (re.MULTILINE | re.DOTALL | re.VERBOSE | re.LOCALE):
         raise ValueError(f"a flag that is not translated: {pattern!r}")
-    mode = _Mode(bool(tree.state.flags & re.ASCII), line, spell=False)
+    mode = _Mode(bool(tree.state.flags & re.ASCII), spell=False)
     return Expression(_sequence(tree, mode), "iu" if tree.state.flags & re.IGNORECASE else "u")
 
 
-def _parse(pattern: str, flags: int) -> Any:
+def _parse(pattern: str) -> Any:
     """Return the parse tree; its module has no public name, and moved in Python 3.11."""
     try:
         parser = importlib.import_module("re._parser")
     except ImportError:
         parser = importlib.import_module("sre_parse")
-    return parser.parse(pattern, flags)
+    return parser.parse(pattern)
 
 
 def _sequence(items: Any, mode: _Mode) -> str:
@@ -74,7 +72,7 @@ def _item(operator: str, argument: Any, mode: _Mode) -> str:  # noqa: PLR0911 - 
         case "NOT_LITERAL":
             return f"[^{_member(chr(argument), mode)}]"
         case "ANY":
-            return "." if mode.line else r"[^\n]"
+            return "."
         case "IN":
             return _class(argument, mode)
         case "AT":
@@ -158,7 +156,7 @@ def _anchor(name: str, mode: _Mode) -> str:
         case "AT_BEGINNING" | "AT_BEGINNING_STRING":
             return "^"
         case "AT_END":
-            return "$" if mode.line else r"(?=\n?$)"
+            return "$"
         case "AT_END_STRING":
             return "$"
     inside = name == "AT_BOUNDARY"

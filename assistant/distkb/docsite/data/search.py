@@ -275,7 +275,7 @@ def _line_parts(rows: Sequence[SignatureRow], shown: Mapping[str, str]) -> list[
     parts: list[list[list[Any]]] = [[]]
     size = 0
     for row in rows:
-        expression = lighter(translate(row.pattern, line=True))
+        expression = lighter(translate(row.pattern))
         if parts[-1] and size + len(expression.source) > _LINES:
             parts.append([])
             size = 0

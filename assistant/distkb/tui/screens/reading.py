@@ -189,11 +189,10 @@ class ReadingScreen(Dialog[Outcome | None]):
         return (words or ", ".join("/".join(path.absolute().parts[-2:]) for path in self._paths))[:TITLE_LENGTH]
 
     def _say_skipped(self, skipped: tuple[Skipped, ...]) -> None:
-        say = say_of(self)
+        from distkb.report.skipped import sentence
+
         for item in skipped[:3]:
-            code = f"skip.{item.code}"
-            reason = say(code if say.knows(code) else "skip.unreadable", detail=item.detail or item.code)
-            self.app.notify(say("note.skipped", path=item.path, reason=reason), severity="warning", markup=False)
+            self.app.notify(sentence(item, say_of(self)), severity="warning", markup=False)
 
     def on_reading_screen_failed(self, message: Failed) -> None:
         """Say that it failed and go back."""
